@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `make help` lists the targets. Every target that needs it sets the machine and .venv up first (scripts/setup.sh).
+
+VENV ?= .venv
+PYTHON ?= /usr/bin/python3
+# `no`: leave the system's packages alone.
+PACKAGES ?= yes
+# Further options for pytest, for example ARGS="-k ovs".
+ARGS ?=
+
+PYTEST = $(VENV)/bin/pytest
+# The plugin on the real host.
+END_TO_END = tests/plugin/test_end_to_end.py
+# Each a program of its own, outside the package.
+SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py)
+SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
+
+export VENV PYTHON PACKAGES
+
+.DEFAULT_GOAL := install
+.PHONY: help install demo test test-c test-unit test-host test-dpdk lint bench clean
+
+help: ## this list
+	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+install: ## packages (root, Debian), .venv, the wheel in it; default
+	@scripts/setup.sh
+
+demo: install ## every switch that this host can run, in 3 minutes, results in reports/
+	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
+
+test: lint test-c ## everything but test-dpdk and bench: checks, C tests with sanitizers, Python, real packets
+	$(PYTEST) tests $(ARGS)
+
+test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
+	scripts/test-c.sh
+
+test-unit: install ## Python tests that change nothing on the host; need no root
+	$(PYTEST) tests/unit tests/plugin --ignore=$(END_TO_END) $(ARGS)
+
+test-host: install ## containers, switches, packets, faults; needs root
+	$(PYTEST) tests/host $(END_TO_END) $(ARGS)
+
+test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable
+	scripts/test-dpdk.sh
+
+lint: install ## ruff, mypy --strict, clang-format
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS)
+	@echo clang-format; $(VENV)/bin/clang-format --dry-run -Werror $(SOURCES_C)
+
+bench: install ## the tool against other tools, side by side
+	@for program in $$(grep -l __main__ benchmarks/*.py); do \
+		echo "== $$program"; $(VENV)/bin/python $$program $(ARGS) || failed=yes; \
+	done; [ -z "$$failed" ]
+
+clean: ## remove what was built and cached; .venv and reports stay
+	rm -rf build build-* dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

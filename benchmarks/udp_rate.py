@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""send to recv with sendmmsg and recvmmsg against iperf3 -u and sockperf throughput: 64-byte frames over veth.
+
+Between two network namespaces, sender and receiver on a core of their own. What counts is what is delivered.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import bench_host as host
+import paired
+import udp_tools
+
+
+def main() -> int:
+    """Compares with both tools; exits 1 if a bound is not kept."""
+    parser = host.parser(__doc__)
+    parser.add_argument("--burst", type=int, default=64)
+    parser.add_argument("--at-least", type=float, default=1.0, help="lower bound of the ratio (default %(default)s)")
+    arguments = parser.parse_args()
+    binary, cpus, kept = host.workload(arguments), host.cpus(arguments, 2), True
+    host.program("iperf3", "iperf3")
+    host.program("sockperf", "sockperf")
+    with host.namespaces() as names:
+        pair = udp_tools.Pair(names, cpus, arguments.seconds)
+        for name, theirs in (("iperf3 -u", udp_tools.iperf3_rate), ("sockperf throughput", udp_tools.sockperf_rate)):
+            result = paired.alternate(
+                f"udp against {name}",
+                arguments.pairs,
+                partial(udp_tools.workload_rate, pair, binary, arguments.burst),
+                partial(theirs, pair),
+                unit="Mpps",
+                scale=1e6,
+                repeat=arguments.repeat,
+            )
+            kept &= paired.verdict(result, at_least=arguments.at_least)
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

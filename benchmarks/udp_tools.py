@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tools that the socket applications are compared with, between two network namespaces: iperf3 and sockperf."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+import bench_host as host
+import workload_runs
+
+PAYLOAD_BYTES = 18  # of a 64-byte frame
+PORT = "5001"
+
+
+def run(command: Sequence[str], seconds: float) -> str:
+    """Output of a command that ends by itself; raises SystemExit with its last line if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30, check=False)
+    except subprocess.TimeoutExpired:
+        raise host.fail(f"{command!r} did not end") from None
+    if done.returncode:
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+        raise host.fail(f"{command!r} ended with exit code {done.returncode}: {last}")
+    return done.stdout
+
+
+class Pair:
+    """Two namespaces and a CPU for each side."""
+
+    def __init__(self, namespaces: tuple[str, str], cpus: list[int], seconds: float) -> None:
+        self.namespaces, self.cpus, self.seconds = namespaces, cpus, seconds
+
+    def on(self, side: int, command: Sequence[str]) -> list[str]:
+        """The command at side 1 or 2."""
+        return host.pinned(self.cpus[side - 1], command, self.namespaces[side - 1])
+
+    def listening(self, side: int, command: Sequence[str]) -> subprocess.Popen[str]:
+        """A UDP server at that side, once its socket is bound."""
+        process = subprocess.Popen(
+            self.on(side, command),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        probe = ["ip", "netns", "exec", self.namespaces[side - 1], "ss", "-Hantu"]
+        deadline = time.monotonic() + 10
+        while not subprocess.run(probe, capture_output=True, text=True, check=True).stdout.strip():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise host.fail(f"{command!r} does not listen")
+            time.sleep(0.02)
+        return process
+
+
+def workload_rate(pair: Pair, binary: str, burst: int) -> float:
+    """Frames per second delivered by send to recv, a burst to a system call."""
+    options = ["--mmsg", "--burst", str(burst), "--silent"]
+    timing = ["--warmup", "0.2", "--duration", str(pair.seconds)]
+    receiver = pair.listening(2, [binary, "recv", *host.ends(2), *options])
+    try:
+        sender = workload_runs.start(pair.on(1, [binary, "send", *host.ends(1), *options, *timing]))
+        sent = workload_runs.lines(sender, pair.seconds + 30)
+        return workload_runs.rate(sent, workload_runs.lines(receiver, 30)).received_pps
+    finally:
+        host.end(receiver)
+
+
+def iperf3_rate(pair: Pair) -> float:
+    """Datagrams per second that the server of iperf3 -u got, at no rate limit."""
+    server = pair.listening(2, ["iperf3", "-s", "-1"])
+    try:
+        options = ["-u", "-l", str(PAYLOAD_BYTES), "-b", "0", "-t", str(max(1, round(pair.seconds))), "-J"]
+        report = json.loads(run(pair.on(1, ["iperf3", "-c", host.address(2), *options]), pair.seconds))
+    finally:
+        host.end(server)
+    total = report["end"]["sum"]
+    return float(total["packets"] - total["lost_packets"]) / float(total["seconds"])
+
+
+def sockperf_rate(pair: Pair) -> float:
+    """Messages per second that the polling server of sockperf throughput got."""
+    server = pair.listening(
+        2, ["stdbuf", "-oL", "sockperf", "server", "-i", host.address(2), "-p", PORT, "--nonblocked"]
+    )
+    try:
+        options = ["-i", host.address(2), "-p", PORT, "-m", str(PAYLOAD_BYTES), "-t", str(max(1, round(pair.seconds)))]
+        client = run(pair.on(1, ["sockperf", "throughput", *options]), pair.seconds)
+        seconds = re.search(r"messages sent in ([\d.]+) sec", client)
+        time.sleep(0.2)
+        server.send_signal(signal.SIGINT)
+        output, _ = server.communicate(timeout=10)
+        count = re.search(r"Total (\d+) messages received", output)
+    finally:
+        host.end(server)
+    if not count or not seconds:
+        raise host.fail("sockperf printed no count: this benchmark knows version 3.7")
+    return int(count.group(1)) / float(seconds.group(1))
+
+
+def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
+    """Median round-trip time in ns from the actual send time, one frame at a time, both ends polling."""
+    options = ["--burst", "1", "--silent"]
+    # Late frames are given up: what is measured stays one at a time.
+    timing = ["--rate", str(rate_pps), "--catch-up", "1", "--warmup", "0.4", "--duration", str(pair.seconds)]
+    server = pair.listening(2, [binary, "server", *host.ends(2), *options])
+    try:
+        client = workload_runs.start(pair.on(1, [binary, "client", *host.ends(1), *options, *timing]))
+        summary = workload_runs.lines(client, pair.seconds + 30)[-1]
+        workload_runs.lines(server, 30)
+    finally:
+        host.end(server)
+    histogram = summary["rtt_actual_ns"]
+    below = 0
+    for value, count in histogram["counts"]:
+        below += count
+        if 2 * below >= histogram["count"]:
+            return float(value)
+    raise host.fail("no frame came back")
+
+
+def sockperf_rtt_ns(pair: Pair, rate_pps: int) -> float:
+    """Median round-trip time in ns of sockperf ping-pong, both ends polling."""
+    common = ["-i", host.address(2), "-p", PORT, "--nonblocked"]
+    server = pair.listening(2, ["sockperf", "server", *common])
+    try:
+        options = [
+            "-m",
+            str(PAYLOAD_BYTES),
+            "-t",
+            str(max(1, round(pair.seconds))),
+            "--full-rtt",
+            "--mps",
+            str(rate_pps),
+        ]
+        output = run(pair.on(1, ["sockperf", "ping-pong", *common, *options]), pair.seconds)
+    finally:
+        host.end(server)
+    median = re.search(r"percentile 50\.000 =\s+([\d.]+)", output)
+    if not median:
+        raise host.fail("sockperf printed no median: this benchmark knows version 3.7")
+    return float(median.group(1)) * 1000

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The host as the plugin uses it: asked what it can run, or held by a session and measured on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_icbench.case import Case
+from pytest_icbench.collect import misfit
+from pytest_icbench.errors import Unsupported, WorkloadError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.options import Options
+from pytest_icbench.rigpool import Need, Wanted
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import OnProgress, Settings
+    from pytest_icbench.placement import Placement
+    from pytest_icbench.result import Measurement
+    from pytest_icbench.rig import Rig
+    from pytest_icbench.switch.protocol import Switch
+
+DEFAULT_HUGEPAGE_KIB = 2048
+
+
+class Bench:
+    """At first it only asks: nothing is changed and no root is needed. ``hold`` takes the host.
+
+    Args:
+        catalogue: switches by name.
+        cases: those of the run: ``auto`` placement resolves to what every one of them can have.
+
+    Attributes:
+        policy: the placement of all cases, resolved; ``auto`` if none of them can run.
+    """
+
+    def __init__(self, catalogue: Mapping[str, type[Switch]], options: Options, cases: Sequence[Case]) -> None:
+        from pytest_icbench.host.cpu import Topology
+
+        self.catalogue = catalogue
+        self.options = options
+        self._arguments: dict[str, Any] = {
+            "binaries": dict(options.binaries),
+            "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
+        }
+        self.session = HostSession.probing(**self._arguments)
+        self.topology = Topology.read(self.session.root)
+        self._probed: dict[tuple[str, str], str | None] = {}
+        self._cases = tuple(cases)
+        self._warnings: list[str] = []
+        self.policy = self._resolve_policy(cases)
+
+    def hold(self) -> None:
+        """Takes the host for this run. Raises what opening a HostSession raises: busy host, unclean remains."""
+        self.session = HostSession(**self._arguments)
+        if self.options.frequency == "fix":
+            from pytest_icbench.host.frequency import prepare_cpus
+
+            try:
+                self._warnings = prepare_cpus(self.session, self._measuring_cpus()).warnings
+            except BaseException:
+                self.session.close()
+                raise
+
+    def _measuring_cpus(self) -> set[int]:
+        found: set[int] = set()
+        for case in self._cases:
+            with suppress(Unsupported):
+                placement = self.placement(case)
+                found |= {*placement.switch, *placement.endpoints}
+        return found
+
+    def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
+        if self.options.placement != "auto":
+            return self.options.placement
+        from pytest_icbench.placement import resolve_auto
+
+        needs = set()
+        for case in cases:
+            try:
+                self._probe(case)
+                needs.add((self._workers(case), 2 * case.pairs))
+            except Unsupported:
+                continue  # what is skipped has no say
+        return resolve_auto(self.topology, sorted(needs)) if needs else "auto"
+
+    def _workers(self, case: Case) -> int:
+        cls = self.catalogue[case.switch]
+        return cls().needs(case.pairs, case.resolved_cores(cls)).pollers
+
+    def _probe(self, case: Case) -> None:
+        cls = self.catalogue[case.switch]
+        api = case.resolved_api(cls)
+        key = (case.switch, api)
+        if key not in self._probed:
+            self._probed[key] = self._ask(cls, api)
+        reason = self._probed[key]
+        if reason is not None:
+            raise Unsupported(reason)
+
+    def _ask(self, cls: type[Switch], api: str) -> str | None:
+        from pytest_icbench.case import SOCKET_APIS
+        from pytest_icbench.node.factory import probe_node
+        from pytest_icbench.versions import workload_version
+
+        try:
+            version = workload_version()
+            if api not in SOCKET_APIS and version.dpdk is None:
+                return (
+                    f"{cls.name} needs DPDK, but the workload was built without it:"
+                    " install libdpdk-dev and run make again"
+                )
+            if os.geteuid() == 0:  # else it is a plan, and that is about a run with root
+                probe_node(self.options.node, self.session)
+            driver = cls()
+            driver.probe(self.session, self.options.binaries.get(cls.name))
+            driver.probe_api(self.session, api)
+        except (Unsupported, WorkloadError) as error:
+            return str(error)
+        return None
+
+    def placement(self, case: Case) -> Placement:
+        """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
+        from pytest_icbench.placement import plan
+
+        reason = misfit(case, self.catalogue[case.switch], self.options.ring)
+        if reason is not None:
+            raise Unsupported(reason)
+        self._probe(case)
+        return plan(self.topology, workers=self._workers(case), endpoints=2 * case.pairs, policy=self.policy)
+
+    def reference(self, case: Case) -> Case | None:
+        """The case whose rig is the reference link, None if there is none."""
+        from pytest_icbench.measure import reference_case
+
+        cls = self.catalogue[case.switch]
+        found = reference_case(case, case.resolved_port(cls), family=cls.family)
+        if found is None or found.switch not in self.catalogue:
+            return None
+        other = self.catalogue[found.switch]
+        return replace(found, port=None) if found.port == other.ports[0] else found
+
+    def need(self, case: Case, settings: Settings) -> Need:
+        """The rigs of a case. Raises Unsupported as ``placement`` does."""
+        placement = self.placement(case)
+        reference = self.reference(case) if settings.reference else None
+        beside = None
+        if reference is not None:
+            # Exactly the endpoints' CPUs of the case, and no switch.
+            without = replace(placement, switch=())
+            beside = Wanted(reference, without, (reference.rig_key, without))
+        return Need(Wanted(case, placement, (case.rig_key, placement)), beside)
+
+    def make_rig(self, wanted: Wanted) -> Rig:
+        """A rig, not yet built."""
+        from pytest_icbench.rig import Rig
+
+        return Rig(wanted.case, wanted.placement, self.session, self.options, switches=self.catalogue)
+
+    @cached_property
+    def _identity(self) -> Mapping[str, Any]:
+        from pytest_icbench.host import facts
+
+        return facts.identity(self.session.root)
+
+    def measure(
+        self,
+        rigs: tuple[Rig, Rig | None],
+        case: Case,
+        reference: Case | None,
+        settings: Settings,
+        on_progress: OnProgress,
+    ) -> Measurement:
+        """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
+        from pytest_icbench.host import facts
+        from pytest_icbench.measure import Surroundings, measure
+
+        rig, beside = rigs
+        around = Surroundings(
+            placement=rig.placement.policy,
+            endpoints=tuple(rig.endpoints),
+            identity=self._identity,
+            treatment=self._treatment(rig),
+            conditions={
+                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.endpoints}),
+                "warnings": self._warnings,
+            },
+        )
+        api = case.resolved_api(self.catalogue[case.switch])
+        return measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
+
+    def _treatment(self, rig: Rig) -> dict[str, Any]:
+        from pytest_icbench.host import facts
+        from pytest_icbench.versions import package_version, workload_version
+
+        version = workload_version()
+        placement = rig.placement
+        return {
+            **facts.treatment(self.session.root),
+            "pytest_icbench": package_version(),
+            "workload": version.workload,
+            "dpdk": version.dpdk,
+            "switch": {"version": rig.switch_facts.version, "config": dict(rig.switch_facts.config)},
+            "node": self.options.node,
+            "cpus": {
+                "switch": list(placement.switch),
+                "endpoints": list(placement.endpoints),
+                "service": list(placement.service),
+                "numa_node": placement.numa_node,
+                "yield_every": placement.yield_every,
+            },
+        }
+
+    def close(self) -> None:
+        """Gives the host back. Idempotent. Raises ProvisionError with what could not be undone."""
+        self.session.close()

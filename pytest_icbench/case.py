@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One point of a benchmark: what is measured, over which switch, with which traffic. Frozen, with a stable id."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol
+
+Dimension = Literal["throughput", "latency"]
+Family = Literal["kernel", "dpdk"]
+
+#: API techniques of an endpoint, in the order in which they are shown.
+SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg")
+#: DPDK applications over a kernel interface.
+NETDEV_APIS = ("af_packet", "af_xdp")
+APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
+
+#: Least and greatest Ethernet frame in bytes, FCS included.
+MIN_FRAME_BYTES = 64
+MAX_FRAME_BYTES = 9216
+#: The frame that the default MTU of 1500 carries, FCS included.
+MTU_1500_FRAME_BYTES = 1518
+
+
+class Choices(Protocol):
+    """What a switch offers: the part of a driver's class that a case needs to be resolved."""
+
+    @property
+    def ports(self) -> tuple[str, ...]: ...
+    @property
+    def default_apis(self) -> tuple[str, ...]: ...
+    @property
+    def default_cores(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Offered load: ``max`` (as fast as the port takes) or a number of frames per second, per pair."""
+
+    pps: int | None = None
+
+    @property
+    def is_max(self) -> bool:
+        return self.pps is None
+
+    def __str__(self) -> str:
+        if self.pps is None:
+            return "max"
+        for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
+            if self.pps >= unit and self.pps % unit == 0:
+                return f"{self.pps // unit}{suffix}"
+        return str(self.pps)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The axes of one measurement.
+
+    Attributes:
+        dimension: what the measurement is about; not part of the id (a baseline's key is dimension and id).
+        switch: driver name, for example ``ovs``.
+        port: port kind, for example ``vhost-user``; None where the switch has its natural one.
+        api: API technique of the endpoints, one of ``APIS``; None where the switch has one natural choice.
+        switch_cores: worker cores of the switch; None for its natural number.
+        packet_size: Ethernet frame in bytes with FCS (RFC 2544), 64 to 9216.
+        burst: frames handed over at once, 1 to 1024.
+        pairs: sender-receiver pairs, at least 1.
+    """
+
+    switch: str
+    packet_size: int = 64
+    burst: int = 32
+    pairs: int = 1
+    rate: Rate = Rate()
+    dimension: Dimension = "throughput"
+    port: str | None = None
+    variant: str | None = None
+    switch_cores: int | None = None
+    api: str | None = None
+    blocking: bool = False
+    touch: bool = False
+    remote: bool = False
+
+    @property
+    def id(self) -> str:
+        """``switch[+port][:variant][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``, only ``\\w : + - .``."""
+        head = self.switch
+        if self.port is not None:
+            head += f"+{self.port}"
+        if self.variant is not None:
+            head += f":{self.variant}"
+        parts = [head]
+        if self.switch_cores is not None:
+            parts.append(f"c{self.switch_cores}")
+        if self.api is not None:
+            parts.append(self.api)
+        if self.blocking:
+            parts.append("blocking")
+        if self.touch:
+            parts.append("touch")
+        parts += [f"{self.packet_size}B", f"b{self.burst}", f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
+        if self.remote:
+            parts.append("remote")
+        return "-".join(parts)
+
+    @property
+    def jumbo(self) -> bool:
+        """Whether the frame needs an MTU above 1500."""
+        return self.packet_size > MTU_1500_FRAME_BYTES
+
+    @property
+    def rig_key(self) -> tuple[object, ...]:
+        """Cases with the same key run on the same rig, without anything being built anew."""
+        return (
+            self.remote,
+            self.switch,
+            self.variant or "",
+            self.port or "",
+            self.switch_cores or 0,
+            self.pairs,
+            self.jumbo,
+            self.api in NETDEV_APIS,
+        )
+
+    def resolved_port(self, switch: Choices) -> str:
+        """The port kind, the switch's natural one where the case names none."""
+        return self.port if self.port is not None else switch.ports[0]
+
+    def resolved_api(self, switch: Choices) -> str:
+        """The API technique, the switch's natural one where the case names none."""
+        return self.api if self.api is not None else switch.default_apis[0]
+
+    def resolved_cores(self, switch: Choices) -> int:
+        """Worker cores, the switch's natural number where the case names none."""
+        return self.switch_cores if self.switch_cores is not None else switch.default_cores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; ``from_dict`` is the inverse."""
+        data = asdict(self)
+        data["rate"] = self.rate.pps
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Case:
+        return cls(**{**data, "rate": Rate(data["rate"])})

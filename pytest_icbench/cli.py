@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command ``icbench``. Each subcommand is a function that takes the parsed arguments and returns the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from pytest_icbench.errors import IcbenchError, UsageError
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.host.doctor import examine
+    from pytest_icbench.host.findings import exit_code, kernel_line, render
+
+    findings = examine()
+    if arguments.json:
+        document = {
+            "schema": 1,
+            "ready": exit_code(findings) == 0,
+            "kernel_parameters": kernel_line(findings),
+            "findings": [finding.to_dict() for finding in findings],
+        }
+        print(json.dumps(document, indent=2))
+    else:
+        print(render(findings))
+    return exit_code(findings)
+
+
+def _recover(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.host.recover import recover
+    from pytest_icbench.host.session import RUN_DIR
+
+    if os.geteuid() != 0:
+        raise UsageError("recover changes the host back and needs root: run it as root")
+    done = recover(RUN_DIR, forget=arguments.forget)
+    for sentence in done.sentences() or ["nothing to undo"]:
+        print(sentence)
+    for sentence in done.failures:
+        print(f"failed: {sentence}", file=sys.stderr)
+    return int(bool(done.failures))
+
+
+def packaged_scenarios() -> Path:
+    """Directory of the package's scenarios, else of the checkout's. Raises UsageError if there is none."""
+    package = Path(str(files("pytest_icbench")))
+    for directory in (package / "scenarios", package.parent / "scenarios"):
+        if any(directory.glob("test_*.py")):
+            return directory
+    raise UsageError(f"this installation holds no scenarios below {package}: install the package anew")
+
+
+def _scenarios(arguments: argparse.Namespace) -> int:
+    source, target = packaged_scenarios(), Path(arguments.directory)
+    names = sorted(
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.suffix != ".pyc"
+        and not path.name.startswith(".")
+    )
+    present = [str(target / name) for name in names if (target / name).exists()]
+    if present and not arguments.force:
+        raise UsageError(f"{present[0]} exists ({len(present)} files in all): choose another directory, or --force")
+    try:
+        for name in names:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes((source / name).read_bytes())
+            print(target / name)
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be written ({error.strerror}): choose another directory") from None
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line. A new subcommand sets ``command``, its ``Command``, as a default."""
+    top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    doctor = commands.add_parser("doctor", help="what this host lacks, and what would disturb a measurement on it")
+    doctor.add_argument("--json", action="store_true", help="findings as JSON")
+    doctor.set_defaults(command=_doctor)
+
+    recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")
+    recover.add_argument("--forget", action="store_true", help="drop the journal of what cannot be undone")
+    recover.set_defaults(command=_recover)
+
+    scenarios = commands.add_parser("scenarios", help="write the packaged scenarios into a directory, to start from")
+    scenarios.add_argument("directory", metavar="DIR")
+    scenarios.add_argument("--force", action="store_true", help="overwrite files")
+    scenarios.set_defaults(command=_scenarios)
+    return top
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = parser().parse_args(argv)
+        command: Command = arguments.command
+        return command(arguments)
+    except UsageError as error:
+        print(f"icbench: {error}", file=sys.stderr)
+        return 2
+    except IcbenchError as error:
+        print(f"icbench: {error}", file=sys.stderr)
+        return 1
+    finally:
+        sys.stdout.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a subcommand. Exit codes: 0, 1 (something is missing or failed), 2 (usage)."""
+    try:
+        return _run(argv)
+    except BrokenPipeError:  # `icbench doctor | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

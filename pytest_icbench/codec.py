@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frozen dataclasses to plain JSON data and back, strictly: what does not fit is refused in one sentence.
+
+Understands what results are made of: bool, int, float, str, Literal, ``X | None``, ``tuple[X, ...]``,
+``tuple[X, Y]``, ``dict[str, Any]`` and dataclasses. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pytest_icbench.errors import UsageError
+
+T = TypeVar("T")
+
+
+class DamagedData(UsageError):
+    """Data read from a file or a pipe is not what was written: the message names the place and what was expected."""
+
+
+def encode(value: Any) -> Any:
+    """Plain JSON data of a dataclass (tuples become lists). Raises ValueError for a float JSON does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no JSON number")
+    return value
+
+
+def decode(kind: type[T], data: Any, where: str) -> T:
+    """The dataclass ``kind`` from plain JSON data.
+
+    Keys that ``kind`` does not know are ignored: a later version may have added them. Keys it has defaults for may be
+    missing.
+
+    Args:
+        where: what is being read, for the message (``results.jsonl line 3``).
+
+    Raises:
+        DamagedData: a key is missing or a value has the wrong type.
+    """
+    result: T = _decode(kind, data, where)
+    return result
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _wrong(where: str, expected: str, data: Any) -> DamagedData:
+    shown = repr(data)
+    return DamagedData(f"{where}: expected {expected}, found {shown[:60]}{'…' if len(shown) > 60 else ''}")
+
+
+def _decode(kind: Any, data: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(kind):
+        return _decode_dataclass(kind, data, where)
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _decode_union(kind, data, where)
+    if origin is tuple:
+        return _decode_tuple(get_args(kind), data, where)
+    if origin is Literal:
+        if data in get_args(kind) and not isinstance(data, bool):
+            return data
+        raise _wrong(where, " or ".join(map(str, get_args(kind))), data)
+    if origin is dict:
+        if isinstance(data, dict) and all(isinstance(key, str) for key in data):
+            return dict(data)
+        raise _wrong(where, "an object", data)
+    return _decode_scalar(kind, data, where)
+
+
+def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
+    if kind is Any:
+        return data
+    if kind is bool or kind is str:
+        if isinstance(data, kind):
+            return data
+        raise _wrong(where, "true or false" if kind is bool else "a string", data)
+    if kind is int:
+        if isinstance(data, int) and not isinstance(data, bool):
+            return data
+        raise _wrong(where, "an integer", data)
+    if kind is float:
+        if isinstance(data, int | float) and not isinstance(data, bool) and math.isfinite(data):
+            return float(data)
+        raise _wrong(where, "a number", data)
+    raise TypeError(f"codec does not know {kind}")
+
+
+def _decode_union(kind: Any, data: Any, where: str) -> Any:
+    options = get_args(kind)
+    if data is None:
+        if type(None) in options:
+            return None
+        raise _wrong(where, "a value", data)
+    (option,) = (option for option in options if option is not type(None))
+    return _decode(option, data, where)
+
+
+def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(data, list | tuple):
+        raise _wrong(where, "a list", data)
+    if len(items) == 2 and items[1] is ...:
+        return tuple(_decode(items[0], item, f"{where}[{number}]") for number, item in enumerate(data))
+    if len(data) != len(items):
+        raise _wrong(where, f"a list of {len(items)}", data)
+    return tuple(_decode(kind, item, where) for kind, item in zip(items, data, strict=True))
+
+
+def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise _wrong(where, "an object", data)
+    hints = _hints(kind)
+    arguments: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.name in data:
+            arguments[field.name] = _decode(hints[field.name], data[field.name], f"{where}: {field.name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise DamagedData(f"{where}: {field.name} is missing")
+    return kind(**arguments)

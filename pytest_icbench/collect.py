@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a marker to cases. Pure: nothing of the host is asked, so that every host collects the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_icbench import values
+from pytest_icbench.case import SOCKET_APIS, Case, Dimension, Rate
+from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options, too_large_burst
+from pytest_icbench.overrides import NAMES, as_text, parse_overrides, suggestion
+from pytest_icbench.sequences import parse_words
+
+if TYPE_CHECKING:
+    from pytest_icbench.switch.protocol import Switch
+
+    Catalogue = Mapping[str, type[Switch]]
+
+#: Names that stand for several switches.
+GROUPS = ("all", "kernel", "dpdk")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A marker's arguments, read. None: the switch's natural choice.
+
+    Attributes:
+        switch: names and groups, as written.
+        api, port: None or names, ``all`` among them.
+        settings: names of ``measure.Settings``.
+    """
+
+    switch: tuple[str, ...] = ("all",)
+    packet_size: tuple[int, ...] = (64,)
+    burst: tuple[int, ...] = (32,)
+    pairs: tuple[int, ...] = (1,)
+    rate: tuple[Rate, ...] = (Rate(),)
+    switch_cores: tuple[int, ...] | None = None
+    api: tuple[str, ...] | None = None
+    port: tuple[str, ...] | None = None
+    blocking: tuple[bool, ...] = (False,)
+    touch: tuple[bool, ...] = (False,)
+    dimension: Dimension = "throughput"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+_AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
+    "switch": parse_words,
+    "packet_size": values.packet_sizes,
+    "burst": values.bursts,
+    "pairs": values.pairs,
+    "rate": values.rates,
+    "switch_cores": values.cores,
+    "api": values.apis,
+    "port": parse_words,
+}
+_FLAGS = ("blocking", "touch")
+ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
+
+
+def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -> Request:
+    """A marker's arguments.
+
+    Args:
+        where: file and test, as messages begin.
+
+    Raises:
+        UsageError: one sentence.
+    """
+    where = f"{where}: icbench marker"
+    if args:
+        raise UsageError(f"{where}: give its arguments by name (switch=..., packet_size=...)")
+    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
+    for name, value in named.items():
+        at = f"{where}: {name}"
+        if name not in ARGUMENTS:
+            raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
+        if name in NAMES:
+            overrides[name] = value
+        elif value is None and name in ("api", "port", "switch_cores"):
+            continue
+        elif name in _AXES:
+            found[name] = _AXES[name](as_text(value, at), at)
+        elif name in _FLAGS:
+            found[name] = _flags(value, at)
+        else:
+            found[name] = values.one_of("throughput", "latency")(as_text(value, at), at)
+    return Request(**found, settings=parse_overrides(overrides, where))
+
+
+def _flags(value: object, where: str) -> tuple[bool, ...]:
+    flags = tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else (value,)
+    if not flags or not all(isinstance(flag, bool) for flag in flags):
+        raise UsageError(f"{where}: {value!r} is neither True nor False nor a list of these")
+    return tuple(flag for flag in flags if isinstance(flag, bool))
+
+
+def resolve_switches(names: Iterable[str], catalogue: Catalogue, where: str) -> tuple[str, ...]:
+    """Switches that names and groups stand for, each once. Raises UsageError for an unknown one."""
+    found: dict[str, None] = {}
+    for name in names:
+        if name in GROUPS:
+            found.update(dict.fromkeys(key for key, cls in catalogue.items() if name in ("all", cls.family)))
+        elif name in catalogue:
+            found[name] = None
+        else:
+            raise UsageError(f"{where}: there is no switch '{name}'{suggestion(name, (*catalogue, *GROUPS))}")
+    return tuple(found)
+
+
+def check_names(options: Options, catalogue: Catalogue) -> None:
+    """Names on the command line that no switch knows. Raises UsageError."""
+    resolve_switches(options.switch, catalogue, "--icbench-switch")
+    if options.port is not None:
+        _check_ports(options.port, catalogue, "--icbench-port")
+
+
+def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None:
+    known = tuple(dict.fromkeys(port for cls in catalogue.values() for port in cls.ports))
+    for port in ports:
+        if port != "all" and port not in known:
+            raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
+
+
+def expand(request: Request, options: Options, catalogue: Catalogue, where: str) -> list[Case]:
+    """All cases of a request, with the axes that the user replaced.
+
+    A switch takes of ``api``, ``port`` and ``switch_cores`` what it can do; one that the marker itself names and that
+    can do none of it is an error.
+
+    Raises:
+        UsageError: one sentence that begins with ``where``.
+    """
+    where = f"{where}: icbench marker"
+    if request.port is not None:
+        _check_ports(request.port, catalogue, f"{where}: port")
+    keep = set(resolve_switches(options.switch or ("all",), catalogue, "--icbench-switch"))
+    cases: dict[Case, None] = {}
+    for name in resolve_switches(request.switch, catalogue, f"{where}: switch"):
+        cls = catalogue[name]
+        named = name in request.switch
+        apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
+        ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
+        if name not in keep:
+            continue
+        for cores, pairs, port, api, blocking, touch, size, burst, rate in product(
+            _cores(options.switch_cores or request.switch_cores, cls),
+            options.pairs or request.pairs,
+            ports,
+            apis,
+            _flag(options.blocking, request.blocking),
+            _flag(options.touch, request.touch),
+            options.packet_size or request.packet_size,
+            options.burst or request.burst,
+            options.rate or request.rate,
+        ):
+            case = Case(
+                switch=name,
+                packet_size=size,
+                burst=burst,
+                pairs=pairs,
+                rate=rate,
+                dimension=request.dimension,
+                port=None if port == cls.ports[0] else port,
+                switch_cores=cores,
+                api=None if cls.default_apis == (api,) else api,
+                blocking=blocking and api in SOCKET_APIS,
+                touch=touch,
+            )
+            cases[case] = None
+    return list(cases)
+
+
+def _choose(
+    what: str,
+    asked: tuple[str, ...] | None,
+    replaced: tuple[str, ...] | None,
+    natural: tuple[str, ...],
+    able: tuple[str, ...],
+    named: bool,
+    where: str,
+) -> tuple[str, ...]:
+    if asked is not None and named and not _possible(asked, able):
+        raise UsageError(f"{where} has no {what} {' or '.join(asked)}; it has {' '.join(able)}")
+    wanted = replaced if replaced is not None else asked
+    return natural if wanted is None else _possible(wanted, able)
+
+
+def _possible(wanted: tuple[str, ...], able: tuple[str, ...]) -> tuple[str, ...]:
+    return able if "all" in wanted else tuple(name for name in wanted if name in able)
+
+
+def _cores(wanted: tuple[int, ...] | None, cls: type[Switch]) -> tuple[int | None, ...]:
+    if wanted is None or not cls.scalable:
+        return (None,)
+    return tuple(None if cores == cls.default_cores else cores for cores in wanted)
+
+
+def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
+    return asked if option is None else (option,)
+
+
+def misfit(case: Case, cls: type[Switch], ring: int) -> str | None:
+    """Why no host can run the case, or None: facts about the switch, known without asking the host."""
+    if case.burst > ring:
+        return too_large_burst(case.burst, ring)
+    if case.packet_size > cls.max_frame_bytes:
+        return (
+            f"{case.packet_size} bytes are more than {case.switch} carries;"
+            f" take packet sizes up to {cls.max_frame_bytes}"
+        )
+    if cls.max_pairs is not None and case.pairs > cls.max_pairs:
+        plural = "" if cls.max_pairs == 1 else "s"
+        return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
+    return None
+
+
+def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
+    """Items without a key first, then those of each key together; both in the order in which they (first) came."""
+    ranks: dict[Hashable | None, int] = {None: 0}
+    for item in items:
+        ranks.setdefault(key(item), len(ranks))
+    return sorted(items, key=lambda item: ranks[key(item)])

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arguments of DPDK's environment abstraction layer for one endpoint of the workload. Pure."""
+
+from __future__ import annotations
+
+from pytest_icbench.endpoints import Endpoint, Memif, Pci, Veth, VhostUser
+
+#: Huge-page memory of one endpoint in MiB: its packet pool and what the driver needs.
+ENDPOINT_MIB = 64
+#: The same for frames above 1518 bytes, whose buffers are five times as long.
+JUMBO_ENDPOINT_MIB = 256
+
+#: net_af_xdp takes this many buffers from the receive pool at once, whatever ring is asked for. The pool follows the
+#: ring.
+AF_XDP_LEAST_RING = 2048
+
+
+def endpoint_ring(api: str, ring: int) -> int:
+    """Descriptors to ask for: ``ring``, unless the driver cannot do with so few."""
+    return max(ring, AF_XDP_LEAST_RING) if api == "af_xdp" else ring
+
+
+def endpoint_mib(jumbo: bool) -> int:
+    """MiB of huge pages that one endpoint takes."""
+    return JUMBO_ENDPOINT_MIB if jumbo else ENDPOINT_MIB
+
+
+def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: bool) -> list[str]:
+    """What stands after ``--`` on the workload's command line.
+
+    Args:
+        api: ``dpdk``, or for a ``Veth`` endpoint ``af_packet`` or ``af_xdp``.
+        cpu: the one CPU that runs the application (its main lcore).
+        ring: descriptors a ring, a power of two.
+    """
+    arguments = [
+        "--lcores",
+        f"0@{cpu}",
+        "--in-memory",
+        # Without it virtio-user has more memory regions than the eight that vhost-user can share.
+        "--single-file-segments",
+        "--no-telemetry",
+        "-m",
+        str(endpoint_mib(jumbo)),
+    ]
+    if isinstance(endpoint, Pci):
+        return [*arguments, "-a", endpoint.pci]
+    return [*arguments, "--no-pci", f"--vdev={virtual_device(endpoint, api, ring=ring, jumbo=jumbo)}"]
+
+
+def virtual_device(endpoint: VhostUser | Memif | Veth, api: str, *, ring: int, jumbo: bool) -> str:
+    """The ``--vdev`` value that attaches to the endpoint."""
+    match endpoint:
+        case VhostUser(role="front-end"):
+            device = f"net_virtio_user0,path={endpoint.socket},mac={endpoint.address.mac},queues=1,queue_size={ring}"
+            return device + (",server=1" if endpoint.serves else "") + (",packed_vq=1" if endpoint.packed else "")
+        case VhostUser():
+            return f"net_vhost0,iface={endpoint.socket},queues=1,client={int(not endpoint.serves)}"
+        case Memif():
+            return (
+                f"net_memif0,role={endpoint.role},id={endpoint.id},socket={endpoint.socket},socket-abstract=no,"
+                f"mac={endpoint.address.mac},rsize={ring.bit_length() - 1},bsize={16384 if jumbo else 2048}"
+            )
+        case Veth():
+            return _netdev(endpoint.interface, api, ring=ring, jumbo=jumbo)
+
+
+def _netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
+    if api == "af_xdp":
+        return f"net_af_xdp0,iface={interface},start_queue=0,queue_count=1"
+    if api == "af_packet":
+        frame = 16384 if jumbo else 2048
+        frames = max(ring, 512)
+        return (
+            f"net_af_packet0,iface={interface},qpairs=1,blocksz=16384,framesz={frame},framecnt={frames},qdisc_bypass=1"
+        )
+    raise ValueError(f"{api} is no DPDK driver for a kernel interface")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ending a session's processes and removing its mounts and files, whoever started them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.exec import SESSION_VARIABLE
+from pytest_icbench.journal import process_start_time
+
+_MNT_DETACH = 2
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def session_processes(session: str) -> list[int]:
+    """Processes that carry the session in their environment, this one never."""
+    mark = f"{SESSION_VARIABLE}={session}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with suppress(OSError):
+                environ = (entry / "environ").read_bytes().split(b"\0")
+                if mark in environ and process_start_time(int(entry.name)) is not None:
+                    found.append(int(entry.name))
+    return found
+
+
+def _thaw(pid: int) -> None:
+    """A process frozen by cgroup v1 dies of SIGKILL only once it is thawed."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if "freezer" in controllers.split(",") and path != "/":
+                Path(f"/sys/fs/cgroup/freezer{path}/freezer.state").write_text("THAWED", encoding="ascii")
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        _thaw(pid)
+
+
+def kill_session(session: str, timeout_s: float = 5.0) -> None:
+    """Kills every process of a session, until none is found. Raises ProvisionError after ``timeout_s`` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while left := session_processes(session):
+        if time.monotonic() > deadline:
+            raise ProvisionError(f"processes {left} of session {session} do not end after SIGKILL")
+        _kill(left)
+        time.sleep(0.01)
+
+
+def kill_process(pid: int, start_time: int, timeout_s: float = 5.0) -> None:
+    """Kills the process if it is still the one that started then. Raises ProvisionError after ``timeout_s`` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while process_start_time(pid) == start_time:
+        if time.monotonic() > deadline:
+            raise ProvisionError(f"process {pid} does not end after SIGKILL")
+        _kill([pid])
+        time.sleep(0.01)
+
+
+def mounts_below(path: Path) -> list[str]:
+    """Mount points at and below a path, the innermost first."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        point = line.split()[4].encode().decode("unicode_escape")
+        if point == str(path) or point.startswith(f"{path}/"):
+            found.append(point)
+    return found[::-1]
+
+
+def unmount_below(path: Path) -> None:
+    """Unmounts everything at and below a path. Raises OSError."""
+    for point in mounts_below(path):
+        if _libc.umount2(os.fsencode(point), _MNT_DETACH) != 0 and point in mounts_below(path):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), point)
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a file or directory that may be missing; what is mounted below is unmounted first, never emptied."""
+    unmount_below(path)
+    for _ in range(5):  # a dying process may still add a file
+        with suppress(FileNotFoundError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        if not path.exists() and not path.is_symlink():
+            return
+        time.sleep(0.02)
+    shutil.rmtree(path)

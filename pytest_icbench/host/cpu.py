@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What CPUs there are: cores, siblings, NUMA nodes, and which of them this process may use."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pytest_icbench.host.root import Root, parse_cpu_list
+
+_CPU = "/sys/devices/system/cpu"
+_NODE = "/sys/devices/system/node"
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """A logical CPU.
+
+    Attributes:
+        id: its number.
+        core: physical core within its socket; CPUs with the same socket and core are siblings (SMT).
+        socket: physical package.
+        node: NUMA node.
+        siblings: logical CPUs of its physical core, itself included.
+        isolated: taken from the scheduler's balancing at boot (isolcpus).
+        nohz_full: without the timer tick while one task runs.
+        online: running.
+        allowed: whether this process may use it (affinity and cpuset).
+    """
+
+    id: int
+    core: int
+    socket: int
+    node: int
+    siblings: tuple[int, ...]
+    isolated: bool
+    nohz_full: bool
+    online: bool
+    allowed: bool
+
+    @property
+    def usable(self) -> bool:
+        return self.online and self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The CPUs of a host, by number."""
+
+    cpus: tuple[Cpu, ...]
+
+    @classmethod
+    def read(cls, root: Root | None = None) -> Topology:
+        """Reads sysfs. Allowed is this process' affinity; in a recorded tree, ``Cpus_allowed_list``."""
+        root = root or Root()
+        present = parse_cpu_list(root.read(f"{_CPU}/present") or root.read(f"{_CPU}/online") or "0")
+        online_text = root.read(f"{_CPU}/online")
+        online = frozenset(parse_cpu_list(online_text) if online_text else present)
+        isolated = frozenset(parse_cpu_list(root.read(f"{_CPU}/isolated")))
+        tickless = _tickless(root)
+        allowed = _with_isolated(allowed_cpus(root, present), isolated, _granted(root))
+        nodes = _nodes(root)
+        cpus = []
+        for cpu in present:
+            topology = f"{_CPU}/cpu{cpu}/topology"
+            siblings = root.read(f"{topology}/core_cpus_list") or root.read(f"{topology}/thread_siblings_list")
+            core, socket = root.read_int(f"{topology}/core_id"), root.read_int(f"{topology}/physical_package_id")
+            cpus.append(
+                Cpu(
+                    id=cpu,
+                    core=cpu if core is None else core,
+                    socket=0 if socket is None else max(0, socket),
+                    node=nodes.get(cpu, 0),
+                    siblings=parse_cpu_list(siblings) or (cpu,),
+                    isolated=cpu in isolated,
+                    nohz_full=cpu in tickless,
+                    online=cpu in online,
+                    allowed=cpu in allowed,
+                )
+            )
+        return cls(tuple(cpus))
+
+    def __getitem__(self, cpu: int) -> Cpu:
+        """The CPU of that number. Raises KeyError."""
+        for candidate in self.cpus:
+            if candidate.id == cpu:
+                return candidate
+        raise KeyError(cpu)
+
+    @property
+    def usable(self) -> tuple[Cpu, ...]:
+        """Online and allowed."""
+        return tuple(cpu for cpu in self.cpus if cpu.usable)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """NUMA nodes with a CPU that can be used."""
+        return tuple(sorted({cpu.node for cpu in self.usable}))
+
+    @property
+    def smt(self) -> bool:
+        """Whether two CPUs that can be used share a core."""
+        return any(len([s for s in cpu.siblings if s != cpu.id and self[s].online]) > 0 for cpu in self.usable)
+
+    def cores(self, node: int | None = None) -> tuple[tuple[Cpu, ...], ...]:
+        """Physical cores with a usable CPU (of a NUMA node), each as its usable CPUs; ordered by first CPU."""
+        groups: dict[tuple[int, ...], list[Cpu]] = {}
+        for cpu in self.usable:
+            if node is None or cpu.node == node:
+                groups.setdefault(cpu.siblings, []).append(cpu)
+        return tuple(tuple(group) for group in groups.values())
+
+
+def _nodes(root: Root) -> dict[int, int]:
+    nodes = {}
+    for name in root.list(_NODE):
+        if name.startswith("node") and name[4:].isdigit():
+            for cpu in parse_cpu_list(root.read(f"{_NODE}/{name}/cpulist")):
+                nodes[cpu] = int(name[4:])
+    return nodes
+
+
+def _tickless(root: Root) -> frozenset[int]:
+    text = root.read(f"{_CPU}/nohz_full")
+    try:
+        return frozenset(parse_cpu_list(text))
+    except ValueError:  # "(null)" where the kernel has the option and no parameter was given
+        return frozenset()
+
+
+def _granted(root: Root) -> frozenset[int]:
+    """CPUs that this process' cpuset grants, whatever its affinity; empty where that is not to be read."""
+    for line in (root.read("/proc/self/cgroup") or "").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "cpuset":
+            return frozenset(parse_cpu_list(root.read(f"/sys/fs/cgroup/cpuset{group}/cpuset.effective_cpus")))
+        if controllers == "":  # cgroup v2; a group without the controller has its parent's CPUs
+            parts = group.strip("/").split("/")
+            for depth in range(len(parts), -1, -1):
+                path = "/".join(["/sys/fs/cgroup", *parts[:depth]])
+                if text := root.read(f"{path}/cpuset.cpus.effective"):
+                    return frozenset(parse_cpu_list(text))
+    return frozenset()
+
+
+def _with_isolated(affinity: frozenset[int], isolated: frozenset[int], granted: frozenset[int]) -> frozenset[int]:
+    """Adds isolated CPUs: every process is born without them in its affinity, and may use them all the same.
+
+    Not where the affinity leaves out others too: then somebody chose it.
+    """
+    return affinity | (isolated & granted) if affinity >= granted - isolated else affinity
+
+
+def allowed_cpus(root: Root, present: tuple[int, ...]) -> frozenset[int]:
+    """CPUs this process may use."""
+    if root.live:
+        return frozenset(os.sched_getaffinity(0))
+    for line in (root.read("/proc/self/status") or "").splitlines():
+        if line.startswith("Cpus_allowed_list:"):
+            return frozenset(parse_cpu_list(line.partition(":")[2]))
+    return frozenset(present)

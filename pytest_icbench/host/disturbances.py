@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What on a host disturbs a measurement, from /sys and /proc alone: needs no root, changes nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+
+from pytest_icbench.host import facts, frequency
+from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.root import Root, format_cpu_list
+
+#: Stolen share of a CPU's time from which it is reported.
+STEAL_LIMIT = 0.005
+#: Share of one CPU from which another process is called busy.
+BUSY_LIMIT = 0.2
+
+
+def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
+    """Findings about the host's state; ``sample_s``: seconds for which processes and stolen time are watched, or 0."""
+    topology = Topology.read(root)
+    found = [*_frequency(root, topology), *_cores(topology), *_ticks(topology), *_background(root, topology)]
+    found += [*_memory(root), *_virtual(root), *_clock(root)]
+    if sample_s > 0:
+        found += _watched(root, sample_s)
+    return found
+
+
+def _frequency(root: Root, topology: Topology) -> Iterator[Finding]:
+    ruled = frequency.read(root, [cpu.id for cpu in topology.usable])
+    if ruled.driver is None:
+        yield Finding(Level.NOTE, "governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
+        return
+    others = sorted({governor for governor in ruled.governors.values() if governor != frequency.GOVERNOR})
+    if others:
+        yield Finding(
+            Level.DISTURBS,
+            "governor",
+            f"the governor is {', '.join(others)} ({ruled.driver}), the frequency follows the load",
+            "as root, a session sets performance and puts it back; for good: cpupower frequency-set -g performance",
+        )
+    else:
+        yield Finding(Level.GOOD, "governor", f"performance ({ruled.driver})")
+    if ruled.turbo:
+        yield Finding(
+            Level.DISTURBS,
+            "turbo",
+            "turbo is on: the frequency depends on temperature and on what other cores do",
+            "as root, a session switches it off and on again",
+        )
+    elif ruled.turbo is False:
+        yield Finding(Level.GOOD, "turbo", "off")
+
+
+def _cores(topology: Topology) -> Iterator[Finding]:
+    cores = topology.cores()
+    if len(cores) < 3:
+        yield Finding(
+            Level.DISTURBS,
+            "cores",
+            f"{len(cores)} physical cores can be used: a polling switch and two endpoints have to share them",
+            "dedicated placement needs one for each worker of the switch and each endpoint, and one for the rest",
+        )
+    if topology.smt:
+        yield Finding(
+            Level.DISTURBS,
+            "SMT",
+            "cores have siblings: work on one slows the other down",
+            "placement avoids siblings; to be sure that others do too: nosmt",
+            ("nosmt",),
+        )
+    isolated = [cpu.id for cpu in topology.usable if cpu.isolated]
+    candidates = isolation_candidates(topology)
+    if isolated:
+        yield Finding(Level.GOOD, "isolation", f"CPUs {format_cpu_list(isolated)} are isolated")
+    elif candidates:
+        cpus = format_cpu_list(candidates)
+        yield Finding(
+            Level.DISTURBS,
+            "isolation",
+            "no CPU is isolated: the scheduler puts other work beside a poller",
+            f"isolate CPUs {cpus}",
+            (f"isolcpus=managed_irq,domain,{cpus}",),
+        )
+    else:
+        yield Finding(Level.NOTE, "isolation", "too few cores to isolate any")
+
+
+def isolation_candidates(topology: Topology) -> list[int]:
+    """CPUs worth isolating: all but the first core, where four cores or more leave something to work with."""
+    cores = topology.cores()
+    if len(cores) < 4:
+        return []
+    return sorted(cpu.id for core in cores[1:] for cpu in core)
+
+
+def _ticks(topology: Topology) -> Iterator[Finding]:
+    candidates = [cpu.id for cpu in topology.usable if cpu.isolated] or isolation_candidates(topology)
+    if not candidates:
+        return
+    ticking = [cpu for cpu in candidates if not topology[cpu].nohz_full]
+    if ticking:
+        cpus = format_cpu_list(candidates)
+        yield Finding(
+            Level.DISTURBS,
+            "timer tick",
+            f"CPUs {format_cpu_list(ticking)} are interrupted by the timer 100 to 1000 times a second",
+            "run them tickless, with RCU's work elsewhere",
+            (f"nohz_full={cpus}", f"rcu_nocbs={cpus}"),
+        )
+    else:
+        yield Finding(Level.GOOD, "timer tick", f"CPUs {format_cpu_list(candidates)} are tickless")
+
+
+def _background(root: Root, topology: Topology) -> Iterator[Finding]:
+    if "irqbalance" in _names(root).values():
+        yield Finding(
+            Level.DISTURBS,
+            "irqbalance",
+            "irqbalance moves interrupts onto any CPU",
+            "systemctl stop irqbalance, or ban the measuring CPUs in it",
+        )
+    if len({cpu.node for cpu in topology.cpus}) > 1 and root.read_int("/proc/sys/kernel/numa_balancing"):
+        yield Finding(
+            Level.DISTURBS,
+            "NUMA balancing",
+            "the kernel unmaps pages to find out who uses them, and moves them",
+            "sysctl kernel.numa_balancing=0",
+            ("numa_balancing=disable",),
+        )
+    if root.read_int("/proc/sys/kernel/nmi_watchdog"):
+        yield Finding(
+            Level.DISTURBS,
+            "watchdog",
+            "the NMI watchdog interrupts each CPU now and then and takes a performance counter",
+            "sysctl kernel.nmi_watchdog=0",
+            ("nmi_watchdog=0",),
+        )
+
+
+def _memory(root: Root) -> Iterator[Finding]:
+    pages = root.read("/sys/kernel/mm/transparent_hugepage/enabled") or ""
+    if "[always]" in pages:
+        yield Finding(
+            Level.DISTURBS,
+            "THP",
+            "transparent huge pages are always on: khugepaged compacts memory in the background",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            ("transparent_hugepage=madvise",),
+        )
+    memory = facts.memory_kib(root)
+    used = memory.get("SwapTotal", 0) - memory.get("SwapFree", 0)
+    if used > 0:
+        yield Finding(
+            Level.DISTURBS, "swap", f"{used // 1024} MiB are swapped out", "free memory, then swapoff -a; swapon -a"
+        )
+
+
+def _virtual(root: Root) -> Iterator[Finding]:
+    kind = facts.hypervisor(root)
+    if kind is not None:
+        yield Finding(
+            Level.DISTURBS,
+            "virtual machine",
+            f"this is a virtual machine (hypervisor: {kind}): other guests share its cores, caches and memory",
+            "compare only interleaved measurements; watch the stolen time in the results",
+        )
+
+
+def _clock(root: Root) -> Iterator[Finding]:
+    flags = facts.cpu_info(root).get("flags", "").split()
+    if flags and not {"constant_tsc", "nonstop_tsc"} <= set(flags):
+        yield Finding(
+            Level.DISTURBS,
+            "clock",
+            "the CPU does not promise an invariant time stamp counter: times may be wrong",
+            "measure on another machine, or let the hypervisor pass invtsc",
+        )
+    source = root.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if source not in (None, "tsc", "kvm-clock"):
+        yield Finding(
+            Level.DISTURBS,
+            "clock",
+            f"the kernel's clock is {source}: it found the time stamp counter unstable, and reading it is slow",
+            "look for the reason in dmesg",
+        )
+
+
+def _names(root: Root) -> dict[int, str]:
+    """Names of processes by pid."""
+    return {int(pid): root.read(f"/proc/{pid}/comm") or "" for pid in root.list("/proc") if pid.isdigit()}
+
+
+def _cpu_ticks_of_processes(root: Root) -> dict[int, int]:
+    found = {}
+    for pid in root.list("/proc"):
+        fields = (root.read(f"/proc/{pid}/stat") or "").rpartition(")")[2].split() if pid.isdigit() else []
+        if len(fields) > 12:
+            found[int(pid)] = int(fields[11]) + int(fields[12])
+    return found
+
+
+def busy_processes(before: Mapping[int, int], after: Mapping[int, int], seconds: float) -> dict[int, float]:
+    """Share of one CPU that each process but this one used between two readings, if above ``BUSY_LIMIT``."""
+    rate = facts.ticks_per_second() * seconds
+    shares = {pid: (ticks - before[pid]) / rate for pid, ticks in after.items() if pid in before and pid != os.getpid()}
+    return {pid: share for pid, share in shares.items() if share >= BUSY_LIMIT}
+
+
+def _watched(root: Root, sample_s: float) -> Iterator[Finding]:
+    meter = facts.StealMeter(root)
+    before, begin = _cpu_ticks_of_processes(root), time.monotonic()
+    time.sleep(sample_s)
+    after, seconds = _cpu_ticks_of_processes(root), time.monotonic() - begin
+    names = _names(root)
+    busy = sorted(busy_processes(before, after, seconds).items(), key=lambda item: -item[1])
+    if busy:
+        said = ", ".join(f"{names.get(pid, '?')} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
+        yield Finding(Level.DISTURBS, "busy", f"other processes use the CPUs: {said}", "wait for them, or stop them")
+    stolen = {cpu: share for cpu, share in meter.read().items() if share > STEAL_LIMIT}
+    if stolen:
+        said = ", ".join(f"CPU {cpu} {share:.1%}" for cpu, share in sorted(stolen.items()))
+        yield Finding(
+            Level.DISTURBS,
+            "steal",
+            f"the hypervisor takes time away: {said} just now",
+            "pin the guest's CPUs on the host, or measure when it is quiet",
+        )

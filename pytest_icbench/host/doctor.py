@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench doctor``: can everything run here, and what would disturb it? Works without root and changes nothing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Iterator
+
+from pytest_icbench.errors import IcbenchError, Unsupported
+from pytest_icbench.executable import workload_path
+from pytest_icbench.host import disturbances, facts, hugepages
+from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.exec import run
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+
+#: Huge pages that a switch and two endpoints take at most, in MiB.
+PLENTY_MIB = 2048
+
+
+def examine(root: Root | None = None, sample_s: float = 0.3) -> list[Finding]:
+    """Everything about this host. Switches, LXC and the workload are asked only on the running machine."""
+    root = root or Root()
+    found = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
+    if root.live:
+        found += [*_root(), *_lxc(), *_workload(), *_switches()]
+    return found + disturbances.find(root, sample_s)
+
+
+def _hardware(root: Root) -> Iterator[Finding]:
+    known, kernel = facts.identity(root), facts.treatment(root)
+    yield Finding(
+        Level.NOTE,
+        "host",
+        f"{known['cpu_model']}, {known['sockets']} sockets, {known['cores']} cores, {known['cpus']} CPUs,"
+        f" {known['numa_nodes']} NUMA nodes, {known['memory_gib']} GiB;"
+        f" {kernel['distribution']}, Linux {kernel['kernel']}",
+    )
+    cards = [name for name in root.glob("/sys/bus/pci/devices/*/sriov_totalvfs") if root.read_int(name)]
+    if cards and not root.list("/sys/kernel/iommu_groups"):
+        vendor = facts.cpu_info(root).get("vendor_id", "")
+        words = ("iommu=pt",) if "AMD" in vendor else ("intel_iommu=on", "iommu=pt")
+        yield Finding(
+            Level.DISTURBS,
+            "IOMMU",
+            f"{len(cards)} devices have SR-IOV, but without an IOMMU their functions cannot be given to a container",
+            "switch it on in the firmware and the kernel",
+            words,
+        )
+
+
+def _root() -> Iterator[Finding]:
+    if os.geteuid() == 0:
+        yield Finding(Level.GOOD, "root", "this is root: sessions can change the host")
+    else:
+        yield Finding(
+            Level.NOTE, "root", "this is not root: it can look, but a session needs root", "run pytest as root"
+        )
+
+
+def _cgroups(root: Root) -> Iterator[Finding]:
+    controllers = root.read("/sys/fs/cgroup/cgroup.controllers")
+    if controllers is not None:
+        if "cpuset" in controllers.split():
+            yield Finding(Level.GOOD, "cgroups", "version 2, with cpuset")
+        else:
+            yield Finding(
+                Level.MISSING,
+                "cgroups",
+                "version 2 without the cpuset controller: containers cannot be pinned",
+                "delegate it (cgroup.subtree_control), or use --icbench-node netns",
+            )
+    elif root.exists("/sys/fs/cgroup/cpuset/cpuset.cpus"):
+        yield Finding(Level.GOOD, "cgroups", "version 1, with cpuset")
+    else:
+        yield Finding(
+            Level.MISSING,
+            "cgroups",
+            "no cpuset is mounted: containers cannot be pinned",
+            "mount cgroup2 on /sys/fs/cgroup",
+        )
+
+
+def _huge_pages(root: Root) -> Iterator[Finding]:
+    nodes = sorted({cpu.node for cpu in Topology.read(root).cpus})
+    memory = facts.memory_kib(root)
+    spare_mib = memory.get("MemAvailable", 0) // 1024
+    for node in nodes:
+        sizes = hugepages.sizes(root, node)
+        if not sizes:
+            yield Finding(
+                Level.MISSING,
+                "huge pages",
+                f"NUMA node {node} has none: DPDK cannot run",
+                "boot a kernel with CONFIG_HUGETLBFS",
+            )
+            continue
+        states, free_mib = [], 0
+        for size in sizes:
+            total, free = hugepages.counts(root, node, size)
+            free_mib += free * size // 1024
+            states.append(f"{total} pages of {size // 1024} MiB ({free} free)")
+        level = Level.GOOD if free_mib + spare_mib >= PLENTY_MIB else Level.MISSING
+        yield Finding(
+            level,
+            "huge pages",
+            f"NUMA node {node}: {', '.join(states)}; more are taken from {spare_mib} MiB of free memory",
+            None if level is Level.GOOD else f"free {PLENTY_MIB} MiB of memory, or reserve pages at boot",
+            () if level is Level.GOOD else ("hugepagesz=2M", f"hugepages={PLENTY_MIB // 2}"),
+        )
+
+
+def _lxc() -> Iterator[Finding]:
+    try:
+        lxc = importlib.import_module("lxc")
+    except ImportError as error:
+        yield Finding(
+            Level.MISSING,
+            "LXC",
+            f"python-lxc cannot be imported ({error})",
+            "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
+        )
+        return
+    yield Finding(Level.GOOD, "LXC", f"version {lxc.version}")
+
+
+def _workload() -> Iterator[Finding]:
+    try:
+        program = workload_path()
+        said = run([program, "--version"], timeout_s=10).stdout.strip()
+    except IcbenchError as error:
+        yield Finding(Level.MISSING, "workload", str(error).splitlines()[0])
+        return
+    try:
+        dpdk = json.loads(said).get("dpdk")
+    except (ValueError, AttributeError):
+        dpdk = said if "dpdk" in said.lower() else None
+    if dpdk and "without" not in str(dpdk).lower():
+        yield Finding(Level.GOOD, "workload", f"{program}: {said}")
+    else:
+        yield Finding(
+            Level.MISSING,
+            "workload",
+            f"{program} was built without DPDK ({said}): it has only the socket applications",
+            "apt install libdpdk-dev, then build it again (make)",
+        )
+
+
+def _switches() -> Iterator[Finding]:
+    try:
+        registry = importlib.import_module("pytest_icbench.switch.registry")
+    except ImportError as error:
+        yield Finding(
+            Level.MISSING, "switches", f"their drivers cannot be imported: {error}", "install the package anew"
+        )
+        return
+    session = HostSession.probing()
+    for name, driver in registry.builtin_switches().items():
+        try:
+            version = driver().probe(session, None).version
+        except Unsupported as error:
+            yield Finding(Level.MISSING, name, str(error).splitlines()[0])
+        except IcbenchError as error:
+            yield Finding(Level.MISSING, name, f"its probe failed: {str(error).splitlines()[0]}")
+        else:
+            yield Finding(Level.GOOD, name, version or "can run")

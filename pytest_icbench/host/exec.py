@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The only starter of processes. Every wait has a bound, and an error message with the tail of the process' log."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import entered
+
+#: Environment variable that marks every process of a session; ``recover`` looks for it.
+SESSION_VARIABLE = "ICBENCH_SESSION"
+
+
+def _tail(path: Path | None, lines: int) -> str:
+    if path is None:
+        return ""
+    try:
+        with path.open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - 65536))
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+class Process:
+    """A child process, started by a ``Spawner`` or adopted (LXC attach).
+
+    Attributes:
+        pid: its process id.
+        log: file with its standard error (and output, without pipes); None if it has none.
+        stdin, stdout: unbuffered binary pipes, None without pipes. Wait on several with ``selectors``.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        argv: Sequence[str],
+        log: Path | None,
+        stdin: IO[bytes] | None,
+        stdout: IO[bytes] | None,
+    ) -> None:
+        self.pid = pid
+        self.argv = tuple(argv)
+        self.log = log
+        self.stdin = stdin
+        self.stdout = stdout
+        self._exit: int | None = None
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._pidfd = -1
+        with suppress(OSError):
+            self._pidfd = os.pidfd_open(pid)
+
+    @classmethod
+    def adopt(
+        cls,
+        pid: int,
+        argv: Sequence[str],
+        log: Path | None = None,
+        stdin: IO[bytes] | None = None,
+        stdout: IO[bytes] | None = None,
+    ) -> Process:
+        """A process that is already our child."""
+        return cls(pid, argv, log, stdin, stdout)
+
+    @classmethod
+    def of_popen(cls, popen: subprocess.Popen[bytes], argv: Sequence[str], log: Path | None) -> Process:
+        process = cls(popen.pid, argv, log, popen.stdin, popen.stdout)
+        process._popen = popen
+        return process
+
+    @property
+    def name(self) -> str:
+        """Base name of its program, for messages."""
+        return Path(self.argv[0]).name if self.argv else str(self.pid)
+
+    def __repr__(self) -> str:
+        return f"<Process {self.name} pid {self.pid}>"
+
+    def _ended(self) -> bool:
+        """Whether it has ended, without reaping it: its number cannot name another process until it is reaped."""
+        if self._exit is not None:
+            return True
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def poll(self) -> int | None:
+        """Exit code, negative for the signal that ended it; None while it runs. 255 if somebody else reaped it."""
+        if self._exit is None and self._ended():
+            try:
+                status = os.waitpid(self.pid, os.WNOHANG)[1]
+                self._exit = os.waitstatus_to_exitcode(status)
+            except ChildProcessError:
+                self._exit = 255
+            if self._popen is not None:
+                self._popen.returncode = self._exit
+            if self._pidfd >= 0:
+                os.close(self._pidfd)
+                self._pidfd = -1
+        return self._exit
+
+    def _wait(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while not self._ended():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if self._pidfd >= 0:
+                poller = select.poll()
+                poller.register(self._pidfd, select.POLLIN)
+                poller.poll(left * 1000)
+            else:
+                time.sleep(min(left, 0.005))
+        return True
+
+    def wait(self, timeout_s: float) -> int:
+        """Waits for its end. Raises ProvisionError, which names it, after ``timeout_s`` seconds."""
+        if not self._wait(timeout_s):
+            raise ProvisionError(
+                f"{self.name} (pid {self.pid}) has not ended within {timeout_s:g} s{self._log_for_message()}"
+            )
+        code = self.poll()
+        assert code is not None
+        return code
+
+    def _log_for_message(self) -> str:
+        tail = self.tail()
+        return f"; end of {self.log}:\n{tail}" if tail else ""
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to its process group where it leads one, else to itself; nothing if it has ended."""
+        if self._exit is not None:
+            return
+        with suppress(ProcessLookupError):
+            if self._leads_group():
+                os.killpg(self.pid, number)
+            else:
+                os.kill(self.pid, number)
+
+    def _leads_group(self) -> bool:
+        try:
+            return os.getpgid(self.pid) == self.pid
+        except ProcessLookupError:
+            return False
+
+    def stop(self, *, term_s: float = 2.0) -> int | None:
+        """SIGTERM, up to ``term_s`` seconds, SIGKILL; what is left of its group goes too. Idempotent.
+
+        Returns the exit code; None if it cannot be killed (uninterruptible sleep).
+        """
+        if self._exit is None:
+            if not self._ended():
+                self.signal(signal.SIGTERM)
+                self.signal(signal.SIGCONT)
+                if not self._wait(term_s):
+                    self.signal(signal.SIGKILL)
+                    self._wait(5.0)
+            self.signal(signal.SIGKILL)  # members that outlive the leader; the zombie still holds the number
+            self.poll()
+        for pipe in (self.stdin, self.stdout):
+            if pipe is not None and not pipe.closed:
+                with suppress(OSError):
+                    pipe.close()
+        return self._exit
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines of its log, empty without one."""
+        return _tail(self.log, lines)
+
+
+@contextmanager
+def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
+    """Children of the block inherit the affinity; cheaper than a wrapper program and safe with threads."""
+    if cpus is None:
+        yield
+        return
+    old = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        raise ProvisionError(
+            f"CPUs {','.join(map(str, cpus))} cannot be used ({error.strerror}): they are offline or outside this"
+            " process' cpuset"
+        ) from None
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, old)
+
+
+def _missing(argv: Sequence[str], error: OSError) -> ProvisionError:
+    return ProvisionError(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    timeout_s: float,
+    check: bool = True,
+    netns: str | None = None,
+    input: str | None = None,  # noqa: A002 - the name subprocess uses
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a short command to its end, in the C locale, ``env`` on top of this process' environment.
+
+    Raises ProvisionError if it cannot be started, takes longer than ``timeout_s`` seconds, or (``check``) fails:
+    with the command, the exit code and the end of its standard error.
+    """
+    words = [str(word) for word in argv]
+    line = " ".join(words)
+    with entered(netns):
+        try:
+            popen = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env={**os.environ, "LC_ALL": "C", **(env or {})},
+                process_group=0,
+            )
+        except OSError as error:
+            raise _missing(words, error) from None
+    with popen:
+        try:
+            out, err = popen.communicate(input, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(popen.pid, signal.SIGKILL)
+            popen.wait()
+            raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
+        except BaseException:  # Ctrl-C: it must not go on behind our back
+            with suppress(ProcessLookupError):
+                os.killpg(popen.pid, signal.SIGKILL)
+            raise
+    if check and popen.returncode != 0:
+        tail = "\n".join((err or out).strip().splitlines()[-15:])
+        raise ProvisionError(f"`{line}` failed with exit code {popen.returncode}" + (f":\n{tail}" if tail else ""))
+    return subprocess.CompletedProcess(words, popen.returncode, out, err)
+
+
+class Spawner:
+    """Starts the long-running processes of one session; each carries the session in its environment."""
+
+    def __init__(self, session_id: str, directory: Path | None = None) -> None:
+        self.session_id = session_id
+        #: DPDK keeps its runtime files below $RUNTIME_DIRECTORY, else it leaves directories in /var/run/dpdk.
+        self._defaults = {} if directory is None else {"RUNTIME_DIRECTORY": str(directory)}
+
+    def environment(self) -> dict[str, str]:
+        """What marks a process as the session's."""
+        return {SESSION_VARIABLE: self.session_id}
+
+    def start(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        cpus: Sequence[int] | None = None,
+        netns: str | None = None,
+        env: Mapping[str, str] | None = None,
+        pipes: bool = False,
+        cwd: Path | None = None,
+        mount_ns: bool = False,
+    ) -> Process:
+        """Starts a process in a process group of its own, which Ctrl-C at the terminal does not reach.
+
+        Args:
+            log: file its standard error is appended to, and its output too without ``pipes``.
+            cpus: its affinity; None keeps this process'.
+            netns: path of the network namespace it is born in.
+            pipes: standard input and output are pipes; else the input is empty.
+            mount_ns: a mount namespace of its own, in which its mounts die with it.
+
+        Raises ProvisionError if it cannot be started.
+        """
+        words = [str(word) for word in argv]
+        command = ["unshare", "--mount", "--propagation", "private", "--", *words] if mount_ns else words
+        pipe = subprocess.PIPE
+        with log.open("ab") as sink, entered(netns), _pinned(cpus):
+            try:
+                popen = subprocess.Popen(
+                    command,
+                    bufsize=0,
+                    stdin=pipe if pipes else subprocess.DEVNULL,
+                    stdout=pipe if pipes else sink,
+                    stderr=sink,
+                    env={**os.environ, "LC_ALL": "C", **self._defaults, **(env or {}), **self.environment()},
+                    cwd=cwd,
+                    process_group=0,
+                )
+            except OSError as error:
+                raise _missing(words, error) from None
+        return Process.of_popen(popen, words, log)
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        netns: str | None = None,
+        input: str | None = None,  # noqa: A002
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """``run`` with the session's mark, for commands that could outlive a kill of the harness."""
+        return run(
+            argv, timeout_s=timeout_s, check=check, netns=netns, input=input, env={**(env or {}), **self.environment()}
+        )

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""CPU frequency: governor to ``performance`` and turbo off for a measured session, through the journal.
+
+Three ways to switch turbo are known: intel_pstate's ``no_turbo``, the global ``cpufreq/boost`` (acpi-cpufreq, and
+amd-pstate since Linux 6.11), and a ``boost`` per policy. A machine without cpufreq, as most virtual ones, has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pytest_icbench.host.root import Root
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.session import HostSession
+
+_CPU = "/sys/devices/system/cpu"
+GOVERNOR = "performance"
+
+
+@dataclass(slots=True)
+class Frequency:
+    """What rules the CPUs' frequency, for the conditions of a result.
+
+    Attributes:
+        driver: cpufreq driver, None without one.
+        governors: governor by CPU.
+        turbo: whether the CPU may exceed its base frequency; None if nothing tells.
+        warnings: one sentence for each thing that could not be set.
+    """
+
+    driver: str | None = None
+    governors: dict[int, str] = field(default_factory=dict)
+    turbo: bool | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def _policy(cpu: int) -> str:
+    return f"{_CPU}/cpu{cpu}/cpufreq"
+
+
+def turbo_switches(root: Root, cpus: Iterable[int]) -> list[tuple[str, str]]:
+    """Files that switch turbo off for these CPUs, each with the text that does."""
+    if root.read(f"{_CPU}/intel_pstate/no_turbo") in ("0", "1"):
+        return [(f"{_CPU}/intel_pstate/no_turbo", "1")]
+    if root.read(f"{_CPU}/cpufreq/boost") in ("0", "1"):
+        return [(f"{_CPU}/cpufreq/boost", "0")]
+    each = [f"{_policy(cpu)}/boost" for cpu in sorted(set(cpus))]
+    return [(name, "0") for name in each if root.read(name) in ("0", "1")]
+
+
+def read(root: Root, cpus: Iterable[int]) -> Frequency:
+    """How the CPUs' frequency is ruled now."""
+    cpus = sorted(set(cpus))
+    found = Frequency()
+    for cpu in cpus:
+        found.driver = found.driver or root.read(f"{_policy(cpu)}/scaling_driver")
+        governor = root.read(f"{_policy(cpu)}/scaling_governor")
+        if governor:
+            found.governors[cpu] = governor
+    switches = turbo_switches(root, cpus)
+    if switches:
+        found.turbo = any(root.read(name) != off for name, off in switches)
+    return found
+
+
+def prepare_cpus(session: HostSession, cpus: Iterable[int], *, governor: bool = True, turbo: bool = True) -> Frequency:
+    """Sets the governor of ``cpus`` to performance and turbo off where there are such; the journal puts them back.
+
+    What the kernel refuses is a warning in the result, not an error: the measurement goes on and says so.
+
+    Args:
+        governor: whether to touch the governor.
+        turbo: whether to touch turbo.
+    """
+    root, cpus = session.root, sorted(set(cpus))
+    warnings: list[str] = []
+    if governor:
+        for cpu in cpus:
+            _set_governor(session, cpu, warnings)
+    if turbo:
+        for name, off in turbo_switches(root, cpus):
+            _set(session, name, off, warnings)
+    found = read(root, cpus)
+    found.warnings = warnings
+    return found
+
+
+def _set_governor(session: HostSession, cpu: int, warnings: list[str]) -> None:
+    root, policy = session.root, _policy(cpu)
+    now = root.read(f"{policy}/scaling_governor")
+    if now is None or now == GOVERNOR:
+        return
+    offered = (root.read(f"{policy}/scaling_available_governors") or "").split()
+    if offered and GOVERNOR not in offered:
+        warnings.append(f"CPU {cpu} has no governor {GOVERNOR} (it offers {' '.join(offered)}): its frequency may vary")
+        return
+    # The governor changes the preference beneath it. Undone in reverse: the governor first, then the preference.
+    preference = root.read(f"{policy}/energy_performance_preference")
+    if preference is not None:
+        name = f"{policy}/energy_performance_preference"
+        session.journal.record("file", path=str(root.path(name)), text=preference)
+    _set(session, f"{policy}/scaling_governor", GOVERNOR, warnings)
+
+
+def _set(session: HostSession, name: str, text: str, warnings: list[str]) -> None:
+    root = session.root
+    old = root.read(name)
+    if old is None or old == text:
+        return
+    entry = session.journal.record("file", path=str(root.path(name)), text=old)
+    try:
+        root.write(name, text)
+    except OSError as error:
+        session.journal.done(entry)
+        warnings.append(f"{name} cannot be set to {text} ({error.strerror}): the frequency may vary")

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel links by netlink: veth pairs, bridges, namespaces. Calls take milliseconds; every link is in the journal.
+
+Links of a measurement carry nothing but its frames: IPv6 and ARP are off, neighbours are permanent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.endpoints import Address
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cleanup import unmount_below
+from pytest_icbench.host.namespaces import CLONE_NEWNET, entered, opened, saved_netns, unshare
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.session import HostSession
+
+_IFF_UP = 0x1
+_IFF_NOARP = 0x80
+_MS_BIND = 0x1000
+_NETNS_DIR = Path("/run/netns")
+#: Transmit queue of a veth whose frames pass a queueing discipline.
+TX_QUEUE_LENGTH = 1000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def _route(netns: str | None = None, *, doing: str = "the request") -> Iterator[Any]:
+    """A netlink socket in a namespace; netlink's refusals become ProvisionErrors."""
+    from pyroute2 import IPRoute  # here: a third of a second that only a session pays
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    try:
+        with entered(netns), IPRoute() as route:
+            yield route
+    except NetlinkError as error:
+        reason = os.strerror(error.code)
+        remedy = ": run as root" if error.code in (errno.EPERM, errno.EACCES) else ""
+        raise ProvisionError(f"the kernel refused {doing} ({reason}){remedy}") from None
+
+
+def _index(route: Any, name: str) -> int:
+    found = route.link_lookup(ifname=name)
+    if not found:
+        raise ProvisionError(f"there is no link {name}: it was removed, or its namespace ended")
+    return int(found[0])
+
+
+def _sysctl(name: str, text: str) -> None:
+    """Writes below /proc/sys/net of the thread's namespace; a kernel without the setting has nothing to switch off."""
+    with suppress(FileNotFoundError):
+        Path("/proc/sys/net", name).write_text(text, encoding="ascii")
+
+
+def _quiet(name: str) -> None:
+    """No IPv6: neither router solicitations nor duplicate address detection nor multicast reports."""
+    _sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
+
+
+def create_veth(
+    session: HostSession, name_a: str, name_b: str, *, mtu: int = 1500, txqueuelen: int = TX_QUEUE_LENGTH
+) -> None:
+    """A veth pair in this process' namespace, down, without IPv6.
+
+    Args:
+        mtu: layer 3 MTU of both ends in bytes, 68 to 65535.
+
+    Raises ProvisionError, for example if a name is taken.
+    """
+    for name in (name_a, name_b):
+        session.note("link", name, name=name, netns=None)
+    peer = {"ifname": name_b, "mtu": mtu, "txqlen": txqueuelen}
+    try:
+        with _route(doing=f"to create the links {name_a} and {name_b}") as route:
+            route.link("add", ifname=name_a, kind="veth", mtu=mtu, txqlen=txqueuelen, peer=peer)
+    except ProvisionError:
+        for name in (name_a, name_b):
+            session.forget("link", name)
+        raise
+    _quiet(name_a)
+    _quiet(name_b)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a veth pair.
+
+    Attributes:
+        name: in its namespace.
+        netns: path of the namespace it is born in, None for this process' own.
+        address: its MAC and IP; None for a port of a switch, which has neither.
+        neighbours: who it talks to; none given: the other side of its own pair.
+    """
+
+    name: str
+    netns: str | None = None
+    address: Address | None = None
+    neighbours: tuple[Address, ...] = ()
+
+
+def create_pair(
+    session: HostSession,
+    a: End,
+    b: End,
+    *,
+    mtu: int = 1500,
+    txqueuelen: int = TX_QUEUE_LENGTH,
+    up: bool = True,
+) -> None:
+    """A veth pair, each end born where it belongs and configured as ``move`` does (a move costs 20 ms an end)."""
+    for end in (a, b):
+        if end.netns is None:
+            session.note("link", end.name, name=end.name, netns=None)
+    with ExitStack() as stack:
+        ends = [_born(end, mtu, txqueuelen, stack) for end in (a, b)]
+        try:
+            with _route(doing=f"to create the links {a.name} and {b.name}") as route:
+                route.link("add", kind="veth", **ends[0], peer=ends[1])
+        except ProvisionError:
+            for end in (a, b):
+                session.forget("link", end.name)
+            raise
+    for end in (a, b):
+        _configure(end, up=up)
+    if up:
+        for end in (a, b):
+            await_up(end.name, end.netns)
+
+
+def _born(end: End, mtu: int, txqueuelen: int, stack: ExitStack) -> dict[str, Any]:
+    attributes: dict[str, Any] = {"ifname": end.name, "mtu": mtu, "txqlen": txqueuelen}
+    if end.address is not None:
+        attributes["address"] = end.address.mac
+    if end.netns is not None:
+        attributes["net_ns_fd"] = stack.enter_context(opened(end.netns))
+    return attributes
+
+
+def _configure(end: End, *, up: bool, prefix: int = 16) -> None:
+    with _route(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
+        _quiet(end.name)
+        index = _index(route, end.name)
+        route.link("set", index=index, flags=_IFF_NOARP, change=_IFF_NOARP)
+        if end.address is not None:
+            route.link("set", index=index, address=end.address.mac)
+            route.addr("add", index=index, address=end.address.ip, prefixlen=prefix)
+            for other in end.neighbours or (_peer(end.address),):
+                route.neigh("replace", index=index, dst=other.ip, lladdr=other.mac, state="permanent")
+        if up:
+            route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
+
+
+def move(
+    session: HostSession,  # noqa: ARG001 - the link is in its journal already
+    name: str,
+    netns: str,
+    new_name: str,
+    address: Address | None,
+    prefix: int = 16,
+    up: bool = True,
+    *,
+    neighbours: Sequence[Address] = (),
+) -> None:
+    """Moves a link into a namespace and makes it an endpoint: MAC, IP, permanent neighbours, no IPv6, no ARP.
+
+    Args:
+        netns: path of the namespace, for example ``/proc/PID/ns/net``.
+        address: its MAC and IP; None leaves the link without an IP.
+        neighbours: who it talks to; none given: the other side of its own pair.
+        up: whether to set it up.
+    """
+    with opened(netns) as target, _route(doing=f"to move the link {name} into {netns}") as route:
+        route.link("set", index=_index(route, name), net_ns_fd=target, ifname=new_name)
+    _configure(End(new_name, netns, address, tuple(neighbours)), up=up, prefix=prefix)
+
+
+def _peer(address: Address) -> Address:
+    pair, last = (int(part) for part in address.ip.split(".")[2:])
+    return Address.of(pair, "b" if last == 1 else "a")
+
+
+def create_bridge(session: HostSession, name: str, *, mtu: int = 1500) -> None:
+    """A learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6; down."""
+    session.note("link", name, name=name, netns=None)
+    settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
+    with _route(doing=f"to create the bridge {name}") as route:
+        route.link("add", ifname=name, kind="bridge", mtu=mtu, **settings)
+    _quiet(name)
+
+
+def enslave(session: HostSession, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
+    """Makes a link a port of a bridge."""
+    with _route(doing=f"to add {name} to the bridge {bridge}") as route:
+        route.link("set", index=_index(route, name), master=_index(route, bridge))
+
+
+def set_up(name: str, netns: str | None = None, *, arp: bool = False) -> None:
+    """Sets a link up; ARP stays off unless asked for."""
+    flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
+    with _route(netns, doing=f"to set {name} up") as route:
+        route.link("set", index=_index(route, name), flags=flags, change=flags)
+
+
+def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> None:
+    """Waits until a link that was set up, and its other end too, transmits.
+
+    The kernel attaches the transmit queues in the background once there is a carrier, and drops what is sent before.
+    Raises ProvisionError after ``timeout_s`` seconds.
+    """
+    deadline = time.monotonic() + timeout_s
+    with _route(netns, doing=f"the state of {name}") as route:
+        index = _index(route, name)
+        while (state := route.get_links(index)[0].get_attr("IFLA_OPERSTATE")) != "UP":
+            if time.monotonic() > deadline:
+                raise ProvisionError(
+                    f"the link {name} has no carrier after {timeout_s:g} s (state {state}): its other end is not up"
+                )
+            time.sleep(0.001)
+        # The state comes first, the queues follow under the same lock: a request that takes it comes after both.
+        route.link("set", index=index, flags=0, change=0)
+
+
+def set_mtu(name: str, mtu: int, netns: str | None = None) -> None:
+    """Sets the layer 3 MTU in bytes."""
+    with _route(netns, doing=f"MTU {mtu} on {name}") as route:
+        route.link("set", index=_index(route, name), mtu=mtu)
+
+
+def set_txqueuelen(name: str, frames: int, netns: str | None = None) -> None:
+    """Sets the length of the transmit queue in frames."""
+    with _route(netns, doing=f"a transmit queue of {frames} on {name}") as route:
+        route.link("set", index=_index(route, name), txqlen=frames)
+
+
+def statistics(name: str, netns: str | None = None) -> dict[str, int]:
+    """The kernel's own 64-bit counters of a link, without delay: ``rx_packets tx_packets rx_bytes rx_dropped …``."""
+    with _route(netns, doing=f"the counters of {name}") as route:
+        link = route.get_links(_index(route, name))[0]
+        return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
+
+
+def set_offloads(name: str, netns: str | None = None, **features: bool) -> None:
+    """Switches offloads by ethtool's long names with underscores: ``generic_receive_offload=False``.
+
+    Raises ProvisionError for one that the driver does not have or let go.
+    """
+    from pyroute2.ethtool.ioctl import IoctlEthtool, NotSupportedError
+
+    with entered(netns):
+        try:
+            device = IoctlEthtool(name)
+        except OSError as error:
+            raise ProvisionError(f"offloads of {name} cannot be set: {error.strerror}") from None
+        try:
+            for feature, on in features.items():
+                try:
+                    device.set_offload_flag(feature.replace("_", "-"), int(on))
+                except (NotSupportedError, OSError, ValueError) as error:
+                    raise ProvisionError(f"{name} cannot switch {feature} {'on' if on else 'off'}: {error!r}") from None
+        finally:
+            device.close()
+
+
+def exists(name: str, netns: str | None = None) -> bool:
+    """Whether there is a link of that name."""
+    with _route(netns) as route:
+        return bool(route.link_lookup(ifname=name))
+
+
+def remove_link(name: str, netns: str | None = None) -> None:
+    """Removes a link that may be missing, also because its namespace is."""
+    if netns is not None and not Path(netns).exists():
+        return
+    with _route(netns, doing=f"to delete {name}") as route:
+        from pyroute2.netlink.exceptions import NetlinkError
+
+        for index in route.link_lookup(ifname=name):
+            try:
+                route.link("del", index=index)
+            except NetlinkError as error:
+                if error.code != errno.ENODEV:  # its other end went just now
+                    raise
+
+
+def delete_link(session: HostSession, name: str, netns: str | None = None) -> None:
+    """Removes a link of the session, and a veth's other end with it. Idempotent."""
+    remove_link(name, netns)
+    session.forget("link", name)
+
+
+def create_netns(session: HostSession, suffix: str) -> str:
+    """A network namespace, its loopback up, IPv6 off for every link to come. Returns its path, below /run/netns."""
+    name = session.name(suffix)
+    path = _NETNS_DIR / name
+    session.note("netns", name, name=name)
+    _NETNS_DIR.mkdir(parents=True, exist_ok=True)
+    path.touch(exist_ok=False)
+    with saved_netns():
+        unshare(CLONE_NEWNET)
+        for which in ("all", "default"):
+            _quiet(which)
+        if _libc.mount(b"/proc/thread-self/ns/net", os.fsencode(path), b"none", _MS_BIND, None) != 0:
+            number = ctypes.get_errno()
+            raise ProvisionError(f"network namespace {name} cannot be kept ({os.strerror(number)}): run as root")
+        with _route(doing="to set lo up") as route:
+            route.link("set", index=1, flags=_IFF_UP, change=_IFF_UP)
+    return str(path)
+
+
+def remove_netns(name: str) -> None:
+    """Removes a named namespace that may be missing."""
+    path = _NETNS_DIR / name
+    unmount_below(path)
+    path.unlink(missing_ok=True)
+
+
+def delete_netns(session: HostSession, path: str) -> None:
+    """Removes a namespace of ``create_netns``; it ends when its last process and socket do. Idempotent."""
+    name = Path(path).name
+    remove_netns(name)
+    session.forget("netns", name)

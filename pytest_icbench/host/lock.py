@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One session at a time on a host.
+
+A POSIX record lock and not flock(2): an flock belongs to the open file, which a forked child that never executes
+another program (LXC's monitor and attach are such) shares and keeps for as long as it lives. A record lock belongs to
+this process alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.journal import Owner
+
+#: Locks of this process: a record lock does not exclude its own process.
+_held: set[Path] = set()
+
+
+class SessionBusyError(UsageError):
+    """Another session runs on this host."""
+
+
+class HostLock:
+    """The lock ``path``, taken by the constructor. Raises SessionBusyError at once if it is taken."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = -1
+        if path in _held:
+            raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
+        while True:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except (FileNotFoundError, FileExistsError):  # the last holder is just removing the directory
+                with suppress(FileNotFoundError):
+                    if not stat.S_ISDIR(path.parent.stat().st_mode):
+                        raise
+                continue
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(fd).st_ino == path.stat().st_ino:
+                    break
+            except FileNotFoundError:  # the last holder removed it meanwhile
+                pass
+            except (BlockingIOError, PermissionError):
+                sentence = self._busy(fd)
+                os.close(fd)
+                raise SessionBusyError(sentence) from None
+            os.close(fd)
+        self._fd = fd
+        _held.add(path)
+        owner = Owner.current()
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
+
+    def _busy(self, fd: int) -> str:
+        try:
+            holder = json.loads(os.pread(fd, 4096, 0))
+            who = f"process {holder['pid']}, since {holder['since']}"
+        except (ValueError, KeyError, TypeError):
+            who = "a process that has just started"
+        return f"another icbench session runs on this host ({who}): wait for its end, or end it"
+
+    def release(self) -> None:
+        """Lets the next session in, and leaves no file behind. Idempotent."""
+        if self._fd < 0:
+            return
+        with suppress(OSError):
+            self.path.unlink()
+        os.close(self._fd)
+        self._fd = -1
+        _held.discard(self.path)
+        with suppress(OSError):
+            self.path.parent.rmdir()

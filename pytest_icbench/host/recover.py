@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Undoing what sessions left that were killed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.lock import HostLock, SessionBusyError
+from pytest_icbench.journal import Journal
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What was done.
+
+    Attributes:
+        undone: sessions whose changes were undone, with the number of changes.
+        live: sessions that were left alone because their process still runs.
+        failures: one sentence for each change that could not be undone.
+    """
+
+    undone: dict[str, int] = field(default_factory=dict)
+    live: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """For people: one sentence a session."""
+        said = [f"session {name}: {count} changes undone" for name, count in self.undone.items()]
+        return said + [f"session {name} is alive and was left alone" for name in self.live]
+
+
+def undo_dead_sessions(run_dir: Path, *, forget: bool = False) -> Recovery:
+    """Undoes every session below ``run_dir`` whose process has ended. The caller holds the lock: none is being made."""
+    recovery = Recovery()
+    for directory in sorted(path for path in run_dir.iterdir() if path.is_dir()):
+        name = directory.name
+        if not (directory / "journal").exists():  # killed before its first change
+            remove_tree(directory)
+            recovery.undone[name] = 0
+            continue
+        journal = Journal(directory / "journal")
+        try:
+            if journal.owner is not None and journal.owner.alive():
+                recovery.live.append(name)
+                continue
+            pending = len(journal.pending())
+            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all()]
+        finally:
+            journal.close()
+        recovery.failures += failures
+        if failures and not forget:
+            continue
+        remove_tree(directory)
+        recovery.undone[name] = pending
+    return recovery
+
+
+def recover(run_dir: Path, *, forget: bool = False) -> Recovery:
+    """As ``undo_dead_sessions``, with the lock. While a session runs nothing is touched: it did this at its start.
+
+    Args:
+        forget: whether to drop the journal even of what could not be undone, so that sessions can start again.
+
+    Raises OSError if the lock cannot be taken for want of permission.
+    """
+    if not run_dir.exists():
+        return Recovery()
+    try:
+        lock = HostLock(run_dir / "lock")
+    except SessionBusyError as error:
+        return Recovery(live=[f"({error})"])
+    try:
+        return undo_dead_sessions(run_dir, forget=forget)
+    finally:
+        lock.release()

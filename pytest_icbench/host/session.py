@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run's hold on one host: lock, journal, directory, names. What it changes is undone when it closes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import recover
+from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.exec import Spawner
+from pytest_icbench.host.hugepages import HugePages
+from pytest_icbench.host.lock import HostLock
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.signals import shielded
+from pytest_icbench.journal import Journal
+
+#: Everything a session keeps is below here: a tmpfs, gone with the boot.
+RUN_DIR = Path("/run/icbench")
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+_LINK_NAME_MAX = 15
+_NAME_MAX = 32
+
+
+class HostSession:
+    """Opened by its constructor: takes the lock, undoes what dead sessions left, opens a journal. A context manager.
+
+    Args:
+        binaries: the user's paths by switch or tool name.
+        hugepage_size_kib: 2048 or 1048576.
+        root: the running machine, or a recorded tree.
+        run_dir: where sessions live.
+
+    Attributes:
+        id: six of ``[a-z0-9]``; carried by every name this session gives.
+        dir: its private directory, removed with it.
+        recovered: what was undone for dead sessions, one sentence each.
+
+    Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, ProvisionError if the
+    remains of a dead one cannot be removed.
+    """
+
+    journal: Journal
+    recovered: list[str]
+    _lock: HostLock | None
+
+    def __init__(
+        self,
+        *,
+        binaries: Mapping[str, Path] | None = None,
+        hugepage_size_kib: int = 2048,
+        root: Root | None = None,
+        run_dir: Path = RUN_DIR,
+    ) -> None:
+        if os.geteuid() != 0:
+            raise Unsupported("changing the host needs root: run pytest as root")
+        self._prepare(binaries, hugepage_size_kib, root, run_dir)
+        self._lock = HostLock(run_dir / "lock")
+        try:
+            done = recover.undo_dead_sessions(run_dir)
+            if done.failures:
+                raise ProvisionError(
+                    "what an earlier session left cannot be removed; see `icbench recover`:\n"
+                    + "\n".join(done.failures)
+                )
+            self.recovered = done.sentences()
+            self.dir.mkdir(mode=0o755)
+            self.journal = Journal(self.dir / "journal")
+            self.journal.record("processes", session=self.id)
+        except BaseException:
+            self._lock.release()
+            self._lock = None
+            raise
+
+    def _prepare(
+        self, binaries: Mapping[str, Path] | None, hugepage_size_kib: int, root: Root | None, run_dir: Path
+    ) -> None:
+        self.id = "".join(secrets.choice(_ALPHABET) for _ in range(6))
+        self.dir = run_dir / self.id
+        self.root = root or Root()
+        self.binaries: Mapping[str, Path] = dict(binaries or {})
+        self.hugepage_size_kib = hugepage_size_kib
+        self.spawner = Spawner(self.id, self.dir)
+        self.hugepages = HugePages()
+        self.recovered = []
+        self._noted: dict[tuple[str, str], int] = {}
+        self._lock = None
+
+    @classmethod
+    def probing(
+        cls,
+        *,
+        binaries: Mapping[str, Path] | None = None,
+        hugepage_size_kib: int = 2048,
+        root: Root | None = None,
+    ) -> HostSession:
+        """A session for asking only: no lock, no journal, no directory; needs no root and changes nothing."""
+        session = cls.__new__(cls)
+        session._prepare(binaries, hugepage_size_kib, root, RUN_DIR)
+        return session
+
+    @property
+    def live(self) -> bool:
+        """Whether it holds the host; never for a probing session."""
+        return self._lock is not None
+
+    def name(self, suffix: str) -> str:
+        """``icb<id>-<suffix>``, at most 32 characters. Raises ValueError if the suffix is too long."""
+        return self._checked(f"icb{self.id}-{suffix}", _NAME_MAX)
+
+    def name_link(self, suffix: str) -> str:
+        """``ic<id><suffix>``; the suffix has at most 7 characters, for a link's name 15. Raises ValueError."""
+        return self._checked(f"ic{self.id}{suffix}", _LINK_NAME_MAX)
+
+    def _checked(self, name: str, most: int) -> str:
+        if len(name) > most:
+            raise ValueError(f"the name {name} has more than {most} characters")
+        return name
+
+    def binary(self, name: str) -> Path | None:
+        """The user's binary of that name, None if PATH is to be searched."""
+        return self.binaries.get(name)
+
+    def note(self, kind: str, key: str, **data: Any) -> None:
+        """Records how a named thing is undone, before it is made; ``forget`` takes the same kind and key."""
+        self._noted[kind, key] = self.journal.record(kind, **data)
+
+    def forget(self, kind: str, key: str) -> None:
+        """The named thing has been removed: nothing is left to undo. Idempotent."""
+        entry = self._noted.pop((kind, key), None)
+        if entry is not None:
+            self.journal.done(entry)
+
+    def close(self) -> None:
+        """Undoes everything that is left and lets the next session in; Ctrl-C and SIGTERM wait meanwhile. Idempotent.
+
+        Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
+        """
+        if self._lock is None:
+            return
+        with shielded():
+            failures = self.journal.undo_all()
+            self.journal.close()
+            if not failures:
+                try:
+                    remove_tree(self.dir)
+                except OSError as error:
+                    failures.append(f"{self.dir} could not be removed: {error}")
+            self._lock.release()
+            self._lock = None
+        if failures:
+            raise ProvisionError("the host is not quite as before; see `icbench recover`:\n" + "\n".join(failures))
+
+    def __enter__(self) -> HostSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        with suppress(ProvisionError):  # the first error tells more
+            self.close()

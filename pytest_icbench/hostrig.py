@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything of a rig on one host, and the only code that knows in which order it is made and unmade.
+
+Arguments and results are plain JSON data, so that the calls can cross a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
+from pytest_icbench.eal import endpoint_mib
+from pytest_icbench.endpoints import Address, endpoint_to_dict
+from pytest_icbench.errors import IcbenchError, ProvisionError
+from pytest_icbench.host import hugepages
+from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.node.factory import make_node
+from pytest_icbench.node.protocol import Node, NodeFacts, NodeSpec
+from pytest_icbench.running import RunningLaunch
+from pytest_icbench.switch.protocol import Attachment, Switch, SwitchSpec
+
+#: Bytes of a frame that do not count in a layer 3 MTU: Ethernet header and FCS.
+_L2_BYTES = 18
+_MTU = 1500
+_DPDK_APPLICATION = "dpdk-"
+
+
+def mtu_of(case: Case) -> int:
+    """Layer 3 MTU of every port of a case: 1500, or the greatest for jumbo frames."""
+    return MAX_FRAME_BYTES - _L2_BYTES if case.jumbo else _MTU
+
+
+class HostRig:
+    """Nodes, a switch and their processes on one host.
+
+    Args:
+        switches: drivers by name.
+    """
+
+    def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]]) -> None:
+        self._session = session
+        self._switches = switches
+        self._undo: list[Callable[[], None]] = []
+        self._nodes: list[Node] = []
+        self._switch: Switch | None = None
+        self._launches: dict[str, RunningLaunch] = {}
+        self._count = 0
+        self._paused = False
+
+    def prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Makes directories, huge pages, nodes, the switch and its endpoints, in this order.
+
+        Args:
+            spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
+                ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null).
+
+        Returns ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}}``. Raises ProvisionError; what was
+        done by then is undone.
+        """
+        try:
+            return self._prepare(spec)
+        except BaseException:
+            with suppress(IcbenchError):  # the first error tells more
+                self.undo()
+            raise
+
+    def _prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        case = Case.from_dict(dict(spec["case"]))
+        driver = self._switches[case.switch]
+        self._name, self._case = str(spec["name"]), case
+        self._cpus: Sequence[int] = spec["placement"]["endpoints"]
+        self._numa_node = int(spec["placement"]["numa_node"])
+        self._pages_for: set[int] = set()
+        work_dir = self._session.dir / self._name
+        socket_dir, self._logs = work_dir / "s", work_dir / "log"
+        self._undo.append(lambda: remove_tree(work_dir))
+        for directory in (socket_dir, self._logs):
+            directory.mkdir(parents=True)
+        workers: Sequence[int] = spec["placement"]["switch"]
+        self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.jumbo).hugepages_mib)
+        if driver.family == "dpdk":
+            self._reserve_endpoints(range(2 * case.pairs))
+        attachments = [
+            self._attachment(index, str(spec["node"]), socket_dir, dpdk=driver.family == "dpdk")
+            for index in range(2 * case.pairs)
+        ]
+        self._switch = switch = driver()
+        self._undo.append(switch.stop)
+        endpoints = switch.start(
+            self._session,
+            SwitchSpec(
+                name=self._name,
+                port=case.resolved_port(driver),
+                worker_cpus=tuple(workers),
+                service_cpus=tuple(spec["placement"]["service"]),
+                mtu=mtu_of(case),
+                work_dir=work_dir,
+                binary=Path(spec["binary"]) if spec.get("binary") else None,
+                endpoint_cpus=tuple(self._cpus),
+            ),
+            attachments,
+        )
+        return {
+            "endpoints": [endpoint_to_dict(endpoint) for endpoint in endpoints],
+            "nodes": [asdict(attachment.node) for attachment in attachments],
+            "switch": asdict(switch.facts()),
+        }
+
+    def _attachment(self, index: int, kind: str, socket_dir: Path, *, dpdk: bool) -> Attachment:
+        pair, side = index // 2 + 1, ("a", "b")[index % 2]
+        node = make_node(
+            kind,
+            self._session,
+            NodeSpec(
+                name=self._session.name(f"{self._name}n{index}"),
+                cpus=[self._cpus[index]],
+                sockets=[socket_dir] if dpdk else [],
+                hugepages=dpdk,
+                # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
+                capabilities=["sys_admin"] if self._case.api in NETDEV_APIS else [],
+            ),
+        )
+        self._undo.append(node.stop)
+        facts: NodeFacts = node.start()
+        self._nodes.append(node)
+        where = Address.of(pair, "a" if side == "a" else "b")
+        return Attachment(index, pair, "a" if side == "a" else "b", where, facts, socket_dir)
+
+    def _reserve(self, mib: int) -> None:
+        """Huge pages of one process, whole ones."""
+        if mib:
+            hugepages.reserve(self._session, self._numa_node, mib)
+            self._undo.append(lambda: hugepages.release(self._session, self._numa_node, mib))
+
+    def _reserve_endpoints(self, indexes: Sequence[int] | range) -> None:
+        for index in indexes:
+            if index not in self._pages_for:
+                self._pages_for.add(index)
+                self._reserve(endpoint_mib(self._case.jumbo))
+
+    def launch(self, plan: Mapping[str, Any]) -> str:
+        """Starts the processes of one launch, stage by stage, each in its endpoint's node and on its endpoint's CPU.
+
+        Args:
+            plan: ``processes``: list of ``{"index", "argv", "stage", "socket"}``; a later stage starts once each of the
+                earlier that has a ``socket`` serves it (or has said hello), within ``hello_timeout_s`` seconds.
+
+        Returns its id. Raises WorkloadError with the log's tail if one dies or serves nothing in time.
+        """
+        for old_id in [launch_id for launch_id, launch in self._launches.items() if not launch.live]:
+            old = self._launches.pop(old_id)
+            old.end()
+            old.remove_logs()
+        self._reserve_endpoints(
+            [int(each["index"]) for each in plan["processes"] if str(each["argv"][1]).startswith(_DPDK_APPLICATION)]
+        )
+        self._count += 1
+        launch_id = f"l{self._count}"
+        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id)
+        self._launches[launch_id] = launch
+        launch.begin(plan)
+        return launch_id
+
+    def start(self, launch_id: str, delay_s: float) -> int:
+        """Tells all processes to begin then; returns the moment, CLOCK_MONOTONIC in ns."""
+        return self._launches[launch_id].start(delay_s)
+
+    def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
+        """Writes to one process' standard input, or to all."""
+        self._launches[launch_id].tell(text, index)
+
+    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+        """``{"lines": [[index, text], …], "exited": {index: code}}``, as soon as there is something."""
+        return self._launches[launch_id].poll(timeout_s)
+
+    def log_tail(self, launch_id: str, index: int) -> str:
+        """The last lines of a process' log."""
+        return self._launches[launch_id].log_tail(index)
+
+    def pids(self, launch_id: str) -> dict[int, int]:
+        """Process ids on this host, by endpoint index."""
+        return self._launches[launch_id].pids()
+
+    def end(self, launch_id: str) -> None:
+        """Ends what still runs. Idempotent."""
+        launch = self._launches.get(launch_id)
+        if launch is None:
+            return
+        launch.end()
+
+    def counters(self) -> list[dict[str, Any]] | None:
+        """The switch's own counters, a port each; null where it has none."""
+        found = self.switch.counters()
+        return None if found is None else [asdict(port) for port in found]
+
+    def busy(self) -> dict[str, int] | None:
+        """Cycles of the switch's workers; null where it does not tell."""
+        found = self.switch.busy()
+        return None if found is None else asdict(found)
+
+    @property
+    def switch(self) -> Switch:
+        """The started driver. Raises ProvisionError if there is none."""
+        if self._switch is None:
+            raise ProvisionError("the rig is not built")
+        return self._switch
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if the switch is dead."""
+        self.switch.check()
+
+    def pause(self) -> None:
+        """Takes everything of the rig off the CPUs. Idempotent."""
+        if self._paused:
+            return
+        if any(launch.live for launch in self._launches.values()):
+            for node in self._nodes:
+                node.pause()
+        self.switch.pause()
+        self._paused = True
+
+    def resume(self) -> None:
+        """Lets everything go on. Idempotent."""
+        if not self._paused:
+            return
+        self.switch.resume()
+        if any(launch.live for launch in self._launches.values()):
+            for node in self._nodes:
+                node.resume()
+        self._paused = False
+
+    def undo(self) -> None:
+        """Unmakes everything in reverse order and goes on after an error. Idempotent.
+
+        Raises ProvisionError with a sentence for each thing that remains; the session's journal has it too.
+        """
+        failures: list[str] = []
+        for launch_id in list(self._launches):
+            self._attempt(self._launches.pop(launch_id).end, failures)
+        while self._undo:
+            self._attempt(self._undo.pop(), failures)
+        self._nodes.clear()
+        self._switch = None
+        self._paused = False
+        if failures:
+            raise ProvisionError("the rig is not quite unmade:\n" + "\n".join(failures))
+
+    @staticmethod
+    def _attempt(action: Callable[[], None], failures: list[str]) -> None:
+        try:
+            action()
+        except (IcbenchError, OSError) as error:
+            failures.append(str(error))

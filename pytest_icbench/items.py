@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Test items that are benchmarks: marker to parameters, checks across options, order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
+from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options, too_large_burst
+from pytest_icbench.overrides import settings_for
+from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import Settings
+    from pytest_icbench.switch.protocol import Switch
+
+#: Name of the parameter.
+PARAMETER = "case"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What an item measures."""
+
+    case: Case
+    request: Request
+    settings: Settings
+    thresholds: Thresholds
+    where: str
+
+
+BENCHMARK = pytest.StashKey[Benchmark]()
+
+
+def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
+    """All switches: the package's own and those of the hook ``pytest_icbench_switches``. Raises UsageError."""
+    from pytest_icbench.switch.registry import builtin_switches
+
+    found = builtin_switches()
+    for classes in config.hook.pytest_icbench_switches(config=config):
+        for cls in classes:
+            if found.setdefault(cls.name, cls) is not cls:
+                raise UsageError(
+                    f"pytest_icbench_switches: two switches have the name '{cls.name}'"
+                    f" ({found[cls.name].__module__} and {cls.__module__}); rename one"
+                )
+    return found
+
+
+def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
+    """Gives a marked test its cases. A mistake in the marker is an error of collection, in one sentence."""
+    marker = metafunc.definition.get_closest_marker("icbench")
+    if marker is None or PARAMETER not in metafunc.fixturenames:
+        return
+    where = _where(metafunc.definition)
+    try:
+        request = parse_marker(marker.args, marker.kwargs, where)
+        cases = expand(request, options, catalogue(metafunc.config), where)
+    except UsageError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    # An empty list would become a skipped item; this one is deselected instead.
+    params = [pytest.param(case, id=case.id) for case in cases] or [pytest.param(None, id="none")]
+    metafunc.parametrize(PARAMETER, params)
+
+
+def _where(node: pytest.Item) -> str:
+    return node.nodeid.partition("[")[0]
+
+
+def is_benchmark(item: pytest.Item) -> bool:
+    return BENCHMARK in item.stash
+
+
+def arrange(config: pytest.Config, items: list[pytest.Item], options: Options) -> None:
+    """Checks what only options, markers and switches together tell, deselects what they leave out, and sorts.
+
+    Raises:
+        UsageError: one sentence; nothing has been run.
+    """
+    marked = [item for item in items if _parameter(item) is not _ABSENT]
+    if not marked and not (options.switch or options.port):
+        return
+    switches = catalogue(config)
+    check_names(options, switches)
+    dropped = {item for item in marked if _parameter(item) is None}
+    if dropped:
+        config.hook.pytest_deselected(items=list(dropped))
+        items[:] = [item for item in items if item not in dropped]
+    grounds: dict[tuple[str, int], _Ground] = {}
+    for item in marked:
+        if item not in dropped:
+            marker = item.get_closest_marker("icbench")
+            key = (_where(item), id(marker))
+            if key not in grounds:
+                grounds[key] = _ground(item, options)
+            item.stash[BENCHMARK] = _benchmark(item, grounds[key], options, switches)
+    items[:] = grouped(items, _rig_key)
+
+
+def _rig_key(item: pytest.Item) -> tuple[object, ...] | None:
+    benchmark = item.stash.get(BENCHMARK, None)
+    return None if benchmark is None else benchmark.case.rig_key
+
+
+_ABSENT = object()
+
+
+def _parameter(item: pytest.Item) -> object:
+    """The item's case, None for a test without any, ``_ABSENT`` for one that is no benchmark."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or item.get_closest_marker("icbench") is None:
+        return _ABSENT
+    params: Mapping[str, object] = callspec.params
+    return params.get(PARAMETER, _ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What all cases of one test share."""
+
+    request: Request
+    settings: Settings
+    thresholds: Thresholds
+    where: str
+
+
+def _ground(item: pytest.Item, options: Options) -> _Ground:
+    marker = item.get_closest_marker("icbench")
+    assert marker is not None
+    where = _where(item)
+    request = parse_marker(marker.args, marker.kwargs, where)
+    settings = settings_for(options, request.settings, {}, where)
+    return _Ground(request, settings, _thresholds(item.path, options), where)
+
+
+def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
+    case = _parameter(item)
+    if not isinstance(case, Case):
+        raise UsageError(f"{ground.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
+    reason = misfit(case, switches[case.switch], options.ring)
+    asked_for = case.switch in (*ground.request.switch, *options.switch)
+    if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
+        raise UsageError(f"{ground.where}: {reason}")
+    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where)
+
+
+def _thresholds(path: Path, options: Options) -> Thresholds:
+    file = options.thresholds or path.parent / FILE_NAME
+    return load(file) if options.thresholds is not None or file.is_file() else Thresholds()
+
+
+def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:
+    return [item.stash[BENCHMARK] for item in items if is_benchmark(item)]

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The undo log: what must be put back, on disk before the change that makes it necessary.
+
+A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
+``{"done": n}`` once it needs no undoing any more. A torn last line belongs to a change that was never made.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import IcbenchError
+
+SCHEMA = 1
+Undo = Callable[..., None]
+
+#: Modules that register undo kinds, for a recovery that has imported nothing else.
+KIND_MODULES = ("pytest_icbench.host.undo", "pytest_icbench.node.cgroups", "pytest_icbench.node.lxc")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoKind:
+    """How one kind of change is undone.
+
+    Attributes:
+        undo: called with the entry's data as keyword arguments; idempotent; raises OSError or IcbenchError on failure.
+        early: whether it comes before all others whatever its place (processes hold what the others free).
+        survives_reboot: whether the change outlives the boot in which it was made.
+    """
+
+    undo: Undo
+    early: bool = False
+    survives_reboot: bool = False
+
+
+_kinds: dict[str, UndoKind] = {}
+#: Modules of undo kinds that could not be imported, with the reason.
+_not_loaded: dict[str, str] = {}
+
+
+def undo_kind(name: str, *, early: bool = False, survives_reboot: bool = False) -> Callable[[Undo], Undo]:
+    """Registers the decorated function as the undo of entries of this kind; see ``UndoKind``."""
+
+    def register(function: Undo) -> Undo:
+        _kinds[name] = UndoKind(function, early, survives_reboot)
+        return function
+
+    return register
+
+
+def load_kinds() -> None:
+    """Imports the modules that register undo kinds; one that is not installed is passed over."""
+    for module in KIND_MODULES:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            _not_loaded[module] = str(error)
+        else:
+            _not_loaded.pop(module, None)
+
+
+def _unknown(entry: Entry) -> str:
+    reasons = "".join(f"; {module}: {reason}" for module, reason in _not_loaded.items())
+    return f"nobody knows how to undo {entry.kind} {entry.data}: install what made it{reasons}"
+
+
+def boot_id() -> str:
+    """Identifies the running boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def process_start_time(pid: int) -> int | None:
+    """Start of a process in clock ticks since the boot; None if there is no such process or it has ended (zombie)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who made a journal. A pid alone can be used again; with boot and start time it cannot."""
+
+    boot: str
+    pid: int
+    start_time: int
+    since: str
+
+    @classmethod
+    def current(cls) -> Owner:
+        start = process_start_time(os.getpid())
+        assert start is not None
+        return cls(boot_id(), os.getpid(), start, datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def alive(self) -> bool:
+        """Whether that very process still runs."""
+        return self.boot == boot_id() and process_start_time(self.pid) == self.start_time
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change that has to be undone."""
+
+    number: int
+    kind: str
+    data: dict[str, Any]
+
+
+def _parse(text: str) -> tuple[Owner | None, dict[int, Entry], int]:
+    """Owner, entries that are open, and the highest number given."""
+    owner: Owner | None = None
+    entries: dict[int, Entry] = {}
+    last = 0
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(value, dict):
+            continue
+        if "owner" in value:
+            owner = Owner(**value["owner"])
+        elif "entry" in value:
+            last = max(last, value["entry"])
+            entries[value["entry"]] = Entry(value["entry"], value["kind"], value["data"])
+        elif "done" in value:
+            entries.pop(value["done"], None)
+    return owner, entries, last
+
+
+class Journal:
+    """The undo log of one session. Safe to use from several threads.
+
+    Args:
+        path: its file; made with its header if there is none, else read (recovery).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        old = path.read_bytes() if path.exists() else b""
+        owner, self._entries, self._last = _parse(old.decode(errors="replace"))
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if old and not old.endswith(b"\n"):
+            os.write(self._file, b"\n")  # ends the torn line, so that it does not swallow the next
+        if owner is None and not old:
+            owner = Owner.current()
+            self._append({"schema": SCHEMA, "owner": asdict(owner)}, sync=True)
+        self.owner = owner
+
+    def _append(self, value: dict[str, Any], *, sync: bool) -> None:
+        line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+        if os.write(self._file, line) != len(line):
+            raise OSError(28, f"the journal {self.path} cannot be written: no space left")
+        if sync:
+            os.fsync(self._file)
+
+    def record(self, kind: str, **data: Any) -> int:
+        """Notes how a change is undone, on disk before it returns: call it *before* the change.
+
+        Args:
+            data: plain JSON data, the undo function's keyword arguments.
+
+        Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full.
+        """
+        with self._lock:
+            entry = Entry(self._last + 1, kind, data)
+            self._append({"entry": entry.number, "kind": kind, "data": data}, sync=True)
+            self._last = entry.number
+            self._entries[entry.number] = entry
+            return entry.number
+
+    def done(self, entry: int) -> None:
+        """The change was undone by its owner: forget it. An unknown number is ignored."""
+        with self._lock:
+            if self._entries.pop(entry, None) is not None:
+                self._append({"done": entry}, sync=False)
+
+    def pending(self) -> list[Entry]:
+        """What is still to be undone, in the order in which it was recorded."""
+        with self._lock:
+            return [self._entries[number] for number in sorted(self._entries)]
+
+    def undo_all(self) -> list[str]:
+        """Undoes what is pending, the latest first, and goes on after an error.
+
+        Returns one sentence for each entry that could not be undone; those stay in the journal.
+        """
+        load_kinds()
+        rebooted = self.owner is not None and self.owner.boot != boot_id()
+        entries = self.pending()[::-1]
+        entries.sort(key=lambda entry: not (entry.kind in _kinds and _kinds[entry.kind].early))
+        failures = []
+        for entry in entries:
+            kind = _kinds.get(entry.kind)
+            if kind is None:
+                failures.append(_unknown(entry))
+                continue
+            try:
+                if not rebooted or kind.survives_reboot:
+                    kind.undo(**entry.data)
+            except (OSError, IcbenchError, ValueError, TypeError) as error:
+                failures.append(f"{entry.kind} {entry.data} could not be undone: {error}")
+            else:
+                self.done(entry.number)
+        return failures
+
+    def close(self) -> None:
+        """Closes the file; the journal is not to be used any more. Idempotent."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lines of a sender and a receiver to matched windows and to the counters of a pair. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pytest_icbench.lines import ReceivedCounts, WindowLine
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.steal import StealTrack
+from pytest_icbench.measure.voices import Voice
+from pytest_icbench.result import PairCounts, Window
+
+_NOTHING = ReceivedCounts(
+    provisional=False,
+    received=0,
+    bytes=0,
+    duplicated=0,
+    reordered=0,
+    polls=0,
+    empty_polls=0,
+    first_ns=None,
+    last_ns=None,
+)
+
+
+def match_windows(leader: Voice, follower: Voice, settings: Settings) -> list[Window]:
+    """One Window for each measured window that the leader (sender or client) had.
+
+    A client receives its own frames back, so its windows are matched with themselves; the server adds nothing but its
+    context switches.
+    """
+    pair = leader.index // 2 + 1
+    client = leader.command.application == "client"
+    windows = []
+    for number, line in sorted(leader.windows.items()):
+        if number == 0 or line.sent is None:
+            continue
+        other = follower.windows.get(number)
+        windows.append(_window(pair, line, line if client else other, other, settings))
+    return windows
+
+
+def _window(
+    pair: int, line: WindowLine, arrivals: WindowLine | None, other: WindowLine | None, settings: Settings
+) -> Window:
+    sent = line.sent
+    assert sent is not None
+    received = arrivals.received if arrivals and arrivals.received else _NOTHING
+    return Window(
+        pair=pair,
+        number=line.window,
+        start_ns=sent.start_ns,
+        duration_ns=sent.duration_ns,
+        scheduled=sent.scheduled,
+        sent=sent.sent,
+        refused=sent.refused,
+        received=received.received,
+        received_bytes=received.bytes,
+        duplicated=received.duplicated,
+        reordered=received.reordered,
+        not_offered=sent.not_offered,
+        tx_full=sent.tx_full,
+        polls=received.polls,
+        empty_polls=received.empty_polls,
+        catch_up_max=sent.catch_up_max,
+        lateness_p99_ns=sent.lateness_p99_ns,
+        lateness_max_ns=sent.lateness_max_ns,
+        involuntary_switches=line.involuntary_switches + (other.involuntary_switches if other else 0),
+        first_ns=received.first_ns,
+        last_ns=received.last_ns,
+        kept=settings.keeps(line.window),
+    )
+
+
+def mark_disturbed(
+    windows: Iterable[Window], track: StealTrack, cpus: Sequence[int], *, dedicated: bool
+) -> list[Window]:
+    """The same windows with the time stolen from the pair's two CPUs, and marked where the host interfered.
+
+    Endpoints that share a CPU are switched by design, so that counts only beside a ``dedicated`` placement.
+    """
+    marked = []
+    for window in windows:
+        own = set(cpus[2 * (window.pair - 1) : 2 * window.pair])
+        stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in own)
+        disturbed = stolen > 0 or (dedicated and window.involuntary_switches > 0)
+        marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))
+    return marked
+
+
+def count_pair(leader: Voice, follower: Voice, windows: Sequence[Window]) -> PairCounts:
+    """Totals over the kept windows; ``late foreign corrupted`` from the summary of whoever received."""
+    kept = [window for window in windows if window.kept]
+    receiver = leader if leader.command.application == "client" else follower
+    totals = receiver.summary.received if receiver.summary else None
+    seconds = sum(window.duration_ns for window in kept) / 1e9
+
+    def total(name: str) -> int:
+        return sum(int(getattr(window, name)) for window in kept)
+
+    return PairCounts(
+        pair=leader.index // 2 + 1,
+        scheduled=total("scheduled"),
+        sent=total("sent"),
+        refused=total("refused"),
+        not_offered=total("not_offered"),
+        tx_full=total("tx_full"),
+        received=total("received"),
+        lost=total("lost"),
+        duplicated=total("duplicated"),
+        reordered=total("reordered"),
+        late=totals.late if totals else 0,
+        foreign=totals.foreign if totals else 0,
+        corrupted=totals.corrupted if totals else 0,
+        polls=total("polls"),
+        empty_polls=total("empty_polls"),
+        throughput_pps=total("received") / seconds if seconds else 0.0,
+        offered_pps=total("scheduled") / seconds if seconds else 0.0,
+    )

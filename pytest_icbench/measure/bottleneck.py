@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What limited a rate: endpoint, switch, ring, host, link, or unknown. Pure.
+
+A verdict needs a witness; where none speaks it is ``unknown``. The witnesses, in the order in which they are believed:
+
+* the hypervisor's share of the endpoints' CPUs (``host``),
+* the switch's own busy share, where it tells (``switch`` from 95 %; below, it had time left),
+* the sender's port: a call that it refused means that the ring behind it was full,
+* the receiver's polls: one that never finds its ring empty cannot take more (``endpoint``); one that often does, while
+  frames are lost on the way to it, was overrun in bursts (``ring``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_icbench.result import Launch
+
+#: Of the worker's cycles; above it the switch is the limit.
+BUSY_SHARE = 0.95
+#: Of the endpoints' time; above it the machine is the limit.
+STEAL_SHARE = 0.05
+#: Of the frames offered; below it nothing is counted as lost or refused.
+NEGLIGIBLE_LOSS = 0.001
+#: Of the receivers' polls; below it a receiver is always busy.
+ALWAYS_BUSY_EMPTY_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What limited, why, and whether the rate is only a lower bound of what the switch can do."""
+
+    what: str
+    evidence: str
+    lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """What the launches of a case tell together; shares from 0 to 1, None where nobody counts."""
+
+    steal_share: float
+    busy_share: float | None
+    refusing_share: float
+    loss_share: float
+    empty_share: float | None
+
+    @classmethod
+    def of(cls, launches: Sequence[Launch]) -> Witnesses:
+        scheduled = sum(launch.total("scheduled") for launch in launches)
+        sent = sum(launch.total("sent") for launch in launches)
+        polls = sum(launch.total("polls") for launch in launches)
+        # A refused call at maximum load is offered again, so calls are counted beside the frames finally dropped.
+        refusals = sum(launch.total("tx_full") + launch.total("refused") for launch in launches)
+        busy = [launch.busy_share for launch in launches if launch.busy_share is not None]
+        return cls(
+            steal_share=max((launch.steal_share for launch in launches), default=0.0),
+            busy_share=sum(busy) / len(busy) if busy else None,
+            refusing_share=refusals / (scheduled + refusals) if scheduled + refusals else 0.0,
+            loss_share=sum(launch.total("lost") for launch in launches) / sent if sent else 0.0,
+            empty_share=sum(launch.total("empty_polls") for launch in launches) / polls if polls else None,
+        )
+
+
+def find_bottleneck(witnesses: Witnesses, *, maximum: bool, switched: bool, kernel: bool, shared: bool) -> Bottleneck:
+    """Names the limit.
+
+    Args:
+        maximum: whether senders offered all they could: asked to, or asked for more than that.
+        switched: whether there is a switch with a worker of its own between the endpoints.
+        kernel: whether frames cross the kernel, whose work runs in the sender's own context.
+        shared: whether endpoints share CPUs.
+    """
+    idle = witnesses.busy_share is not None and witnesses.busy_share < BUSY_SHARE
+    refusing, losing = witnesses.refusing_share > NEGLIGIBLE_LOSS, witnesses.loss_share > NEGLIGIBLE_LOSS
+    if not maximum and not refusing and not losing:
+        return Bottleneck("unknown", "everything offered arrived, so nothing was at its limit", idle)
+    if witnesses.steal_share > STEAL_SHARE:
+        return Bottleneck("host", f"{_percent(witnesses.steal_share)} of the endpoints' time was stolen", True)
+    if witnesses.busy_share is not None and not idle:
+        return Bottleneck("switch", f"its workers were busy {_percent(witnesses.busy_share)} of the time")
+    found = _by_ends(witnesses, refusing, losing, switched, kernel, shared)
+    if idle and witnesses.busy_share is not None:
+        evidence = f"{found.evidence}; the switch's workers were busy only {_percent(witnesses.busy_share)} of the time"
+        return Bottleneck(found.what, evidence, True)
+    return found
+
+
+def _by_ends(
+    witnesses: Witnesses, refusing: bool, losing: bool, switched: bool, kernel: bool, shared: bool
+) -> Bottleneck:
+    """The sender's refusals and the receiver's polls; the switch does not tell, or had time left."""
+    empty, lost = witnesses.empty_share, _percent(witnesses.loss_share)
+    receiver_busy = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
+    worker_idle = witnesses.busy_share is not None
+    if receiver_busy and (losing or refusing):
+        return Bottleneck("endpoint", f"the receiver found frames in {_percent(1 - (empty or 0.0))} of its polls")
+    # Where frames are both refused and lost, the greater part decides.
+    losing = losing and witnesses.loss_share >= witnesses.refusing_share
+    if losing and empty is not None and not kernel:
+        return Bottleneck("ring", f"{lost} were lost on the way to a receiver with {_percent(empty)} empty polls")
+    if losing:
+        return Bottleneck("unknown", f"{lost} were lost, and nobody tells where")
+    if refusing and not switched:
+        return Bottleneck("endpoint" if not shared else "ring", "the sender found its ring to the receiver full")
+    if refusing and worker_idle:
+        return Bottleneck("ring", "the sender found its ring full while the switch had time left")
+    if refusing:
+        return Bottleneck("switch", "the sender found the switch's input ring full, and the receiver waited")
+    if kernel:
+        return Bottleneck("endpoint", "the sender was never refused; the kernel's path runs in its own context")
+    return Bottleneck("endpoint", "the sender was never refused")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A case on a rig's endpoints: one workload command for each. Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.case import Case, Dimension
+from pytest_icbench.eal import endpoint_ring
+from pytest_icbench.endpoints import Memif, VhostUser
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.workload import Application, WorkloadCommand, natural_api
+
+_APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
+    "throughput": ("send", "recv"),
+    "latency": ("client", "server"),
+}
+
+
+def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, WorkloadCommand]:
+    """One command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b."""
+    endpoints, placement = rig.endpoints, rig.placement
+    found = {}
+    for index in range(2 * case.pairs):
+        side = index % 2
+        leads = side == 0
+        api = natural_api(case.api, endpoints[index])
+        found[index] = WorkloadCommand(
+            application=_APPLICATIONS[case.dimension][side],
+            endpoint=endpoints[index],
+            peer=endpoints[index ^ 1].address,
+            api=api,
+            cpu=placement.endpoints[index],
+            packet_size=case.packet_size,
+            burst=case.burst,
+            stream=index // 2 + 1,
+            rate_pps=case.rate.pps or 0,
+            # A receiver learns from its sender's end mark when to end.
+            duration_s=settings.duration_s if leads else 0.0,
+            warmup_s=settings.warmup_s,
+            window_s=settings.window_s,
+            drain_s=settings.drain_s,
+            ring=endpoint_ring(api, settings.ring),
+            # Who only receives yields when its poll comes back empty.
+            yield_every=placement.yield_every if leads else min(placement.yield_every, 1),
+            blocking=case.blocking,
+            touch=case.touch,
+        )
+    return found
+
+
+def launch_plan(found: dict[int, WorkloadCommand], executable: Path, hello_timeout_s: float) -> dict[str, Any]:
+    """What ``rig.launch`` takes: serving endpoints start first, their peers once the sockets exist."""
+    staged = any(command.endpoint.serves for command in found.values())
+    processes = []
+    for index, command in found.items():
+        process: dict[str, Any] = {
+            "index": index,
+            "argv": command.argv(executable),
+            "stage": 0 if command.endpoint.serves or not staged else 1,
+        }
+        if command.endpoint.serves and isinstance(command.endpoint, VhostUser | Memif):
+            process["socket"] = command.endpoint.socket
+        processes.append(process)
+    return {"processes": processes, "hello_timeout_s": hello_timeout_s}

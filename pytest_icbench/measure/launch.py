@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One launch: fresh processes for all pairs, started together, heard to the end, judged.
+
+Every wait has a bound. Whatever happens, no process of the launch is alive afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from pytest_icbench.case import Case
+from pytest_icbench.codec import DamagedData
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.measure import assemble, validity
+from pytest_icbench.measure.commands import commands, launch_plan
+from pytest_icbench.measure.rigs import BusyLike, MeasuredRig
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.steal import StealTrack
+from pytest_icbench.measure.voices import Choir, Voice, workload_error
+from pytest_icbench.result import Launch, PairCounts
+from pytest_icbench.stats import Histogram, merge
+
+log = logging.getLogger(__name__)
+
+#: From the start of a process until it says ``ready``: DPDK on a busy CPU needs a second, the link has ten.
+READY_TIMEOUT_S = 15.0
+#: A process that has not ended this long after it should have hangs.
+END_MARGIN_S = 3.0
+#: A sender that says nothing for this long (or five windows) hangs.
+SILENCE_S = 3.0
+#: How often the harness looks when nobody speaks.
+TICK_S = 0.25
+#: All processes have read their start line after this.
+START_DELAY_S = 0.02
+#: The switch's cycles are read this long before the senders end, while they all still send.
+BUSY_MARGIN_S = 0.03
+#: Time that a server is given after its client has ended, before it is told to stop.
+FOLLOWER_GRACE_S = 0.2
+
+#: Told with the frames received per second in the newest window over all pairs.
+OnRate = Callable[[float], None]
+
+
+def run_launch(
+    rig: MeasuredRig,
+    case: Case,
+    settings: Settings,
+    *,
+    index: int = 0,
+    on_rate: OnRate | None = None,
+    executable: Path | None = None,
+) -> Launch:
+    """One launch of a case on a rig.
+
+    Raises:
+        WorkloadError: a process ended otherwise than asked, hangs (both with the tail of its log), or wrote what
+            docs/workload.md does not know.
+        ProvisionError: the switch is no longer alive; with the tail of its log.
+    """
+    return Run(rig, case, settings, on_rate).run(index, executable)
+
+
+class Run:
+    """A launch in progress; ``choir`` has what its processes said."""
+
+    def __init__(
+        self,
+        rig: MeasuredRig,
+        case: Case,
+        settings: Settings,
+        on_rate: OnRate | None = None,
+        *,
+        enough: Callable[[Choir], bool] | None = None,
+    ) -> None:
+        """``enough`` looks at what was said and may end the launch before its time."""
+        self.rig = rig
+        self.case = case
+        self.settings = settings if case.dimension == "throughput" else settings.for_histograms
+        self.on_rate = on_rate
+        self.enough = enough
+        self.commands = commands(rig, case, self.settings)
+        self.choir = Choir(self.commands)
+        self.cpus = [command.cpu for command in self.commands.values()]
+        self.steal = StealTrack(self.cpus)
+        self.id = ""
+        self.busy: list[tuple[float, BusyLike]] = []
+        self.heard_at: dict[int, float] = {}
+
+    def run(self, index: int, executable: Path | None) -> Launch:
+        if executable is None:
+            from pytest_icbench.executable import workload_path
+
+            executable = workload_path()
+        began = time.monotonic()
+        self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
+        try:
+            self._until_ready(began + READY_TIMEOUT_S)
+            started_at = time.time() + START_DELAY_S
+            asked_ns = self.rig.start(self.id, START_DELAY_S)
+            over = self._until_over(asked_ns)
+        except WorkloadError:
+            # A switch that died takes its endpoints along: then it is the one to name.
+            self.rig.check()
+            raise
+        finally:
+            self.rig.end(self.id)
+        self.rig.check()
+        drained = over - (asked_ns / 1e9 + self.settings.warmup_s + self.settings.duration_s)
+        measured = self.settings.warmup_s + self.settings.duration_s + min(max(drained, 0.0), self.settings.drain_s)
+        return self._judged(index, started_at, asked_ns, lambda: time.monotonic() - began - measured)
+
+    def _poll(self, timeout_s: float) -> None:
+        told = self.rig.poll(self.id, max(timeout_s, 0.0))
+        now = time.monotonic()
+        try:
+            windows = self.choir.take(told)
+        except DamagedData as error:
+            raise WorkloadError(str(error)) from None
+        for speaker, _ in told["lines"]:
+            self.heard_at[int(speaker)] = now
+        failed = self.choir.failed()
+        if failed is not None:
+            raise workload_error(str(failed.failure()), self.rig.log_tail(self.id, failed.index))
+        if windows:
+            self._tell_rate()
+            if self.settings.debug:
+                for line in windows:
+                    log.info("%s", line)
+
+    def _tell_rate(self) -> None:
+        if self.on_rate is None:
+            return
+        receivers = [v for v in self.choir.voices.values() if v.command.application in ("recv", "client")]
+        newest = [voice.windows[max(voice.windows)] for voice in receivers if voice.windows]
+        self.on_rate(sum(line.received.received for line in newest if line.received) / self.settings.window_s)
+
+    def _until_ready(self, deadline: float) -> None:
+        while not self.choir.ready:
+            if time.monotonic() >= deadline:
+                self._give_up("ready", f"not ready within {READY_TIMEOUT_S:g} s")
+            self._poll(min(TICK_S, deadline - time.monotonic()))
+
+    def _give_up(self, what: Literal["ready", "summary"], sentence: str) -> NoReturn:
+        missing = self.choir.missing(what)
+        names = ", ".join(voice.name for voice in missing)
+        raise workload_error(f"{names}: {sentence}", self.rig.log_tail(self.id, missing[0].index))
+
+    def _until_over(self, asked_ns: int) -> float:
+        """Hears everybody to the summary; returns when the last one came, in seconds of CLOCK_MONOTONIC."""
+        first_window = asked_ns / 1e9 + self.settings.warmup_s
+        senders_end = first_window + self.settings.duration_s
+        # A client waits for its last answers, then its server drains: twice the drain.
+        deadline = senders_end + 2 * self.settings.drain_s + END_MARGIN_S
+        samples = [first_window, senders_end - BUSY_MARGIN_S]
+        stop_at: float | None = None
+        while not self.choir.over:
+            now = time.monotonic()
+            self.steal.sample(time.monotonic_ns())
+            if samples and now >= samples[0]:
+                samples.pop(0)
+                self._sample_busy()
+            if now >= deadline:
+                self._give_up("summary", f"still running {now - senders_end:.1f} s after the measured time; it hangs")
+            self._check_silence(now, senders_end)
+            if self.enough is not None and self.enough(self.choir):
+                self.enough = None
+                self.choir.stop_early()
+                self.rig.tell(self.id, "stop\n")
+            if self.choir.leaders_over and stop_at is None:
+                stop_at = now + self._grace
+            if stop_at is not None and now >= stop_at:
+                self.rig.tell(self.id, "stop\n")
+                stop_at = float("inf")
+            wakes = [deadline, *samples[:1], *([stop_at] if stop_at is not None else [])]
+            self._poll(min(TICK_S, *(wake - now for wake in wakes)))
+        self.steal.sample(time.monotonic_ns())
+        return time.monotonic()
+
+    @property
+    def _grace(self) -> float:
+        """How long followers may go on by themselves: a receiver drains; a server has nothing to wait for."""
+        return FOLLOWER_GRACE_S if self.case.dimension == "latency" else self.settings.drain_s + END_MARGIN_S / 2
+
+    def _check_silence(self, now: float, senders_end: float) -> None:
+        if now >= senders_end:
+            return
+        patience = max(SILENCE_S, 5 * self.settings.window_s + self.settings.warmup_s)
+        for voice in self.choir.voices.values():
+            silent = now - self.heard_at.get(voice.index, now)
+            if voice.leads and not voice.over and silent > patience:
+                raise workload_error(
+                    f"{voice.name} said nothing for {silent:.1f} s while it should send; it hangs",
+                    self.rig.log_tail(self.id, voice.index),
+                )
+
+    def _sample_busy(self) -> None:
+        busy = self.rig.busy()
+        if busy is not None:
+            self.busy.append((time.monotonic(), busy))
+
+    def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
+        voices = list(self.choir.voices.values())
+        couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(self.case.pairs)]
+        matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
+        dedicated = self.rig.placement.policy == "dedicated"
+        windows = tuple(assemble.mark_disturbed(matched, self.steal, self.cpus, dedicated=dedicated))
+        pairs = tuple(
+            assemble.count_pair(*couple, [window for window in windows if window.pair == number])
+            for number, couple in enumerate(couples, start=1)
+        )
+        invalid = validity.judge_launch(voices, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
+        throughput = sum(pair.throughput_pps for pair in pairs)
+        busy_share, cycles_per_packet = self._switch_work(throughput)
+        return Launch(
+            index=index,
+            started_at=started_at,
+            duration_s=sum(w.duration_ns for w in windows if w.kept and w.pair == 1) / 1e9,
+            overhead_s=overhead(),
+            throughput_pps=throughput,
+            offered_pps=sum(pair.offered_pps for pair in pairs),
+            steal_share=self.steal.share,
+            generator_bound=self._generator_bound(sum(pair.offered_pps for pair in pairs)),
+            pairs=pairs,
+            rtt=self._round_trips(couples, pairs, "rtt"),
+            rtt_actual=self._round_trips(couples, pairs, "rtt_actual"),
+            busy_share=busy_share,
+            cycles_per_packet=cycles_per_packet,
+            invalid=invalid[0] if invalid else None,
+            evidence=invalid[1] if invalid else None,
+            windows=windows,
+        )
+
+    @staticmethod
+    def _round_trips(
+        couples: Sequence[tuple[Voice, Voice]], pairs: Sequence[PairCounts], name: Literal["rtt", "rtt_actual"]
+    ) -> Histogram | None:
+        """All pairs' samples; what was lost is counted from the windows, as the samples are: without the warm-up."""
+        found = []
+        for (client, _), counts in zip(couples, pairs, strict=True):
+            histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
+            if histogram is not None:
+                found.append(replace(histogram, lost=counts.lost))
+        return merge(found)
+
+    def _generator_bound(self, offered_pps: float) -> bool:
+        """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long."""
+        asked = self.case.rate.pps
+        return asked is not None and offered_pps < 0.99 * asked * self.case.pairs
+
+    def _switch_work(self, throughput_pps: float) -> tuple[float | None, float | None]:
+        if len(self.busy) < 2:
+            return None, None
+        (begin, first), (end, last) = self.busy
+        busy = last.busy_cycles - first.busy_cycles
+        every = busy + last.idle_cycles - first.idle_cycles
+        packets = throughput_pps * (end - begin)
+        return (busy / every if every > 0 else None), (busy / packets if packets > 0 else None)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether frames of the workload itself pass through a rig, both ways: asked after each build and resume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.measure.launch import Run
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.voices import Choir, Voice
+
+#: Requests of one pair: enough that a lost one or two mean nothing.
+RATE_PPS = 1000
+#: How often is looked whether there were answers.
+WINDOW_S = 0.02
+#: After this long there will be none. A vhost library may need a second until it looks at a new connection.
+PATIENCE_S = 2.0
+
+
+def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None) -> str | None:
+    """A client and a server on every pair, until every client has had answers.
+
+    Returns:
+        None if every client had answers; else one sentence that names the direction in which nothing arrived.
+
+    Raises:
+        WorkloadError, ProvisionError: as a launch does.
+    """
+    probe = replace(case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=False)
+    short = replace(
+        settings,
+        warmup_s=0.0,
+        duration_s=PATIENCE_S,
+        window_s=WINDOW_S,
+        drain_s=min(settings.drain_s, 0.1),
+        skip_s=0.0,
+        keep_s=None,
+    )
+    run = Run(rig, probe, short, enough=_all_answered)
+    run.run(0, executable)
+    return _silent_direction(run.choir)
+
+
+def _couples(choir: Choir) -> list[tuple[Voice, Voice]]:
+    voices = list(choir.voices.values())
+    return list(zip(voices[::2], voices[1::2], strict=True))
+
+
+def _all_answered(choir: Choir) -> bool:
+    return all(
+        any(line.received is not None and line.received.received for line in client.windows.values())
+        for client, _ in _couples(choir)
+    )
+
+
+def _silent_direction(choir: Choir) -> str | None:
+    for pair, (client, server) in enumerate(_couples(choir), start=1):
+        asked = client.summary.sent.sent if client.summary and client.summary.sent else 0
+        arrived = server.summary.received.received if server.summary and server.summary.received else 0
+        answered = client.summary.received.received if client.summary and client.summary.received else 0
+        if not arrived:
+            return f"pair {pair}: of {asked} frames from a to b none arrived before the measurement"
+        if not answered:
+            return f"pair {pair}: {arrived} frames arrived from a to b, but none came back from b to a"
+    return None

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a measurement tells while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["preflight", "case", "reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment of a measurement.
+
+    Attributes:
+        case: the case's id.
+        phase: what is running.
+        launch: number of the launch, from 1; 0 in the preflight.
+        launches: how many there will be as far as is known: the fixed number, or the fewest.
+        receive_mpps: frames received in the last window over all pairs, millions per second; None before the first.
+        elapsed_s: since the measurement of this case began.
+        left_s: estimate of the time this case still takes; an upper bound while it is not known how many launches.
+    """
+
+    case: str
+    phase: Phase
+    launch: int
+    launches: int
+    receive_mpps: float | None
+    elapsed_s: float
+    left_s: float
+
+
+OnProgress = Callable[[Progress], None]

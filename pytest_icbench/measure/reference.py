@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_icbench.case import NETDEV_APIS, SOCKET_APIS, Case
+
+#: Switches that are reference links themselves.
+REFERENCES = ("veth", "direct")
+
+
+def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
+    """The case to measure beside ``case``, or None if it has no reference: then ``ratio_to_reference`` is absent.
+
+    None for the reference links themselves, and where no ratio is drawn: throughput at a fixed rate.
+
+    Args:
+        port: the case's resolved port kind; ``direct`` joins the two ends over the same.
+        family: ``kernel`` or ``dpdk``, of the case's switch.
+    """
+    if case.switch in REFERENCES or case.remote:
+        return None
+    if case.dimension == "throughput" and not case.rate.is_max:
+        return None
+    api = case.api
+    if api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel"):
+        return replace(case, switch="veth", port=None, variant=None, switch_cores=None)
+    return replace(case, switch="direct", port=port, variant=None, switch_cores=None)

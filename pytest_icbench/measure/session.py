@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches of a case, and of its reference link beside it, until the figure is narrow enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
+from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.preflight import preflight
+from pytest_icbench.measure.progress import OnProgress, Phase, Progress
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.stopping import why_stop
+from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
+from pytest_icbench.result import Launch, Measurement
+
+#: Faults of the harness that a case survives.
+MOST_FAULTS = 2
+#: Reasons of INVALID that lie in the harness: its clock. The others are results of the switch, and are not repeated.
+HARNESS_REASONS = ("clock",)
+#: Estimate of starting and ending a launch's processes, until the first has been timed.
+TYPICAL_OVERHEAD_S = 0.5
+
+
+def measure(
+    rig: MeasuredRig,
+    reference_rig: MeasuredRig | None,
+    case: Case,
+    settings: Settings,
+    on_progress: OnProgress | None = None,
+    *,
+    around: Surroundings | None = None,
+    reference: Case | None = None,
+    api: str | None = None,
+    executable: Path | None = None,
+) -> Measurement:
+    """Measures a case on its rig, interleaved with its reference link.
+
+    Args:
+        rig: built and running.
+        reference_rig: built; without one, or with ``settings.reference`` off, there is no ``ratio_to_reference``. The
+            two never run at once: at the end ``rig`` runs and the reference is paused.
+        reference: the case as the reference rig sees it; by default ``case`` itself.
+        api: the technique that a case without one comes to; both rigs use it.
+        around: what stands around the figures; read from the rig by default.
+
+    Returns:
+        The measurement; its verdict is None, or INVALID with a reason.
+
+    Raises:
+        WorkloadError, ProvisionError: a process or the switch failed; with the tail of its log.
+    """
+    launched = [replace(each, api=each.api or api) for each in (case, reference or case)]
+    beside = reference_rig if settings.reference else None
+    course = _Course(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
+    try:
+        course.run()
+    finally:
+        course.leave()
+    if around is None:
+        around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
+    cpus = rig.placement.endpoints
+    shared = len(set(cpus)) < len(cpus)
+    return summarize(case, settings, course.gathered, replace(around, shared=shared))
+
+
+class _Course:
+    def __init__(
+        self,
+        rig: MeasuredRig,
+        reference_rig: MeasuredRig | None,
+        case: Case,
+        reference: Case,
+        case_id: str,
+        settings: Settings,
+        on_progress: OnProgress | None,
+        executable: Path | None,
+    ) -> None:
+        self.rig = rig
+        self.reference_rig = reference_rig
+        self.case = case
+        self.reference = reference
+        self.case_id = case_id
+        self.settings = settings
+        self.on_progress = on_progress
+        self.executable = executable
+        self.began = time.monotonic()
+        self.gathered = Gathered(started_at=time.time())
+        self.running = rig
+        self.used: set[int] = set()
+        self.seen: set[int] = set()
+
+    def run(self) -> None:
+        try:
+            self._rounds()
+        except Invalid as invalid:
+            self.gathered.invalid = invalid.reason, invalid.evidence
+            self.gathered.ended_by = "invalid"
+        self.gathered.duration_s = self._elapsed()
+
+    def _rounds(self) -> None:
+        if self.reference_rig is not None:
+            self.reference_rig.pause()
+        if self.rig.preflighted:
+            self.seen.add(id(self.rig))
+        while True:
+            number = len(self.gathered.launches)
+            # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
+            if number % 2:
+                self._reference(self._reference_launch)
+            self._case_launch()
+            if not number % 2:
+                self._reference(self._reference_launch)
+            figures = [main_figure(self.case, launch) for launch in self.gathered.launches]
+            elapsed = self._elapsed()
+            why = why_stop(figures, self.settings, elapsed, elapsed / len(figures))
+            if why is not None:
+                self.gathered.ended_by = why
+                return
+
+    def _case_launch(self) -> None:
+        launch = self._valid_launch(self.rig, self.case, "case")
+        self.gathered.launches.append(launch)
+
+    def _reference(self, step: Callable[[MeasuredRig], None]) -> None:
+        """A step on the reference link. What goes wrong there costs the ratio, not the case."""
+        if self.reference_rig is None or self.gathered.reference_evidence is not None:
+            return
+        try:
+            step(self.reference_rig)
+        except (Invalid, ProvisionError, WorkloadError) as error:
+            self.gathered.reference_evidence = f"reference link {self.reference.switch}: {error}"
+
+    def _reference_launch(self, rig: MeasuredRig) -> None:
+        self.gathered.reference.append(self._valid_launch(rig, self.reference, "reference"))
+
+    def _valid_launch(self, rig: MeasuredRig, case: Case, phase: Phase) -> Launch:
+        """A launch, repeated while the harness itself is at fault. Raises Invalid."""
+        self._turn_to(rig)
+        if self.settings.fresh and id(rig) in self.used:
+            rig.close()
+            rig.build()
+            self.seen.discard(id(rig))
+        self.used.add(id(rig))
+        self._preflight(rig, case)
+        collected = self.gathered.launches if phase == "case" else self.gathered.reference
+        while True:
+            self._tell(phase, None)
+            launch = run_launch(
+                rig,
+                case,
+                self.settings,
+                index=len(collected),
+                on_rate=lambda pps: self._tell(phase, pps),
+                executable=self.executable,
+            )
+            if launch.invalid is None:
+                return launch
+            evidence = launch.evidence or ""
+            if launch.invalid not in HARNESS_REASONS or not self._another_try(launch.invalid, evidence):
+                if phase == "case":
+                    self.gathered.rejected.append(launch)
+                raise Invalid(launch.invalid, evidence)
+
+    def _preflight(self, rig: MeasuredRig, case: Case) -> None:
+        """Raises Invalid if nothing passes, after the repetitions that a fault of the harness is allowed."""
+        while not rig.preflighted:
+            self._tell("preflight", None)
+            silent = preflight(rig, case, self.settings, executable=self.executable)
+            if silent is None:
+                rig.preflighted = True
+                self.seen.add(id(rig))
+            elif not self._another_try("no-forwarding", silent):
+                raise Invalid("no-forwarding", silent)
+
+    def _another_try(self, reason: str, evidence: str) -> bool:
+        if len(self.gathered.faults) >= MOST_FAULTS:
+            return False
+        self.gathered.faults.append(f"{reason}: {evidence}")
+        return True
+
+    def _turn_to(self, rig: MeasuredRig) -> None:
+        """Lets only this rig run: an idle poller beside it would halve what is measured."""
+        if self.reference_rig is None or self.running is rig:
+            return
+        other = self.reference_rig if rig is self.rig else self.rig
+        other.pause()
+        rig.resume()
+        # Between launches of one case the launches themselves show whether frames still pass.
+        rig.preflighted = id(rig) in self.seen
+        self.running = rig
+
+    def leave(self) -> None:
+        """The state that others count on: the rig runs, the reference is paused."""
+        self._turn_to(self.rig)
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def _tell(self, phase: Phase, pps: float | None) -> None:
+        if self.on_progress is None:
+            return
+        done = len(self.gathered.launches)
+        fewest = self.settings.repeats or self.settings.min_launches + 1
+        launches = max(fewest, done + 1)
+        elapsed = self._elapsed()
+        each = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
+        left = (launches - done) * each
+        if self.settings.repeats is None:
+            left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
+        self.on_progress(
+            Progress(
+                case=self.case_id,
+                phase=phase,
+                launch=0 if phase == "preflight" else done + 1,
+                launches=launches,
+                receive_mpps=None if pps is None else pps / 1e6,
+                elapsed_s=elapsed,
+                left_s=left,
+            )
+        )

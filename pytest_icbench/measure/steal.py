@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time that the hypervisor took from the endpoints' CPUs, attributed to windows."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+#: Nanoseconds since boot by CPU.
+StealReader = Callable[[], Mapping[int, int]]
+
+_STEAL_FIELD = 8
+
+
+def read_steal(path: Path = Path("/proc/stat")) -> dict[int, int]:
+    """Stolen nanoseconds of each CPU since boot (proc(5), /proc/stat). Empty where there is no such file."""
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return {}
+    found = {}
+    for line in lines:
+        fields = line.split()
+        if len(fields) > _STEAL_FIELD and fields[0].startswith("cpu") and fields[0] != "cpu":
+            found[int(fields[0][3:])] = int(fields[_STEAL_FIELD]) * tick_ns
+    return found
+
+
+class StealTrack:
+    """Samples of the stolen time over a launch. The kernel counts it in ticks, so 10 ms is the resolution."""
+
+    def __init__(self, cpus: Sequence[int], reader: StealReader = read_steal) -> None:
+        self._cpus = tuple(sorted(set(cpus)))
+        self._reader = reader
+        self._times: list[int] = []
+        self._totals: list[dict[int, int]] = []
+
+    def sample(self, now_ns: int) -> None:
+        """Takes a sample; ``now_ns`` is CLOCK_MONOTONIC."""
+        read = self._reader()
+        self._times.append(now_ns)
+        self._totals.append({cpu: read.get(cpu, 0) for cpu in self._cpus})
+
+    def _at(self, cpu: int, time_ns: int) -> float:
+        index = bisect_right(self._times, time_ns)
+        if index == 0:
+            return self._totals[0][cpu]
+        if index == len(self._times):
+            return self._totals[-1][cpu]
+        before, after = self._times[index - 1], self._times[index]
+        share = (time_ns - before) / (after - before)
+        low, high = self._totals[index - 1][cpu], self._totals[index][cpu]
+        return low + (high - low) * share
+
+    def between(self, cpu: int, begin_ns: int, end_ns: int) -> int:
+        """Nanoseconds stolen from ``cpu``, interpolated between samples; 0 without samples."""
+        if not self._times or cpu not in self._totals[0]:
+            return 0
+        return round(self._at(cpu, end_ns) - self._at(cpu, begin_ns))
+
+    @property
+    def share(self) -> float:
+        """Part of all tracked CPUs' time that was stolen between the first and the last sample, 0 to 1."""
+        if len(self._times) < 2 or not self._cpus or self._times[-1] == self._times[0]:
+            return 0.0
+        stolen = sum(self._totals[-1][cpu] - self._totals[0][cpu] for cpu in self._cpus)
+        return stolen / (len(self._cpus) * (self._times[-1] - self._times[0]))

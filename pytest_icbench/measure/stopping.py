@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many launches: decided by the width of the interval alone. Pure.
+
+Looking at the interval after each launch and stopping when it happens to be narrow favours samples that lie too close
+together. Two things hold the coverage: there are never fewer than six launches, and an interval must be narrow at two
+looks in a row. ``tests/unit/test_stopping.py`` shows the coverage by simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.stats import median_estimate
+
+
+def narrow(values: Sequence[float], precision: float) -> bool:
+    """Whether the order-statistic interval of the median is within ± ``precision`` of it."""
+    width = median_estimate(values).relative_half_width
+    return width is not None and width <= precision
+
+
+def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next_s: float) -> str | None:
+    """Why no further launch is needed, or None if one is.
+
+    Args:
+        values: the main figure of every launch so far.
+        elapsed_s: time spent on the case so far.
+        next_s: time that another launch (with its reference) will take.
+
+    Returns:
+        ``repeats``, ``precision`` or ``max-duration``. The last one can come with fewer launches than
+        ``min_launches``; there is then no interval, and that is what the result says.
+    """
+    if settings.repeats is not None:
+        return "repeats" if len(values) >= settings.repeats else None
+    if (
+        len(values) > settings.min_launches
+        and narrow(values, settings.precision)
+        and narrow(values[:-1], settings.precision)
+    ):
+        return "precision"
+    if values and elapsed_s + next_s > settings.max_duration_s:
+        return "max-duration"
+    return None

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches to a Measurement. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import Endpoint, Veth
+from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.measure.reference import REFERENCES
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.result import Launch, Measurement, PairResult
+from pytest_icbench.stats import CONFIDENCE, Estimate, median, median_estimate, merge, paired_ratio
+
+#: Preamble, start of frame and least gap of Ethernet, in bytes a frame.
+L1_OVERHEAD_BYTES = 20
+#: Counters of a pair that a measurement sums up.
+COUNTERS = (
+    *("scheduled", "sent", "refused", "received", "lost"),
+    *("duplicated", "reordered", "late", "foreign", "corrupted"),
+)
+#: Names of the percentiles in a result.
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What was measured for one case, as the launches came.
+
+    Attributes:
+        launches, reference: valid launches, in pairs where there is a reference: the same place ran next to each other.
+        rejected: launches that are no numbers; kept as evidence, in no figure.
+        invalid: reason and evidence that end the case.
+        reference_evidence: why there is no ratio, although a reference was measured.
+        faults: launches repeated because the harness was at fault.
+    """
+
+    launches: list[Launch] = field(default_factory=list)
+    reference: list[Launch] = field(default_factory=list)
+    rejected: list[Launch] = field(default_factory=list)
+    invalid: tuple[str, str] | None = None
+    reference_evidence: str | None = None
+    faults: list[str] = field(default_factory=list)
+    ended_by: str = "repeats"
+    started_at: float = 0.0
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands around the figures: see Measurement. ``shared``: endpoints share CPUs and yield."""
+
+    placement: str
+    endpoints: Sequence[Endpoint]
+    shared: bool = False
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+
+def metric(case: Case) -> str:
+    """What a rate of this case is called."""
+    return "frmol" if case.rate.is_max else "fixed"
+
+
+def main_figure(case: Case, launch: Launch) -> float:
+    """The figure by which launches of a case are compared: frames per second, or the median round trip."""
+    if case.dimension == "throughput":
+        return launch.throughput_pps
+    found = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
+    return float(found) if found is not None else float("nan")
+
+
+def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surroundings) -> Measurement:
+    """The measurement that the launches make; INVALID with its reason if they are no numbers."""
+    launches = gathered.launches
+    figures = [figure for figure in (main_figure(case, launch) for launch in launches) if figure == figure]
+    main = median_estimate(figures) if figures else None
+    pps = median_estimate([launch.throughput_pps for launch in launches]) if launches else None
+    limit = find_bottleneck(
+        Witnesses.of(launches),
+        maximum=case.rate.is_max or any(launch.generator_bound for launch in launches),
+        switched=case.switch not in REFERENCES,
+        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
+        shared=around.shared,
+    )
+    measured = [window for launch in launches for window in launch.windows if window.kept]
+    invalid = gathered.invalid
+    return Measurement(
+        case=case.id,
+        dimension=case.dimension,
+        metric=metric(case),
+        switch=case.switch,
+        port=case.port,
+        variant=case.variant,
+        placement=around.placement,
+        verdict="INVALID" if invalid else None,
+        reason=invalid[0] if invalid else None,
+        evidence=invalid[1] if invalid else None,
+        reference_evidence=gathered.reference_evidence,
+        bottleneck=limit.what if launches else "unknown",
+        bottleneck_evidence=limit.evidence if launches else "",
+        lower_bound=bool(launches) and limit.lower_bound,
+        offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
+        generator_bound=any(launch.generator_bound for launch in launches),
+        launches=len(launches),
+        windows=len(measured),
+        disturbed_windows=sum(window.disturbed for window in measured),
+        ended_by=gathered.ended_by,
+        precision=main.relative_half_width if main else None,
+        confidence=main.coverage if main else None,
+        repeated=len(gathered.faults),
+        faults=tuple(gathered.faults),
+        started_at=gathered.started_at,
+        duration_s=gathered.duration_s,
+        axes=case.to_dict(),
+        settings=settings.to_dict(),
+        identity=dict(around.identity),
+        treatment=dict(around.treatment),
+        conditions=dict(around.conditions),
+        per_pair=_per_pair(case, launches),
+        per_launch=(*launches, *gathered.rejected),
+        per_reference_launch=tuple(gathered.reference),
+        **_throughput(case, pps),
+        **_counters(launches),
+        **_fairness(case, launches),
+        **_rtt(launches),
+        **_named("ratio_to_reference", ratio_to_reference(case, gathered)),
+        **_named("cycles_per_packet", _cycles(launches)),
+    )
+
+
+def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
+    """Throughput over throughput at maximum load, reference p50 over p50 for latency; absent at fixed rates."""
+    pairs = list(zip(gathered.launches, gathered.reference, strict=False))
+    if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
+        return None
+    figures = [(main_figure(case, own), main_figure(case, reference)) for own, reference in pairs]
+    figures = [(own, reference) for own, reference in figures if own > 0 and reference > 0]
+    if not figures:
+        return None
+    own, reference = ([figure[side] for figure in figures] for side in (0, 1))
+    return paired_ratio(own, reference) if case.dimension == "throughput" else paired_ratio(reference, own)
+
+
+def _named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
+    scaled = estimate.scaled(factor) if estimate else None
+    return {
+        name: scaled.value if scaled else None,
+        f"{name}_low": scaled.low if scaled else None,
+        f"{name}_high": scaled.high if scaled else None,
+    }
+
+
+def _throughput(case: Case, pps: Estimate | None) -> dict[str, Any]:
+    gbps = case.packet_size * 8 / 1e9
+    l1_gbps = (case.packet_size + L1_OVERHEAD_BYTES) * 8 / 1e9
+    return {
+        **_named("throughput_pps", pps),
+        **_named("throughput_per_pair_pps", pps, factor=1 / case.pairs),
+        **_named("throughput_gbps", pps, factor=gbps),
+        **_named("throughput_l1_gbps", pps, factor=l1_gbps),
+    }
+
+
+def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
+    names = [
+        "scheduled",
+        "sent",
+        "refused",
+        "received",
+        "lost",
+        "duplicated",
+        "reordered",
+        "late",
+        "foreign",
+        "corrupted",
+    ]
+    totals = {name: sum(launch.total(name) for launch in launches) for name in names}
+    sent, scheduled = totals["sent"], totals["scheduled"]
+    return {
+        **totals,
+        "frame_loss_ratio": totals["lost"] / sent if sent else None,
+        "trial_loss_ratio": (scheduled - totals["received"]) / scheduled if scheduled else None,
+    }
+
+
+def _per_pair(case: Case, launches: Sequence[Launch]) -> tuple[PairResult, ...]:
+    found = []
+    for number in range(case.pairs):
+        own = [launch.pairs[number] for launch in launches]
+        if own:
+            found.append(
+                PairResult(
+                    pair=number + 1,
+                    throughput_pps=median([pair.throughput_pps for pair in own]),
+                    offered_pps=median([pair.offered_pps for pair in own]),
+                    scheduled=sum(pair.scheduled for pair in own),
+                    sent=sum(pair.sent for pair in own),
+                    refused=sum(pair.refused for pair in own),
+                    received=sum(pair.received for pair in own),
+                    lost=sum(pair.lost for pair in own),
+                )
+            )
+    return tuple(found)
+
+
+def _fairness(case: Case, launches: Sequence[Launch]) -> dict[str, Any]:
+    rates = [pair.throughput_pps for pair in _per_pair(case, launches)]
+    return {"fairness": max(rates) / min(rates) if rates and min(rates) > 0 else None}
+
+
+def _rtt(launches: Sequence[Launch]) -> dict[str, Any]:
+    every = [launch.rtt for launch in launches if launch.rtt is not None]
+    merged = merge(every)
+    if merged is None:
+        return {}
+    found: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
+    found["rtt_max_ns"] = float(merged.maximum) if merged.maximum is not None else None
+    found.update(_rtt_figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every]))
+    for name, q in PERCENTILES.items():
+        values = [histogram.percentile(q) for histogram in every]
+        found.update(_rtt_figure(f"rtt_{name}_ns", merged.percentile(q), values))
+    return found
+
+
+def _rtt_figure(name: str, merged: float | None, by_launch: Sequence[float | None]) -> dict[str, Any]:
+    """The point from the merged histogram; the interval from launches, if each of them has the figure."""
+    known = [float(value) for value in by_launch if value is not None]
+    if merged is None:
+        return _named(name, None)
+    if len(known) < len(by_launch):
+        return _named(name, Estimate(float(merged)))
+    interval = median_estimate(known, CONFIDENCE)
+    return _named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
+
+
+def _cycles(launches: Sequence[Launch]) -> Estimate | None:
+    known = [launch.cycles_per_packet for launch in launches if launch.cycles_per_packet is not None]
+    return median_estimate(known) if known else None

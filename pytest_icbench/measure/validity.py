@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a launch's figures are numbers at all. Pure: each check returns its evidence in one sentence, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.lines import ReceivedTotals, SentTotals
+from pytest_icbench.measure.voices import Voice
+from pytest_icbench.result import Window
+
+#: Frames of others at a receiver, as a part of its own, above which the switch is said to flood.
+FLOODED_SHARE = 0.001
+#: A few frames of others are no flood, however few own ones there are.
+FLOODED_LEAST = 100
+#: Arrivals may seem this much earlier than the window they were scheduled in: what two readings of the clock differ by.
+CLOCK_TOLERANCE_NS = 1_000_000
+#: The first window may begin this much later than asked for.
+START_TOLERANCE_NS = 50_000_000
+#: A path that delivered, and then nothing for this part of the kept windows (and at least three), has stalled.
+STALLED_SHARE = 0.5
+STALLED_LEAST = 3
+
+
+def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
+    """Lost frames of a whole launch as the receiver's sequence numbers tell: gaps and the tail that never came."""
+    highest = -1 if received.highest_sequence is None else received.highest_sequence
+    return received.gaps + (sent.sequences - 1 - highest)
+
+
+def accounts(leader: Voice, follower: Voice) -> str | None:
+    """``scheduled = sent + refused`` and ``sent = received + lost``, of the whole launch and per window."""
+    receiver = leader if leader.command.application == "client" else follower
+    if leader.summary is None or leader.summary.sent is None:
+        return f"{leader.name} gave no totals"
+    if receiver.summary is None or receiver.summary.received is None:
+        return f"{receiver.name} gave no totals"
+    sent, received = leader.summary.sent, receiver.summary.received
+    if sent.scheduled != sent.sent + sent.refused:
+        return f"{leader.name} scheduled {sent.scheduled} frames, but sent {sent.sent} and was refused {sent.refused}"
+    if sent.sequences != sent.sent:
+        return f"{leader.name} sent {sent.sent} frames with {sent.sequences} sequence numbers"
+    lost = lost_by_sequence(sent, received)
+    if lost < 0 or received.received + lost != sent.sent:
+        return (
+            f"{leader.name} sent {sent.sent} frames, but {receiver.name} received {received.received} "
+            f"and missed {lost} ({received.gaps} gaps)"
+        )
+    return None
+
+
+def window_accounts(windows: Sequence[Window]) -> str | None:
+    """No window has more frames received than sent, or sent than scheduled."""
+    for window in windows:
+        where = f"window {window.number} of pair {window.pair}"
+        if window.received > window.sent:
+            return f"{where} received {window.received} frames of {window.sent} sent"
+        if window.sent + window.refused != window.scheduled:
+            return f"{where} scheduled {window.scheduled}, sent {window.sent} and was refused {window.refused} frames"
+    return None
+
+
+def clock(windows: Sequence[Window], asked_ns: int, warmup_s: float) -> str | None:
+    """Windows begin when they should, and no frame arrives before its window begins."""
+    for window in windows:
+        late = window.start_ns - asked_ns - round(warmup_s * 1e9)
+        if window.number == 1 and abs(late) > START_TOLERANCE_NS:
+            return f"window 1 of pair {window.pair} began {late / 1e6:.1f} ms after the start that was asked for"
+        if window.first_ns and window.first_ns < window.start_ns - CLOCK_TOLERANCE_NS:
+            early = (window.start_ns - window.first_ns) / 1e6
+            return f"a frame of window {window.number} of pair {window.pair} arrived {early:.2f} ms before its window"
+    return None
+
+
+def no_forwarding(windows: Sequence[Window], pairs: int) -> str | None:
+    """Every pair received something of what it sent or wanted to send."""
+    for pair in range(1, pairs + 1):
+        own = [window for window in windows if window.pair == pair]
+        scheduled = sum(window.scheduled for window in own)
+        if scheduled and not sum(window.received for window in own):
+            sent = sum(window.sent for window in own)
+            return f"pair {pair}: of {sent} frames sent from a to b none arrived"
+    return None
+
+
+def corrupted(voices: Sequence[Voice]) -> str | None:
+    for voice in voices:
+        totals = voice.summary.received if voice.summary else None
+        if totals and totals.corrupted:
+            return f"{voice.name} received {totals.corrupted} damaged frames beside {totals.received} good ones"
+    return None
+
+
+def flooded(voices: Sequence[Voice]) -> str | None:
+    for voice in voices:
+        totals = voice.summary.received if voice.summary else None
+        if totals and totals.foreign > max(FLOODED_LEAST, FLOODED_SHARE * totals.received):
+            return f"{voice.name} received {totals.foreign} frames of others beside {totals.received} of its own"
+    return None
+
+
+def stalled(windows: Sequence[Window], pairs: int) -> str | None:
+    """A pair that received frames, and then none for half of its kept windows, though frames were waiting."""
+    for pair in range(1, pairs + 1):
+        own = [window for window in windows if window.pair == pair and window.kept]
+        silent = 0
+        for window in reversed(own):
+            if window.received or not window.scheduled:
+                break
+            silent += 1
+        if silent >= max(STALLED_LEAST, STALLED_SHARE * len(own)) and silent < len(own):
+            return f"pair {pair}: nothing arrived in the last {silent} of {len(own)} windows"
+    return None
+
+
+def judge_launch(
+    voices: Sequence[Voice], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
+) -> tuple[str, str] | None:
+    """The first reason for which the launch is INVALID, with its evidence; None for a valid one."""
+    pairs = len(voices) // 2
+    couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(pairs)]
+    checks = [("accounts", accounts(*couple)) for couple in couples]
+    checks += [
+        ("accounts", window_accounts(windows)),
+        ("clock", clock(windows, asked_ns, warmup_s)),
+        ("no-forwarding", no_forwarding(windows, pairs)),
+        ("corrupted", corrupted(voices)),
+        ("flooded", flooded(voices)),
+        ("stalled", stalled(windows, pairs)),
+    ]
+    return next(((reason, evidence) for reason, evidence in checks if evidence is not None), None)

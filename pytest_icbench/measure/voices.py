@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the processes of one launch have said so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.lines import Hello, Ready, Summary, WindowLine, parse_line
+from pytest_icbench.workload import WorkloadCommand, exit_meaning
+
+
+@dataclass(slots=True)
+class Voice:
+    """One process: its command and its lines.
+
+    Attributes:
+        told_to_stop: before its time.
+        windows: by number; a final line replaces a provisional one.
+        exit_code: None while it runs.
+    """
+
+    index: int
+    command: WorkloadCommand
+    hello: Hello | None = None
+    ready: Ready | None = None
+    windows: dict[int, WindowLine] = field(default_factory=dict)
+    summary: Summary | None = None
+    exit_code: int | None = None
+    told_to_stop: bool = False
+
+    @property
+    def name(self) -> str:
+        """For messages: ``dpdk-recv of pair 1``."""
+        twin = "dpdk-" if self.command.uses_dpdk else ""
+        return f"{twin}{self.command.application} of pair {self.index // 2 + 1}"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has told everything. The process may stay, so that its port does: the switch is asked then."""
+        return self.summary is not None
+
+    @property
+    def leads(self) -> bool:
+        """Whether it ends by itself: a sender or a client."""
+        return self.command.application in ("send", "client")
+
+    def hear(self, text: str) -> WindowLine | None:
+        """Takes a line; returns it if it is a window. Raises DamagedData."""
+        line = parse_line(text, self.name)
+        match line:
+            case Hello():
+                self.hello = line
+            case Ready():
+                self.ready = line
+            case Summary():
+                self.summary = line
+            case WindowLine():
+                self.windows[line.window] = line
+                return line
+        return None
+
+    def left(self, code: int) -> None:
+        self.exit_code = code
+
+    def failure(self) -> str | None:
+        """One sentence if it ended in another way than asked, else None."""
+        if self.summary is not None:
+            if self.summary.reason in ("duration", "count"):
+                return None
+            if self.summary.reason == "stop" and (self.told_to_stop or not self.leads):
+                return None
+            if self.summary.reason == "end" and not self.leads:
+                return None
+            if self.summary.reason != "error":
+                return f"{self.name} ended before its time (reason: {self.summary.reason})"
+            return f"{self.name} ended by an error of its port"
+        if self.exit_code is None:
+            return None
+        if self.exit_code != 0:
+            return f"{self.name} {exit_meaning(self.exit_code)}"
+        return f"{self.name} ended without a summary"
+
+
+class Choir:
+    """All processes of a launch."""
+
+    def __init__(self, commands: Mapping[int, WorkloadCommand]) -> None:
+        self.voices = {index: Voice(index, command) for index, command in sorted(commands.items())}
+
+    def take(self, told: Mapping[str, object]) -> list[WindowLine]:
+        """Takes what ``rig.poll`` returned; returns the windows among it. Raises DamagedData."""
+        lines, exited = told.get("lines", []), told.get("exited", {})
+        assert isinstance(lines, list)
+        assert isinstance(exited, Mapping)
+        heard = [self.voices[int(index)].hear(text) for index, text in lines]
+        for index, code in exited.items():
+            self.voices[int(index)].left(int(code))
+        return [line for line in heard if line is not None]
+
+    def failed(self) -> Voice | None:
+        """The first process that ended in another way than asked."""
+        return next((voice for voice in self.voices.values() if voice.failure()), None)
+
+    def stop_early(self) -> None:
+        """Everybody is told to stop before the time: to end so is no failure."""
+        for voice in self.voices.values():
+            voice.told_to_stop = True
+
+    @property
+    def ready(self) -> bool:
+        return all(voice.ready is not None for voice in self.voices.values())
+
+    @property
+    def over(self) -> bool:
+        return all(voice.over for voice in self.voices.values())
+
+    @property
+    def leaders_over(self) -> bool:
+        """Whether every sender or client is."""
+        return all(voice.over for voice in self.voices.values() if voice.leads)
+
+    def missing(self, what: Literal["ready", "summary"]) -> list[Voice]:
+        """Those that have not written this line."""
+        return [voice for voice in self.voices.values() if getattr(voice, what) is None]
+
+
+def workload_error(sentence: str, tail: str) -> WorkloadError:
+    """One sentence, and the end of the process' log beneath."""
+    return WorkloadError(f"{sentence}\n{tail}" if tail else f"{sentence} (it wrote no log)")

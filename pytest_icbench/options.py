@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Command line and ini file to frozen ``Options``.
+
+Every option ``--icbench-x-y`` has an ini twin ``icbench_x_y``. One rule for all: the command line wins over the ini
+file, the ini file over what a scenario asks for (its marker, then the arguments of a call), and that over the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_icbench import values
+from pytest_icbench.case import Rate
+from pytest_icbench.errors import UsageError
+from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
+
+if TYPE_CHECKING:
+    import pytest
+
+Raw = Callable[[str], "tuple[str, str] | None"]
+
+#: Descriptors a ring unless the user says otherwise; a burst must fit in.
+DEFAULT_RING = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for. None and empty tuples: nothing was said, the scenario decides.
+
+    Attributes:
+        switch: keep only these switches and groups.
+        packet_size, burst, rate, pairs, switch_cores, api, port, blocking, touch: replacements of an axis.
+        settings: names of ``measure.Settings`` that the user set.
+        ring: descriptors a ring.
+        reports: directory of the runs.
+        binaries: the user's paths, by tool.
+        run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
+        given: the options and ini values that were set, as the user would write them.
+    """
+
+    switch: tuple[str, ...] = ()
+    packet_size: tuple[int, ...] | None = None
+    burst: tuple[int, ...] | None = None
+    rate: tuple[Rate, ...] | None = None
+    pairs: tuple[int, ...] | None = None
+    switch_cores: tuple[int, ...] | None = None
+    api: tuple[str, ...] | None = None
+    port: tuple[str, ...] | None = None
+    blocking: bool | None = None
+    touch: bool | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ring: int = DEFAULT_RING
+    frequency: Literal["fix", "keep"] = "fix"
+    placement: Literal["auto", "dedicated", "cooperative"] = "auto"
+    node: Literal["lxc", "netns"] = "lxc"
+    hugepage_size_kib: int | None = None
+    fresh: bool = False
+    strict: bool = False
+    plan: bool = False
+    debug: bool = False
+    reports: Path = Path("reports")
+    thresholds: Path | None = None
+    binaries: Mapping[str, Path] = field(default_factory=dict)
+    run_files: bool = False
+    given: tuple[str, ...] = ()
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declares the group ``icbench`` and every ini twin."""
+    group = parser.getgroup("icbench", "inter-container benchmarks (pytest-icbench)")
+    for row in TABLE:
+        if row.flag:
+            group.addoption(row.option, action="store_true", default=None, dest=row.dest, help=row.help)
+        else:
+            group.addoption(row.option, metavar=row.metavar, default=None, dest=row.dest, help=row.help)
+        parser.addini(row.ini, f"the same as {row.option}", type="string", default="")
+    for name, text in INI_ONLY.items():
+        parser.addini(name, text, type="string", default="")
+
+
+def from_config(config: pytest.Config) -> Options:
+    """Options of a run.
+
+    Raises:
+        UsageError: one sentence naming the option or the ini value.
+    """
+
+    def raw(name: str) -> tuple[str, str] | None:
+        row = _ROWS.get(name)
+        if row is not None:
+            typed = config.getoption(row.dest, default=None)
+            if typed is not None:
+                return row.option, "yes" if typed is True else str(typed)
+        ini = row.ini if row is not None else name
+        text = str(config.getini(ini) or "").strip()
+        return (ini, text) if text else None
+
+    return read(raw, root=config.rootpath, directory=config.invocation_params.dir)
+
+
+def read(raw: Raw, *, root: Path, directory: Path) -> Options:
+    """Options out of texts.
+
+    Args:
+        raw: gives for a row's name where its value was written (option or ini name) and the text, None if nowhere.
+        root: what paths of the ini file and the default of ``reports`` are relative to.
+        directory: what paths of the command line are relative to.
+
+    Raises:
+        UsageError: one sentence naming the option or the ini value.
+    """
+    found: dict[str, Any] = {}
+    where: dict[str, str] = {}
+    for name in (*_ROWS, *INI_ONLY):
+        value = raw(name)
+        if value is None:
+            continue
+        origin, text = value
+        where[name] = origin
+        row = _ROWS.get(name)
+        if row is None:
+            found[name] = values.boolean(text, origin)
+        elif row.path:
+            found[name] = _path(text, directory if origin.startswith("--") else root)
+        else:
+            found[name] = row.parse(text, origin)
+    options = Options(
+        **{_RENAMED.get(name, name): found[name] for name in found if _RENAMED.get(name, name) in _FIELDS},
+        settings=MappingProxyType({_ROWS[name].setting: found[name] for name in found if _is_setting(name)}),
+        binaries=MappingProxyType(_binaries(found, where)),
+        run_files=bool(found.get("icbench_run_files", False)),
+        given=tuple(where.values()),
+    )
+    if "reports" not in found:
+        options = replace(options, reports=root / "reports")
+    _check(options, where)
+    return options
+
+
+def _path(text: str, base: Path) -> Path:
+    try:
+        return base / Path(text).expanduser()
+    except RuntimeError:
+        return base / text
+
+
+def _binaries(found: Mapping[str, Any], where: Mapping[str, str]) -> dict[str, Path]:
+    paths = {name: Path(found[name]) for name in BINARIES if name in found}
+    for name, path in paths.items():
+        if not path.is_file():
+            raise UsageError(f"{where[name]}: there is no file {path}")
+        if not path.stat().st_mode & 0o111:
+            raise UsageError(f"{where[name]}: {path} is not executable")
+    return paths
+
+
+def _check(options: Options, where: Mapping[str, str]) -> None:
+    """What only several values together can break."""
+    for burst in options.burst or ():
+        if burst > options.ring:
+            raise UsageError(f"{where['burst']}: {too_large_burst(burst, options.ring)}")
+    if options.thresholds is not None and not options.thresholds.is_file():
+        raise UsageError(f"{where['thresholds']}: there is no file {options.thresholds}")
+    if options.reports.exists() and not options.reports.is_dir():
+        raise UsageError(f"{where.get('reports', '--icbench-reports')}: {options.reports} is no directory")
+
+
+def too_large_burst(burst: int, ring: int) -> str:
+    return f"a burst of {burst} does not fit into a ring of {ring}; take a lesser burst or a greater --icbench-ring"
+
+
+def _is_setting(name: str) -> bool:
+    return name in _ROWS and bool(_ROWS[name].setting)
+
+
+_ROWS: dict[str, Row] = {row.name: row for row in TABLE}
+_RENAMED = {"hugepage_size": "hugepage_size_kib"}
+_FIELDS = frozenset(Options.__dataclass_fields__) - {"settings", "binaries", "run_files", "given"}

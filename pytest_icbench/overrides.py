@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long and how often is measured: what the user, the marker and a call say, merged into ``measure.Settings``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.option_table import TABLE
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import Settings
+    from pytest_icbench.options import Options
+
+_ROWS = {row.name: row for row in TABLE if row.setting}
+
+#: Names that a marker and a call take: those of the options, with underscores.
+NAMES = tuple(_ROWS)
+
+
+def as_text(value: object, where: str) -> str:
+    """A marker's value as the user would write it on the command line. Raises UsageError for what cannot be written."""
+    if isinstance(value, list | tuple | range):
+        return " ".join(as_text(part, where) for part in value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        raise UsageError(f"{where}: {value!r} is neither a number nor a text nor a list of these")
+    return f"{value:.9f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Names and values of a marker or a call to names of ``Settings``. None means: not given.
+
+    Raises UsageError for an unknown name or a bad value; ``where`` begins the message.
+    """
+    found: dict[str, Any] = {}
+    for name, value in named.items():
+        row = _ROWS.get(name)
+        if row is None:
+            raise UsageError(f"{where}: there is no setting '{name}'{suggestion(name, NAMES)}")
+        if value is not None:
+            found[row.setting] = row.parse(as_text(value, f"{where}: {name}"), f"{where}: {name}")
+    return MappingProxyType(found)
+
+
+def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
+    """Settings of one measurement: the user's win over the call's, these over the marker's, these over the defaults.
+
+    Raises UsageError if together they make no sense; ``where`` begins the message.
+    """
+    from pytest_icbench.measure import Settings  # at use: collection of unrelated suites needs none of it
+
+    merged = {**marker, **call, **options.settings}
+    protocol = merged.pop("protocol", None)
+    try:
+        base = Settings(ring=options.ring, debug=options.debug, fresh=options.fresh)
+        if protocol is not None:
+            base = base.with_protocol(protocol)
+        return Settings(**{**base.to_dict(), **merged})
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def suggestion(name: str, known: tuple[str, ...]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or all."""
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"

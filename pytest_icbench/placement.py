@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which CPU each polling thread gets. Pure: the topology is an argument.
+
+``dedicated`` gives every poller (switch workers, then endpoints) a physical core of its own, all on one NUMA node, and
+leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a core of its own, the
+endpoints share the rest of the node and yield. Placements are never compared with each other.
+
+In both, cores that are isolated come first, then tickless ones, and the core with CPU 0, where a kernel does its
+housekeeping, last. What is left over is ``service``: for control threads and the harness, which sleep most of the time.
+If the cores only just suffice nothing is left over: ``service`` is then an idle sibling of the first sender, or its
+very CPU. A sender that loses a time slice offers a little less; a receiver or a worker would lose packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.cpu import Cpu, Topology
+
+Policy = Literal["dedicated", "cooperative"]
+Core = tuple[Cpu, ...]
+
+#: Frames after which a sender yields where endpoints share a CPU: half the default ring of 256, which a sleeping
+#: receiver's ring can surely take. On a switch quick enough never to let the ring fill, a sender that yields on a full
+#: ring only loses 40 to 80 %. Alternating runs on 2 cores, 64-byte frames, all in one cpu group (see node/cgroups.py):
+#: through testpmd 6.5 Mpps at 128 against 5.0 at 64, through OVS 5.3 against 4.2, below 0.1 % lost at either.
+YIELD_EVERY_FRAMES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """CPUs by number.
+
+    Attributes:
+        switch: one for each worker of the switch.
+        endpoints: by attachment index (senders even, receivers odd); in ``dedicated`` all different.
+        service: control threads of the switch and the harness.
+        numa_node: of switch and endpoints.
+        yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, nobody yields.
+    """
+
+    policy: Policy
+    switch: tuple[int, ...]
+    endpoints: tuple[int, ...]
+    service: tuple[int, ...]
+    numa_node: int
+    yield_every: int
+
+
+def plan(
+    topology: Topology, *, workers: int, endpoints: int, policy: Literal["auto", "dedicated", "cooperative"]
+) -> Placement:
+    """Places one case.
+
+    Args:
+        workers: polling threads of the switch, 0 for a kernel switch.
+        endpoints: twice the number of pairs.
+        policy: ``auto`` is ``dedicated`` where that is possible. For a whole session ask ``resolve_auto`` once.
+
+    Raises:
+        Unsupported: too few cores: how many are needed, there, and missing, and what can be done.
+    """
+    if policy == "auto":
+        policy = resolve_auto(topology, [(workers, endpoints)])
+    if policy == "dedicated":
+        return _dedicated(topology, workers, endpoints)
+    return _cooperative(topology, workers, endpoints)
+
+
+def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:
+    """The placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
+
+    Args:
+        needs: (workers, endpoints) of each selected case.
+    """
+    most = max((len(cores) for cores in _by_node(topology).values()), default=0)
+    return "dedicated" if all(workers + endpoints <= most for workers, endpoints in needs) else "cooperative"
+
+
+def _by_node(topology: Topology) -> dict[int, list[Core]]:
+    """Cores of each NUMA node, the best first."""
+
+    def rank(core: Core) -> tuple[bool, bool, bool, bool, int]:
+        return (
+            not all(cpu.isolated for cpu in core),
+            not all(cpu.nohz_full for cpu in core),
+            # A sibling that is not ours may be busy with something else.
+            any(topology[sibling].online and not topology[sibling].allowed for sibling in core[0].siblings),
+            0 in core[0].siblings,
+            core[0].id,
+        )
+
+    return {node: sorted(topology.cores(node), key=rank) for node in topology.nodes}
+
+
+def _best_node(nodes: dict[int, list[Core]], wanted: int) -> int:
+    """The node with most of the wanted cores; among those most isolated ones, then one to spare, then the first."""
+
+    def rank(node: int) -> tuple[int, int, int]:
+        cores = nodes[node]
+        isolated = sum(all(cpu.isolated for cpu in core) for core in cores[:wanted])
+        return (min(len(cores), wanted), isolated, min(len(cores), wanted + 1))
+
+    return max(sorted(nodes), key=rank)
+
+
+def _share(slots: Sequence[int], endpoints: int) -> tuple[int, ...]:
+    """Gives endpoints the CPUs of ``slots`` in turn, each pair's two on different ones where there are two.
+
+    Each round begins one further, so that senders and receivers mix: a core with both costs every pair the same, while
+    one core of senders and one of receivers would together be as slow as the slower kind.
+    The first sender gets the last slot, which is the worst, and may have to share it with ``service``.
+    """
+    used = list(slots[:endpoints])[::-1]
+    return tuple(used[(index + index // len(used)) % len(used)] for index in range(endpoints))
+
+
+def _service(topology: Topology, node: int, pollers: Sequence[int], sender: int | None) -> tuple[int, ...]:
+    """CPUs for what sleeps most of the time: of untouched cores if there are any, on this node if possible."""
+    taken = {sibling for cpu in pollers for sibling in topology[cpu].siblings}
+    free = [cpu for cpu in topology.usable if cpu.id not in taken]
+    for here in (True, False):
+        found = tuple(cpu.id for cpu in free if (cpu.node == node) is here and not cpu.isolated)
+        if found:
+            return found
+    if free:  # isolated ones only: nobody balances there, so it is one
+        return (min(free, key=lambda cpu: (cpu.node != node, cpu.id)).id,)
+    shared = pollers[-1] if sender is None else sender
+    idle = tuple(s for s in topology[shared].siblings if s not in pollers and topology[s].usable)
+    return idle or (shared,)
+
+
+def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
+    wanted = workers + endpoints
+    nodes = _by_node(topology)
+    node = _best_node(nodes, wanted) if nodes else 0
+    cores = nodes.get(node, [])
+    if len(cores) < wanted:
+        raise Unsupported(
+            f"dedicated placement needs {_count(wanted, 'physical core')} on one NUMA node"
+            f" ({_count(workers, 'switch worker')} + {_count(endpoints, 'endpoint')}),"
+            f" {_there(len(cores), nodes, node)} and {_missing(wanted - len(cores))}:"
+            " use --icbench-placement cooperative, fewer pairs or switch cores, or a larger machine"
+        )
+    chosen = [core[0].id for core in cores[:wanted]]
+    switch, slots = tuple(chosen[:workers]), chosen[workers:]
+    places = _share(slots, endpoints) if endpoints else ()
+    service = _service(topology, node, chosen, places[0] if places else None)
+    return Placement("dedicated", switch, places, service, node, 0)
+
+
+def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
+    wanted = workers + (1 if endpoints else 0)
+    nodes = _by_node(topology)
+    node = _best_node(nodes, workers + endpoints) if nodes else 0
+    if nodes and len(nodes[node]) < wanted:
+        # No node has the cores: siblings have to do (two CPUs of a cloud are often one core).
+        node = max(sorted(nodes), key=lambda number: sum(len(core) for core in nodes[number]))
+    cores = nodes.get(node, [])
+    threads = _threads(cores)
+    if len(threads) < wanted:
+        raise Unsupported(
+            f"cooperative placement needs {_count(wanted, 'CPU')} on one NUMA node"
+            f" ({_count(workers, 'switch worker')} + 1 for the endpoints to share),"
+            f" {_there(len(threads), nodes, node)} and"
+            f" {_missing(wanted - len(threads))}: use fewer switch cores, or a larger machine"
+        )
+    switch = tuple(threads[:workers])
+    rest = _threads(cores[workers:]) if len(cores) >= wanted else threads[workers:]
+    places = _share(rest, endpoints) if endpoints else ()
+    service = _service(topology, node, [*switch, *places], places[0] if places else None)
+    shared = len(set(places)) < len(places)
+    return Placement("cooperative", switch, places, service, node, YIELD_EVERY_FRAMES if shared else 0)
+
+
+def _threads(cores: Sequence[Core]) -> list[int]:
+    """CPUs of cores: the first of each, then the second of each, and so on."""
+    depth = max((len(core) for core in cores), default=0)
+    return [core[level].id for level in range(depth) for core in cores if level < len(core)]
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _there(number: int, nodes: dict[int, list[Core]], node: int) -> str:
+    where = f"node {node} has" if len(nodes) > 1 else "this process may use"
+    return f"{where} {number if number else 'none'}"
+
+
+def _missing(number: int) -> str:
+    return f"{number} {'is' if number == 1 else 'are'} missing"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hooks and fixtures: wiring only.
+
+Loaded with every pytest run of the machine, so it imports little and does nothing until a benchmark is collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_icbench import options as option_module
+from pytest_icbench.errors import Unsupported, UsageError
+from pytest_icbench.state import State
+
+if TYPE_CHECKING:
+    from pytest_icbench.case import Case
+    from pytest_icbench.fixture import Icbench
+
+_STATE = pytest.StashKey[State]()
+_FIXTURE = pytest.StashKey["Icbench"]()
+_MARKER = (
+    "icbench(switch='all', packet_size=64, burst=32, pairs=1, rate='max', api=None, port=None, switch_cores=None,"
+    " blocking=False, touch=False, dimension='throughput', **settings): a benchmark; it runs once for each case, which"
+    " is a combination of the axes. Settings: precision, max_duration, duration, window, repeats, skip, keep, warmup,"
+    " drain, protocol."
+)
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """Mistakes of the user end pytest with exit code 4 and one sentence."""
+    try:
+        yield
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    option_module.add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_icbench import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)  # before junitxml and pytest-html look at their options
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+    with _usage():
+        config.stash[_STATE] = State(config, option_module.from_config(config))
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return config.stash[_STATE].header()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("icbench") is not None:
+        from pytest_icbench.items import parametrize
+
+        state = metafunc.config.stash[_STATE]
+        state.collected = True
+        parametrize(metafunc, state.options)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    state = config.stash[_STATE]
+    with _usage():
+        try:
+            state.arrange(items)
+        except UsageError:
+            state.leave_no_files()
+            raise
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+    return config.stash[_STATE].header(items)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    state = session.config.stash[_STATE]
+    with _usage():
+        state.open(session)
+    try:
+        return (yield)
+    finally:
+        state.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    icbench = item.stash.get(_FIXTURE, None)
+    if icbench is None:
+        return (yield)
+    unseen = None
+    try:
+        yield
+        unseen = icbench.unjudged()
+    finally:
+        icbench.finish()  # also after Ctrl-C: what is finished is kept
+    if unseen is not None:
+        pytest.fail(f"INVALID measurement that the test has not judged: {unseen}", pytrace=False)
+    return None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    icbench = item.stash.get(_FIXTURE, None)
+    if icbench is not None and call.when == "call":
+        item.config.stash[_STATE].attach(report, icbench.results)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    try:
+        return (yield)
+    finally:
+        item.config.stash[_STATE].after(item, nextitem)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    state = session.config.stash.get(_STATE, None)
+    if state is not None:
+        state.finish(session)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    config.stash[_STATE].summarize(terminalreporter)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    state = config.stash.get(_STATE, None)
+    if state is not None:
+        state.unconfigure()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: every worker writes into the controller's run."""
+    node.workerinput["icbench_run"] = node.config.stash[_STATE].run_name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
+    """xdist: refuses two workers on one host before either has got a test."""
+    with _usage():
+        node.config.stash[_STATE].refuse_second_worker(node, ids)
+
+
+@pytest.fixture
+def case() -> Case:
+    """The case of a test with the marker ``icbench``, which gives it as a parameter."""
+    pytest.fail("this test has no marker icbench: add @pytest.mark.icbench(switch=..., packet_size=...)", pytrace=False)
+
+
+@pytest.fixture
+def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
+    """Measures the test's case: ``throughput()``, ``latency()``, ``judge(measurement)``, ``gate(measurement)``."""
+    from pytest_icbench.fixture import Icbench, skip
+
+    state = request.config.stash[_STATE]
+    run, benchmark = state.running(request.node)
+    try:
+        run.prepare(case)
+    except Unsupported as error:
+        skip(str(error), strict=run.options.strict)
+    found = Icbench(request.node, benchmark, run)
+    request.node.stash[_FIXTURE] = found
+    return found

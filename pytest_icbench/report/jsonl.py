@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run's directory and its ``results.jsonl``: one line a case, on the disk before the next case begins."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_icbench.errors import ProvisionError
+
+FILE_NAME = "results.jsonl"
+#: Link beside the runs that points to the newest.
+LATEST = "latest"
+
+
+def run_name(now: datetime | None = None, pid: int | None = None) -> str:
+    """Name of a run's directory: UTC time and process id, as ``20190131T235959Z-1234``."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid() if pid is None else pid}"
+
+
+def create_run(reports: Path, name: str) -> Path:
+    """Makes a run's directory and points ``latest`` to it. Raises ProvisionError if it cannot be written."""
+    run = reports / name
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        _point(reports / LATEST, name)
+    except OSError as error:
+        raise ProvisionError(
+            f"the reports cannot be written: {error}; name another directory: --icbench-reports"
+        ) from None
+    return run
+
+
+def _point(link: Path, target: str) -> None:
+    """Replaces the link in one step, so that a reader always finds one."""
+    fresh = link.with_name(f".{LATEST}-{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target)
+    if link.is_dir() and not link.is_symlink():
+        fresh.unlink()
+        return  # somebody's own directory: leave it alone
+    fresh.replace(link)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Appends one line and has it on the disk when it returns. Raises ProvisionError with the system's reason."""
+    data = line.encode() + b"\n"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            while data:
+                data = data[os.write(fd, data) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise ProvisionError(
+            f"a result cannot be written: {error}; make room or name another --icbench-reports"
+        ) from None

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""JUnit XML and pytest-html: a result's properties, and its JSON line in ``system-out``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pytest_icbench.report.names import printable
+from pytest_icbench.report.terminal import summary_line
+
+
+def json_line(result: Mapping[str, Any]) -> str:
+    return json.dumps(result, allow_nan=False, separators=(",", ":"))
+
+
+def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Sequence[Mapping[str, Any]]) -> None:
+    """Puts the JSON lines of a test into its ``system-out``, whatever ``junit_logging`` says about captured output."""
+    xml = next((plugin for plugin in config.pluginmanager.get_plugins() if _is_junit(plugin)), None)
+    if xml is None or not results:
+        return
+    node = ElementTree.Element("system-out")
+    # JSON escapes what XML does not allow (ensure_ascii), so that no second escaping is needed.
+    node.text = "\n".join(json_line(result) for result in results)
+    xml.node_reporter(report).append(node)
+
+
+def drop_unused(config: pytest.Config, options: Sequence[str]) -> list[Any]:
+    """Keeps writers that only the ini switch turned on (``xmlpath``, ``htmlpath``) from writing; returns them.
+
+    To be called before a session ends.
+    """
+    dropped = []
+    for plugin in list(config.pluginmanager.get_plugins()):
+        if ("xmlpath" in options and _is_junit(plugin)) or ("htmlpath" in options and _is_html_writer(plugin)):
+            config.pluginmanager.unregister(plugin)
+            dropped.append(plugin)
+    return dropped
+
+
+def _is_junit(plugin: Any) -> bool:
+    return type(plugin).__name__ == "LogXML" and hasattr(plugin, "node_reporter")
+
+
+def _is_html_writer(plugin: Any) -> bool:
+    return type(plugin).__module__.startswith("pytest_html.")
+
+
+def _has_html(config: pytest.Config) -> bool:
+    return any(getattr(plugin, "__name__", "") == "pytest_html.plugin" for plugin in config.pluginmanager.get_plugins())
+
+
+def html_extras(config: pytest.Config, results: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Links in pytest-html's row of a test: one short text a result. Empty without pytest-html."""
+    if not results or not _has_html(config):
+        return []
+    from pytest_html import extras
+
+    return [extras.text(printable(summary_line(result)), name=str(result["dimension"])) for result in results]

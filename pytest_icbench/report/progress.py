@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The progress line: live on a terminal, whole lines at long intervals in a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pytest_icbench.report.names import printable
+from pytest_icbench.schedule import Schedule, clock
+
+#: Least time between two updates: writing costs the harness' CPU some microseconds, reading costs the user.
+LIVE_INTERVAL_S = 0.2
+PLAIN_INTERVAL_S = 10.0
+
+
+class ProgressLine:
+    """Where the run is. Silent under xdist's workers and with ``-q`` in a pipe.
+
+    On a terminal the line stands below pytest's own and is gone before pytest goes on; no colours are used.
+    """
+
+    def __init__(self, config: pytest.Config, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
+        self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._writer = config.get_terminal_writer() if self._reporter is not None else None
+        quiet = config.get_verbosity() < 0
+        self._live = self._reporter is not None and self._is_terminal() and config.get_verbosity() > -2
+        self._plain = self._reporter is not None and not self._live and not quiet
+        self._shown = False
+        self._column = 0
+        self._last = 0.0
+
+    def _is_terminal(self) -> bool:
+        return bool(self._reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
+
+    def update(self, case: str, phase: str, *, mpps: float | None = None, left_s: float | None = None) -> None:
+        """Shows a moment of the current case, if the last one was shown long enough ago.
+
+        Args:
+            phase: what is going on, for example ``build`` or ``case launch 3/7``.
+            mpps: received now, millions of frames per second.
+            left_s: what the case itself still takes.
+        """
+        now = time.monotonic()
+        interval = LIVE_INTERVAL_S if self._live else PLAIN_INTERVAL_S
+        if not (self._live or self._plain) or (self._last and now - self._last < interval):
+            return
+        self._last = now
+        parts = [f"case {self.schedule.current} of {self.schedule.total}", printable(case), phase]
+        if mpps is not None:
+            parts.append(f"{mpps:.2f} Mpps")
+        parts.append(f"{clock(self.schedule.left_s(left_s))} left")
+        self._write("  ".join(parts))
+
+    def next_case(self) -> None:
+        """The next update is shown at once."""
+        self._last = 0.0
+
+    def clear(self) -> None:
+        """Takes the live line away and puts the cursor back where pytest left it."""
+        if self._shown:
+            self._shown = False
+            with self._uncaptured():
+                sys.stdout.write("\r\x1b[K\x1b[A" + (f"\x1b[{self._column}C" if self._column else ""))
+                sys.stdout.flush()
+
+    def _write(self, text: str) -> None:
+        with self._uncaptured():
+            if not self._live:
+                self._reporter.write_line(f"icbench: {text}")
+                self._reporter.flush()
+                return
+            assert self._writer is not None
+            width = max(self._writer.fullwidth, 20)
+            if not self._shown:
+                self._column = self._writer.width_of_current_line % width
+                sys.stdout.write("\n")
+                self._shown = True
+            sys.stdout.write("\r" + text[: width - 1] + "\x1b[K")
+            sys.stdout.flush()
+
+    @contextmanager
+    def _uncaptured(self) -> Iterator[None]:
+        if self._capture is None:
+            yield
+            return
+        with self._capture.global_and_fixture_disabled():
+            yield

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The raw tree: every window of every measurement.
+
+It is the thesis': ``raw/burst/switch/packet-size/rate/dimension-api-pairs-cores/``, one file a test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.report.names import path_part
+from pytest_icbench.result import Measurement
+
+
+def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
+    """Where a measurement's windows belong, relative to the run: the thesis' tree.
+
+    Args:
+        api, cores: resolved, as the case leaves out a switch's natural choice.
+    """
+    axes = measurement.axes
+    switch = str(axes["switch"])
+    if axes.get("port"):
+        switch += f"+{axes['port']}"
+    if axes.get("variant"):
+        switch += f"={axes['variant']}"
+    rate = "max" if axes["rate"] is None else str(axes["rate"])
+    how = [measurement.dimension, api]
+    how += [flag for flag in ("blocking", "touch", "remote") if axes.get(flag)]
+    how += [f"{axes['pairs']}vs{axes['pairs']}", f"c{cores}"]
+    parts = (f"b{axes['burst']}", switch, f"{axes['packet_size']}B", f"R{rate}", "-".join(how))
+    return Path("raw", *(path_part(part) for part in parts))
+
+
+def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -> Path:
+    """Writes a measurement's windows as JSON lines; the file has the test's name. Raises ProvisionError.
+
+    The first line is the measurement itself without its windows; then for each launch one line with its figures, and
+    one for each of its windows.
+    """
+    stem = path_part(test)
+    path = run / directory / f"{stem}.jsonl"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while path.exists():
+            number += 1
+            path = path.with_name(f"{stem}-{number}.jsonl")
+        with path.open("x", encoding="utf-8") as file:
+            for line in _lines(measurement):
+                file.write(json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise ProvisionError(
+            f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
+        ) from None
+    return path
+
+
+def _lines(measurement: Measurement) -> Iterator[dict[str, Any]]:
+    whole = measurement.to_dict(windows=True)
+    launches = {kind: whole.pop(kind) for kind in ("per_launch", "per_reference_launch")}
+    yield {"type": "measurement", **whole}
+    for kind, name in (("per_launch", "case"), ("per_reference_launch", "reference")):
+        for launch in launches[kind]:
+            windows = launch.pop("windows")
+            yield {"type": "launch", "of": name, **launch}
+            for window in windows:
+                yield {"type": "window", "of": name, "launch": launch["index"], **window}

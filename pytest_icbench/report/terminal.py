@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results as tables of at most 100 columns. Pure: results in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pytest_icbench.report.names import printable
+
+#: Widest line of a table.
+WIDTH = 100
+
+Result = Mapping[str, Any]
+
+_METRICS = {
+    "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
+    "fixed": "fixed: rate received at a fixed offered load",
+}
+
+
+class _Column(NamedTuple):
+    """``head`` can have ``{metric}``: a rate is never shown without it. ``always``: also if no row has a value."""
+
+    head: str
+    text: Callable[[Result], str]
+    number: bool = True
+    always: bool = False
+
+
+def table(results: Sequence[Result]) -> list[str]:
+    """A table for each dimension and metric, and below them what the rows leave to say."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((str(result.get("dimension")), str(result.get("metric"))), []).append(result)
+    lines: list[str] = []
+    for (dimension, metric), group in groups.items():
+        if lines:
+            lines.append("")
+        lines += _group(dimension, metric, group)
+    return lines + _notes(results) if lines else []
+
+
+def _group(dimension: str, metric: str, group: Sequence[Result]) -> list[str]:
+    common = _common(group)
+    title = f"{dimension}" + (f", all with {' '.join(common)}" if common else "")
+    columns = [_Column("case", lambda result: _label(result, common), number=False, always=True), *_columns(dimension)]
+    cells = [[column.text(result) for result in group] for column in columns]
+    kept = [place for place, column in enumerate(columns) if column.always or any(cells[place])]
+    texts = [[columns[place].head.format(metric=metric), *cells[place]] for place in kept]
+    widths = [max(map(len, text)) for text in texts]
+    widths[0] = max(min(widths[0], WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1)), 8)
+    lines = [_cut(title, WIDTH)]
+    for row in zip(*texts, strict=True):
+        shown = [
+            _middle(text, width).rjust(width) if columns[place].number else _middle(text, width).ljust(width)
+            for text, width, place in zip(row, widths, kept, strict=True)
+        ]
+        lines.append("  ".join(shown).rstrip())
+    return lines
+
+
+def _columns(dimension: str) -> list[_Column]:
+    rtt = [_Column(f"p{q} µs", lambda result, q=q: _rtt(result, q)) for q in ("50", "99")]  # type: ignore[misc]
+    return [
+        *(rtt if dimension == "latency" else []),
+        _Column("Mpps {metric}", _rate, always=dimension != "latency"),
+        *([] if dimension == "latency" else [_Column("interval", _interval), _Column("Gbit/s", _gbps)]),
+        _Column("loss %", _loss),
+        _Column("ratio", _ratio),
+        _Column("limit by", _bottleneck, number=False),
+        _Column("verdict", _verdict, number=False, always=True),
+    ]
+
+
+def summary_line(result: Result) -> str:
+    """One result in one line: every rate with its metric."""
+    parts = [f"{printable(str(result.get('case')))}: {_verdict(result)}"]
+    if rate := _rate(result):
+        interval = _interval(result)
+        parts.append(f"{rate} Mpps {result.get('metric')}" + (f" [{interval}]" if interval else ""))
+    for text, unit in ((_gbps, "Gbit/s"), (_loss, "% loss"), (_ratio, "of the reference")):
+        if value := text(result):
+            parts.append(f"{value} {unit}")
+    if result.get("dimension") == "latency":
+        parts.append(f"RTT p50 {_rtt(result, '50') or '-'} µs, p99 {_rtt(result, '99') or '-'} µs")
+    if bottleneck := _bottleneck(result):
+        parts.append(f"bottleneck {bottleneck}")
+    return ", ".join(parts)
+
+
+def _figure(result: Result, name: str) -> Any:
+    """A figure, None for a measurement that is no number."""
+    return None if result.get("verdict") == "INVALID" else result.get(name)
+
+
+def _rate(result: Result) -> str:
+    pps = _figure(result, "throughput_pps")
+    if pps is None:
+        return ""
+    return ("≥" if result.get("lower_bound") and result.get("dimension") != "latency" else "") + _mpps(pps)
+
+
+def _interval(result: Result) -> str:
+    low, high = _figure(result, "throughput_pps_low"), _figure(result, "throughput_pps_high")
+    return "" if low is None or high is None else f"{_mpps(low)}..{_mpps(high)}"
+
+
+def _gbps(result: Result) -> str:
+    gbps = _figure(result, "throughput_gbps")
+    return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
+
+
+def _loss(result: Result) -> str:
+    loss = _figure(result, "frame_loss_ratio")
+    return "" if loss is None else f"{loss * 100:.2f}"
+
+
+def _ratio(result: Result) -> str:
+    ratio = _figure(result, "ratio_to_reference")
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def _rtt(result: Result, q: str) -> str:
+    value = _figure(result, f"rtt_p{q}_ns")
+    return "" if value is None else f"{value / 1000:.1f}"
+
+
+def _bottleneck(result: Result) -> str:
+    found = _figure(result, "bottleneck")
+    return "" if found in (None, "unknown") else printable(str(found))
+
+
+def _verdict(result: Result) -> str:
+    verdict = str(result.get("verdict") or "-")
+    if verdict == "INVALID" and result.get("reason"):
+        verdict += f" {result['reason']}"
+    return printable(verdict)
+
+
+def _mpps(pps: float) -> str:
+    mpps = pps / 1e6
+    return f"{mpps:.2f}" if mpps >= 1 else f"{mpps:.3f}"
+
+
+def _parts(result: Result) -> list[str]:
+    """The end of an id: the axes that all rows often share."""
+    return str(result.get("case", "?")).rsplit("-", 3)[1:] if str(result.get("case", "")).count("-") >= 3 else []
+
+
+def _common(group: Sequence[Result]) -> list[str]:
+    """Burst, pairs and rate, as far as every row has the same: then they need not stand in each."""
+    if len(group) < 2 or any(result.get("axes", {}).get("remote") for result in group):
+        return []
+    tails = [_parts(result) for result in group]
+    return [part for part in tails[0] if all(part in tail for tail in tails)]
+
+
+def _label(result: Result, common: Sequence[str]) -> str:
+    case = str(result.get("case", "?"))
+    tail = _parts(result)
+    if tail and common:
+        head = case[: len(case) - len("-".join(tail)) - 1]
+        case = "-".join([head, *(part for part in tail if part not in common)])
+    return printable(case)
+
+
+def _middle(text: str, width: int) -> str:
+    """The text, its middle left out if it is longer than ``width``: both ends of a case's id say something."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
+    metrics = {str(result.get("metric")) for result in results}
+    notes = [text for metric, text in _METRICS.items() if metric in metrics]
+    if any(_ratio(result) for result in results):
+        notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
+    if any(_rate(result).startswith("≥") for result in results):
+        notes.append("≥: the switch had idle share, it can do at least this; not ranked")
+    for result in results:
+        case = str(result.get("case"))
+        if result.get("verdict") == "INVALID" and result.get("evidence"):
+            notes.append(f"{case}: {str(result['evidence']).splitlines()[0]}")
+        if result.get("verdict") in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.get("reason"):
+            notes.append(f"{result['verdict']}: {result['reason']}")
+        if result.get("reference_evidence"):
+            notes.append(f"{case}: no ratio, {str(result['reference_evidence']).splitlines()[0]}")
+        if result.get("repeated"):
+            times = f"{result['repeated']} launch{'es' if result['repeated'] > 1 else ''}"
+            notes.append(f"{case}: {times} repeated, a fault of the harness")
+    return [line for note in notes for line in _wrapped(printable(note))]
+
+
+def _wrapped(text: str) -> list[str]:
+    lines = []
+    while len(text) > WIDTH:
+        at = text.rfind(" ", 3, WIDTH)
+        at = at if at > 0 else WIDTH
+        lines.append(text[:at])
+        text = "  " + text[at:].lstrip()
+    return [*lines, text]

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was measured: Window, Launch, Measurement, and their form in files (schema 1). Facts only, pure.
+
+None stands for what does not exist: a switch that keeps no counters has no ``cycles_per_packet``, too few samples have
+no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x_low`` and ``x_high``; the interval's confidence is in
+``confidence``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_icbench.codec import DamagedData, decode, encode
+from pytest_icbench.stats import Histogram
+
+#: Version of the form in which results are written. A reader refuses newer ones.
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one interval counted over one pair, matched between the two ends by the number that the frames carry.
+
+    A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, ``first_ns`` and
+    ``last_ns`` (arrivals) are CLOCK_MONOTONIC. ``empty_polls`` of ``polls`` are the receiver's; ``tx_full`` are calls
+    the sender's port refused. ``kept`` is false for a window that the protocol discards; ``disturbed`` is true when
+    the host took time from an endpoint: steal, or involuntary context switches beside a dedicated placement.
+    """
+
+    pair: int
+    number: int
+    start_ns: int
+    duration_ns: int
+    scheduled: int
+    sent: int
+    refused: int
+    received: int
+    received_bytes: int
+    duplicated: int
+    reordered: int
+    not_offered: int
+    tx_full: int
+    polls: int
+    empty_polls: int
+    catch_up_max: int
+    lateness_p99_ns: int
+    lateness_max_ns: int
+    involuntary_switches: int
+    first_ns: int | None = None
+    last_ns: int | None = None
+    steal_ns: int = 0
+    kept: bool = True
+    disturbed: bool = False
+
+    @property
+    def lost(self) -> int:
+        """Frames of this window that never arrived before the drain was over."""
+        return self.sent - self.received
+
+    @property
+    def throughput_pps(self) -> float:
+        return self.received * 1e9 / self.duration_ns
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """Counters of one pair over the kept windows of one launch.
+
+    ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch: a frame that belongs to no window
+    cannot be counted to one.
+    """
+
+    pair: int
+    scheduled: int
+    sent: int
+    refused: int
+    not_offered: int
+    tx_full: int
+    received: int
+    lost: int
+    duplicated: int
+    reordered: int
+    late: int
+    foreign: int
+    corrupted: int
+    polls: int
+    empty_polls: int
+    throughput_pps: float
+    offered_pps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One start of the workload processes of all pairs.
+
+    Attributes:
+        index: 0, 1, … in the order in which they ran; launches of the reference count by themselves.
+        started_at: seconds since the epoch at which window 0 began.
+        duration_s: length of the kept windows together, for one pair.
+        overhead_s: what the launch took beyond warm-up, windows and drain.
+        throughput_pps: received per second, total over pairs.
+        rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
+        rtt_actual: the same from the actual send time.
+        busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
+        cycles_per_packet: busy cycles of the switch per frame received.
+        steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
+        generator_bound: the sender could not offer what was asked for, by its own means.
+        invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
+        windows: every measured window of every pair, kept or not; empty when read back without them.
+    """
+
+    index: int
+    started_at: float
+    duration_s: float
+    overhead_s: float
+    throughput_pps: float
+    offered_pps: float
+    steal_share: float
+    generator_bound: bool
+    pairs: tuple[PairCounts, ...]
+    rtt: Histogram | None = None
+    rtt_actual: Histogram | None = None
+    busy_share: float | None = None
+    cycles_per_packet: float | None = None
+    invalid: str | None = None
+    evidence: str | None = None
+    windows: tuple[Window, ...] = ()
+
+    def total(self, counter: str) -> int:
+        """Sum of a counter of ``PairCounts`` over the pairs."""
+        return sum(int(getattr(pair, counter)) for pair in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """One pair over all launches: totals of its counters, medians of its rates."""
+
+    pair: int
+    throughput_pps: float
+    offered_pps: float
+    scheduled: int
+    sent: int
+    refused: int
+    received: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Several launches of one case with their statistics. The names are those of a line in ``results.jsonl``.
+
+    Attributes:
+        case: the case's id. ``axes`` is the case itself, as ``Case.to_dict`` writes it.
+        metric: what a rate is: ``frmol`` (forwarding rate at maximum offered load, RFC 2285) or ``fixed``.
+        verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
+        bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
+        lower_bound: the switch had idle share: the rate is "at least", and is not ranked.
+        throughput_pps: frames received per second, total over pairs, median over launches.
+        throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).
+        fairness: greatest over least pair; 1.0 for one pair, None when a pair got nothing.
+        throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` with preamble and gap (20 bytes) too.
+        offered_pps: scheduled per second, median over launches.
+        scheduled … corrupted: totals over the kept windows of all launches and pairs.
+        frame_loss_ratio: lost / sent. trial_loss_ratio: 1 - received / scheduled. None when the divisor is 0.
+        ratio_to_reference: throughput over throughput for ``frmol``, reference p50 over p50 for latency.
+        reference_evidence: why the ratio is missing although a reference link was measured.
+        rtt_…: of all launches' histograms merged; frames not back count as slower than any percentile.
+        rtt_lost: requests that were never answered.
+        cycles_per_packet: of the switch, median over launches.
+        launches, windows: how many of each the figures stand on.
+        ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``.
+        precision: half the width of the interval of the main figure over that figure.
+        confidence: coverage of the intervals, from the order statistics used.
+        disturbed_windows: kept windows in which the host took time from an endpoint.
+        repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
+        placement: the policy; where every thread ran stands in ``treatment``.
+        identity, treatment, conditions: of the host; of what is tested; of the moment.
+        settings: how it was measured.
+    """
+
+    case: str
+    dimension: str
+    metric: str
+    switch: str
+    port: str | None
+    variant: str | None
+    placement: str
+    verdict: str | None
+    reason: str | None
+    bottleneck: str
+    throughput_pps: float | None
+    throughput_pps_low: float | None
+    throughput_pps_high: float | None
+    throughput_per_pair_pps: float | None
+    throughput_per_pair_pps_low: float | None
+    throughput_per_pair_pps_high: float | None
+    fairness: float | None
+    throughput_gbps: float | None
+    throughput_gbps_low: float | None
+    throughput_gbps_high: float | None
+    throughput_l1_gbps: float | None
+    throughput_l1_gbps_low: float | None
+    throughput_l1_gbps_high: float | None
+    offered_pps: float | None
+    scheduled: int
+    sent: int
+    refused: int
+    received: int
+    lost: int
+    duplicated: int
+    reordered: int
+    late: int
+    foreign: int
+    corrupted: int
+    frame_loss_ratio: float | None
+    trial_loss_ratio: float | None
+    generator_bound: bool
+    ratio_to_reference: float | None = None
+    ratio_to_reference_low: float | None = None
+    ratio_to_reference_high: float | None = None
+    rtt_mean_ns: float | None = None
+    rtt_mean_ns_low: float | None = None
+    rtt_mean_ns_high: float | None = None
+    rtt_p50_ns: float | None = None
+    rtt_p50_ns_low: float | None = None
+    rtt_p50_ns_high: float | None = None
+    rtt_p90_ns: float | None = None
+    rtt_p90_ns_low: float | None = None
+    rtt_p90_ns_high: float | None = None
+    rtt_p99_ns: float | None = None
+    rtt_p99_ns_low: float | None = None
+    rtt_p99_ns_high: float | None = None
+    rtt_p99_9_ns: float | None = None
+    rtt_p99_9_ns_low: float | None = None
+    rtt_p99_9_ns_high: float | None = None
+    rtt_p99_99_ns: float | None = None
+    rtt_p99_99_ns_low: float | None = None
+    rtt_p99_99_ns_high: float | None = None
+    rtt_max_ns: float | None = None
+    rtt_samples: int = 0
+    rtt_lost: int = 0
+    cycles_per_packet: float | None = None
+    cycles_per_packet_low: float | None = None
+    cycles_per_packet_high: float | None = None
+    launches: int = 0
+    windows: int = 0
+    ended_by: str = "repeats"
+    precision: float | None = None
+    confidence: float | None = None
+    lower_bound: bool = False
+    bottleneck_evidence: str = ""
+    evidence: str | None = None
+    reference_evidence: str | None = None
+    disturbed_windows: int = 0
+    repeated: int = 0
+    faults: tuple[str, ...] = ()
+    started_at: float = 0.0
+    duration_s: float = 0.0
+    axes: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)
+    treatment: dict[str, Any] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
+    per_pair: tuple[PairResult, ...] = ()
+    per_launch: tuple[Launch, ...] = ()
+    per_reference_launch: tuple[Launch, ...] = ()
+
+    def to_dict(self, *, windows: bool = False) -> dict[str, Any]:
+        """Plain JSON data. ``windows`` includes every launch's windows: they belong in the raw files, not in a line."""
+        data: dict[str, Any] = {"schema": SCHEMA, **encode(self)}
+        if not windows:
+            for launch in (*data["per_launch"], *data["per_reference_launch"]):
+                launch["windows"] = []
+        return data
+
+    def to_json(self, *, windows: bool = False) -> str:
+        """One line of ``results.jsonl``, without its newline."""
+        return json.dumps(self.to_dict(windows=windows), allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "result") -> Measurement:
+        """Inverse of ``to_dict``. Raises DamagedData with one sentence that begins with ``where``."""
+        if not isinstance(data, dict):
+            raise DamagedData(f"{where}: expected an object, found {type(data).__name__}")
+        schema = data.get("schema")
+        if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+            raise DamagedData(f"{where}: schema is {schema!r}; this is no result of pytest-icbench")
+        if schema > SCHEMA:
+            raise DamagedData(
+                f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
+            )
+        return decode(cls, data, where)
+
+    @classmethod
+    def from_json(cls, line: str, where: str = "result") -> Measurement:
+        """Inverse of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
+        try:
+            data = json.loads(line, parse_constant=_refuse_constant)
+        except ValueError as error:
+            raise DamagedData(f"{where}: not valid JSON ({error})") from None
+        except RecursionError:
+            raise DamagedData(f"{where}: nested too deeply for a result") from None
+        return cls.from_dict(data, where)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")

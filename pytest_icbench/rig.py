@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A built case: its switch, its nodes, its endpoints. Composed of one HostRig."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import Endpoint, endpoint_from_dict
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.hostrig import HostRig
+from pytest_icbench.placement import Placement
+from pytest_icbench.switch.protocol import Busy, PortCounters, Switch, SwitchFacts
+from pytest_icbench.switch.registry import builtin_switches
+
+_numbers = itertools.count(1)
+
+
+class RigOptions(Protocol):
+    """What a rig wants to know of the run's options."""
+
+    @property
+    def node(self) -> str: ...
+
+
+class Rig:
+    """A case's switch with its nodes, to be built, launched on any number of times, paused, resumed and closed.
+
+    The rig of a reference link is the same class, for the case's ``veth`` or ``direct`` twin.
+
+    Args:
+        placement: CPUs of workers (none for a switch without pollers), endpoints and everything else.
+        options: the run's; ``node`` says which kind of node.
+        switches: drivers by name; None for the package's own.
+
+    Attributes:
+        preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
+        endpoints: by index, sides a of all pairs the even ones; empty until built.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        placement: Placement,
+        session: HostSession,
+        options: RigOptions,
+        *,
+        switches: Mapping[str, type[Switch]] | None = None,
+    ) -> None:
+        self.case = case
+        self.placement = placement
+        self.session = session
+        self.options = options
+        self.preflighted = False
+        self.endpoints: list[Endpoint] = []
+        self.switch_facts = SwitchFacts()
+        self._switches = builtin_switches() if switches is None else switches
+        self._host: HostRig | None = None
+
+    def build(self) -> None:
+        """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
+        if self._host is not None:
+            raise ProvisionError(f"the rig of {self.case.id} is built already")
+        host = HostRig(self.session, self._switches)
+        binary = self.session.binaries.get(self.case.switch)
+        made = host.prepare(
+            {
+                "name": f"r{next(_numbers) % 1000}",
+                "case": self.case.to_dict(),
+                "placement": asdict(self.placement),
+                "node": self.options.node,
+                "binary": None if binary is None else str(binary),
+            }
+        )
+        self._host = host
+        self.endpoints = [endpoint_from_dict(each) for each in made["endpoints"]]
+        self.switch_facts = SwitchFacts(**made["switch"])
+        self.preflighted = False
+
+    @property
+    def host(self) -> HostRig:
+        """What is on the host. Raises ProvisionError if the rig is not built."""
+        if self._host is None:
+            raise ProvisionError(f"the rig of {self.case.id} is not built")
+        return self._host
+
+    def launch(self, plan: Mapping[str, Any]) -> str:
+        """See ``HostRig.launch``."""
+        return self.host.launch(plan)
+
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int:
+        """Tells every process to begin ``delay_s`` seconds from now; returns the moment, CLOCK_MONOTONIC in ns."""
+        return self.host.start(launch_id, delay_s)
+
+    def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
+        """Writes to one process' standard input, or to all."""
+        self.host.tell(launch_id, text, index)
+
+    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+        """``{"lines": [[index, text], …], "exited": {index: code}}``, as soon as there is something."""
+        return self.host.poll(launch_id, timeout_s)
+
+    def log_tail(self, launch_id: str, index: int) -> str:
+        """The last lines of a process' log."""
+        return self.host.log_tail(launch_id, index)
+
+    def pids(self, launch_id: str) -> dict[int, int]:
+        """Process ids on the host, by endpoint index."""
+        return self.host.pids(launch_id)
+
+    def end(self, launch_id: str) -> None:
+        """Ends what still runs of a launch. Idempotent."""
+        self.host.end(launch_id)
+
+    def counters(self) -> list[PortCounters] | None:
+        """The switch's own counters, a port each, by index; None where it has none."""
+        found = self.host.counters()
+        return None if found is None else [PortCounters(**port) for port in found]
+
+    def busy(self) -> Busy | None:
+        """Cycles of the switch's workers since it exists; None where it does not tell."""
+        found = self.host.busy()
+        return None if found is None else Busy(**found)
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if the switch is dead."""
+        self.host.check()
+
+    def pause(self) -> None:
+        """Takes everything of the rig off the CPUs."""
+        self.host.pause()
+
+    def resume(self) -> None:
+        """Lets everything go on; a preflight is due."""
+        self.host.resume()
+        self.preflighted = False
+
+    def close(self) -> None:
+        """Unmakes everything. Idempotent. Raises ProvisionError for what remains."""
+        host, self._host = self._host, None
+        self.endpoints = []
+        self.preflighted = False
+        if host is not None:
+            host.undo()

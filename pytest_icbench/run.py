@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run of benchmarks: the host it holds, its rigs, its reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import IcbenchError, Unsupported, UsageError
+from pytest_icbench.gate import Judgement
+from pytest_icbench.items import Benchmark, benchmarks
+from pytest_icbench.options import Options
+from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
+from pytest_icbench.report.progress import ProgressLine
+from pytest_icbench.report.raw import raw_directory, write_raw
+from pytest_icbench.result import Measurement
+from pytest_icbench.rigpool import RigPool
+from pytest_icbench.schedule import Schedule, estimate_s
+
+if TYPE_CHECKING:
+    from pytest_icbench.bench import Bench
+    from pytest_icbench.measure import Progress, Settings
+
+
+class Run:
+    """Opened by its constructor, which takes the host; ``close`` gives it back.
+
+    Args:
+        bench: asked before, held from now on.
+        directory: of the run's reports; made now.
+
+    Raises what ``Bench.hold`` raises, and ProvisionError if the reports cannot be written.
+    """
+
+    def __init__(
+        self, config: pytest.Config, options: Options, bench: Bench, items: Sequence[pytest.Item], directory: Path
+    ) -> None:
+        from pytest_icbench.host.signals import SignalGuard
+
+        self.options = options
+        self.bench = bench
+        self.pool: RigPool[Any] = RigPool(bench.make_rig)
+        self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items))))
+        self._began: float | None = None
+        with ExitStack() as undo:
+            guard = SignalGuard()
+            undo.enter_context(guard)
+            bench.hold()
+            undo.callback(bench.close)
+            self.directory = create_run(directory.parent, directory.name)
+            undo.callback(self.pool.close)
+            undo.callback(self.progress.clear)
+            self._undo = undo.pop_all()
+
+    def prepare(self, case: Case) -> None:
+        """Asks whether this host can run the case. Raises Unsupported with the reason and its remedy."""
+        self.progress.next_case()
+        self.bench.placement(case)
+
+    def measure(self, case: Case, settings: Settings) -> Measurement:
+        """Measures a case. Its rigs stay for the next one, unless anything went wrong.
+
+        Raises Unsupported, ProvisionError, WorkloadError.
+        """
+        began = time.monotonic()
+        try:
+            self.progress.update(case.id, "build")
+            need = self.bench.need(case, settings)
+            got = self.pool.acquire(need)
+            reference = need.reference.case if need.reference is not None else None
+            measurement = self.bench.measure((got.rig, got.reference), case, reference, settings, self._show)
+        except Unsupported:
+            raise
+        except BaseException:
+            with suppress(IcbenchError):  # the first error tells more
+                self.pool.close()
+            raise
+        finally:
+            self._began = began if self._began is None else self._began
+            self.progress.clear()
+        if measurement.verdict == "INVALID":
+            self.pool.close()
+        return replace(measurement, reference_evidence=got.trouble) if got.trouble is not None else measurement
+
+    def _show(self, progress: Progress) -> None:
+        phase = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"
+        self.progress.update(progress.case, phase, mpps=progress.receive_mpps, left_s=progress.left_s)
+
+    def record(self, test: str, case: Case, measurement: Measurement) -> None:
+        """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError."""
+        cls = self.bench.catalogue[case.switch]
+        where = raw_directory(measurement, case.resolved_api(cls), case.resolved_cores(cls))
+        write_raw(self.directory, where, test, measurement)
+        append_line(self.directory / FILE_NAME, measurement.to_json())
+
+    def after(self, following: Benchmark | None) -> None:
+        """A test is over: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
+        spent = None if self._began is None else time.monotonic() - self._began
+        self._began = None
+        self.progress.schedule.finish(spent)
+        need = None
+        if following is not None:
+            with suppress(Unsupported):
+                need = self.bench.need(following.case, following.settings)
+        self.pool.release(need)
+
+    def close(self) -> None:
+        """Closes rigs and session, in this order. Idempotent. Raises ProvisionError with what could not be undone."""
+        self._undo.close()
+
+
+def estimates(bench: Bench, planned: Sequence[Benchmark]) -> list[float]:
+    """Seconds that each case takes at least; 0 for one that is skipped."""
+    found = []
+    previous: object = None
+    for benchmark in planned:
+        try:
+            bench.placement(benchmark.case)
+        except Unsupported:
+            found.append(0.0)
+            continue
+        key = benchmark.case.rig_key
+        reference = benchmark.settings.reference and bench.reference(benchmark.case) is not None
+        found.append(estimate_s(benchmark.settings, reference=reference, build=key != previous))
+        previous = key
+    return found
+
+
+def judged(measurement: Measurement, judgement: Judgement) -> dict[str, Any]:
+    """The fields of a measurement that its judgement sets."""
+    if measurement.verdict == "INVALID":
+        return {}
+    return {"verdict": judgement.verdict, "reason": None if judgement.verdict == "PASS" else judgement.reason}
+
+
+def check_root() -> None:
+    """Raises UsageError for a user who cannot change the host."""
+    import os
+
+    if os.geteuid() != 0:
+        raise UsageError(
+            "benchmarks make containers, links and huge pages and need root: run pytest with sudo"
+            " (--collect-only and --icbench-plan need no root)"
+        )

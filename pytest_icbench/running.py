@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes of one launch: started in stages, told when to begin, heard, ended."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGTERM
+from typing import IO, Any
+
+from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.exec import Process
+from pytest_icbench.node.protocol import Node
+
+#: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
+HELLO_TIMEOUT_S = 10.0
+#: How long processes may take to end after they were asked to, in seconds.
+END_S = 1.0
+_STAGE_POLL_S = 0.002
+_EXIT_POLL_S = 0.002
+_HELLO = '"hello"'
+
+
+@dataclass(slots=True)
+class _Speaker:
+    """One process and what it has said but nobody fetched yet."""
+
+    index: int
+    process: Process
+    socket: Path | None
+    stdout: IO[bytes]
+    partial: bytes = b""
+    said_hello: bool = False
+    silent: bool = False
+    told: bool = False
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def log(self) -> str:
+        tail = self.process.tail()
+        return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
+
+    def hear(self) -> None:
+        """Takes what is in the pipe; a line without an end is none (its writer was killed)."""
+        while not self.silent:
+            try:
+                data = self.stdout.read(65536)
+            except OSError:
+                data = b""
+            if data is None:
+                return
+            if not data:
+                self.silent = True
+                return
+            *whole, self.partial = (self.partial + data).split(b"\n")
+            for line in whole:
+                text = line.decode(errors="replace")
+                self.said_hello = self.said_hello or _HELLO in text
+                self.lines.append(text)
+
+
+class RunningLaunch:
+    """Processes of one launch.
+
+    Args:
+        nodes: by endpoint index.
+        cpus: CPU of each endpoint.
+        logs: directory for their standard error; files carry the endpoint's index.
+        prefix: what the log files' names begin with.
+    """
+
+    def __init__(self, nodes: Sequence[Node], cpus: Sequence[int], logs: Path, prefix: str) -> None:
+        self._nodes = nodes
+        self._cpus = cpus
+        self._logs = logs
+        self._prefix = prefix
+        self._speakers: dict[int, _Speaker] = {}
+        self._selector = selectors.DefaultSelector()
+        self._ended = False
+
+    def begin(self, plan: Mapping[str, Any]) -> None:
+        """Starts the processes of a plan, stage by stage; see ``HostRig.launch``.
+
+        Raises WorkloadError with the log's tail if one dies or opens no socket in time; everything is ended then.
+        """
+        timeout_s = float(plan.get("hello_timeout_s", HELLO_TIMEOUT_S))
+        stages = sorted({int(process.get("stage", 0)) for process in plan["processes"]})
+        try:
+            for stage in stages:
+                started = [
+                    self._start(process) for process in plan["processes"] if int(process.get("stage", 0)) == stage
+                ]
+                if stage != stages[-1]:
+                    self._wait_for_sockets([speaker for speaker in started if speaker.socket], timeout_s)
+        except BaseException:
+            self.end()
+            raise
+
+    def _start(self, process: Mapping[str, Any]) -> _Speaker:
+        index = int(process["index"])
+        socket = Path(process["socket"]) if process.get("socket") else None
+        if socket is not None:
+            # Of an endpoint that was killed: the next could not bind.
+            socket.unlink(missing_ok=True)
+        child = self._nodes[index].spawn(
+            process["argv"], cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
+        )
+        assert child.stdout is not None
+        os.set_blocking(child.stdout.fileno(), False)
+        speaker = _Speaker(index, child, socket, child.stdout)
+        self._speakers[index] = speaker
+        self._selector.register(child.stdout, selectors.EVENT_READ, speaker)
+        return speaker
+
+    def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:
+        """Returns when each serves: a front-end that serves says hello only after its peer has connected."""
+        deadline = time.monotonic() + timeout_s
+        waiting = list(speakers)
+        while waiting:
+            for speaker in list(waiting):
+                assert speaker.socket is not None
+                speaker.hear()
+                if speaker.said_hello or speaker.socket.is_socket():
+                    waiting.remove(speaker)
+                    continue
+                code = speaker.process.poll()
+                if code is not None:
+                    raise WorkloadError(
+                        f"{speaker.process.name} of endpoint {speaker.index} ended with exit code {code} before it"
+                        f" opened {speaker.socket}{speaker.log}"
+                    )
+                if time.monotonic() > deadline:
+                    raise WorkloadError(
+                        f"{speaker.process.name} of endpoint {speaker.index} has not opened {speaker.socket} within"
+                        f" {timeout_s:g} s{speaker.log}"
+                    )
+            if waiting:
+                time.sleep(_STAGE_POLL_S)
+
+    def tell(self, text: str, index: int | None = None) -> None:
+        """Writes to one standard input, or to all. Whoever has ended is passed over: ``poll`` tells about it."""
+        for speaker in self._speakers.values():
+            pipe = speaker.process.stdin
+            if pipe is not None and not pipe.closed and index in (None, speaker.index):
+                with suppress(OSError):
+                    pipe.write(text.encode())
+
+    def start(self, delay_s: float) -> int:
+        """Tells all to begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
+        moment = time.monotonic_ns() + round(delay_s * 1e9)
+        self.tell(f"start {moment}\n")
+        return moment
+
+    def poll(self, timeout_s: float) -> dict[str, Any]:
+        """What was said since the last call, and who has ended; returns as soon as there is something.
+
+        Returns ``{"lines": [[index, text], …], "exited": {index: code}}``, each exit once, after its last lines.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._hear(max(0.0, deadline - time.monotonic()))
+            lines = [[speaker.index, line] for speaker in self._speakers.values() for line in speaker.lines]
+            for speaker in self._speakers.values():
+                speaker.lines = []
+            exited = self._exits()
+            if lines or exited or time.monotonic() >= deadline:
+                return {"lines": lines, "exited": exited}
+
+    def _hear(self, timeout_s: float) -> None:
+        if any(speaker.silent and not speaker.told for speaker in self._speakers.values()):
+            timeout_s = min(timeout_s, _EXIT_POLL_S)  # its pipe is closed, it is about to end
+        if not self._selector.get_map():
+            time.sleep(timeout_s)
+            return
+        for key, _ in self._selector.select(timeout_s):
+            speaker: _Speaker = key.data
+            speaker.hear()
+            if speaker.silent:
+                self._selector.unregister(speaker.stdout)
+
+    def _exits(self) -> dict[int, int]:
+        exited = {}
+        for speaker in self._speakers.values():
+            if speaker.silent and not speaker.told:
+                code = speaker.process.poll()
+                if code is not None:
+                    speaker.told = True
+                    exited[speaker.index] = code
+        return exited
+
+    @property
+    def live(self) -> bool:
+        """Whether a process still runs."""
+        return not self._ended and any(speaker.process.poll() is None for speaker in self._speakers.values())
+
+    def pids(self) -> dict[int, int]:
+        """Process ids on the host, by endpoint index."""
+        return {speaker.index: speaker.process.pid for speaker in self._speakers.values()}
+
+    def log_tail(self, index: int) -> str:
+        """The last lines of a process' log; empty if it was never started."""
+        speaker = self._speakers.get(index)
+        return speaker.process.tail() if speaker is not None else ""
+
+    def end(self) -> None:
+        """Closes the inputs, asks who still runs to end, kills who does not within a second. Idempotent."""
+        if self._ended:
+            return
+        self._ended = True
+        speakers = list(self._speakers.values())
+        for speaker in speakers:
+            if speaker.process.stdin is not None:
+                with suppress(OSError):
+                    speaker.process.stdin.close()
+        for speaker in speakers:
+            if speaker.process.poll() is None:
+                speaker.process.signal(SIGTERM)
+        deadline = time.monotonic() + END_S
+        for speaker in speakers:
+            with suppress(ProvisionError):
+                speaker.process.wait(max(0.0, deadline - time.monotonic()))
+        self._selector.close()
+        for speaker in speakers:
+            speaker.process.stop(term_s=0.0)
+
+    def remove_logs(self) -> None:
+        """Deletes the log files of an ended launch."""
+        for index in self._speakers:
+            (self._logs / f"{self._prefix}-{index}.log").unlink(missing_ok=True)

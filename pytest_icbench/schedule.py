@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long cases take: estimated before, corrected by what the first ones took. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import Settings
+
+#: Starting and ending the processes of one launch, in seconds.
+LAUNCH_OVERHEAD_S = 0.6
+#: Building, checking and closing one rig.
+RIG_OVERHEAD_S = 1.5
+
+
+def estimate_s(settings: Settings, *, reference: bool, build: bool = True) -> float:
+    """Seconds that a case takes at least: the fewest launches, unless the time for a case ends them.
+
+    Args:
+        reference: a reference link is measured beside.
+        build: its rig has to be built.
+    """
+    rigs = 2 if reference else 1
+    # A drain ends with the last frame; within a host that is at once.
+    launch = (settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S) * rigs
+    if settings.fresh:
+        launch += RIG_OVERHEAD_S * rigs
+    if settings.repeats is not None:
+        measuring = settings.repeats * launch
+    else:
+        measuring = min((settings.min_launches + 1) * launch, max(settings.max_duration_s, launch))
+    return measuring + (RIG_OVERHEAD_S * rigs if build else 0.0)
+
+
+class Schedule:
+    """What is done and what is left.
+
+    Args:
+        estimates_s: of each case, in the order in which they run.
+    """
+
+    def __init__(self, estimates_s: Sequence[float]) -> None:
+        self._estimates = list(estimates_s)
+        self._done = 0
+        self._spent = 0.0
+        self._foreseen = 0.0
+
+    @property
+    def total(self) -> int:
+        return len(self._estimates)
+
+    @property
+    def current(self) -> int:
+        """Number of the case that runs, from 1."""
+        return min(self._done + 1, self.total)
+
+    def finish(self, spent_s: float | None) -> None:
+        """The current case is over; ``spent_s`` is None for one that was not measured: it says nothing about others."""
+        if self._done >= self.total:
+            return
+        if spent_s is not None:
+            self._spent += spent_s
+            self._foreseen += self._estimates[self._done]
+        self._done += 1
+
+    def left_s(self, case_left_s: float | None) -> float:
+        """Seconds until the end, when the current case says that it still takes ``case_left_s`` (None: unknown)."""
+        factor = self._spent / self._foreseen if self._foreseen > 0 else 1.0
+        if self._done >= self.total:
+            return case_left_s or 0.0
+        current = self._estimates[self._done] * factor if case_left_s is None else case_left_s
+        return current + factor * sum(self._estimates[self._done + 1 :])
+
+
+def clock(seconds: float) -> str:
+    """``0:07``, ``12:30``, ``1:02:03``."""
+    whole = max(round(seconds), 0)
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The SPEC syntax of an axis: lists and sequences of whole numbers. Pure.
+
+========================  =====================================================
+``64 512`` or ``64,512``  a list
+``64 .32 .256``           a sequence: from, step, to (the last value is at most *to*)
+``64..32..256``           the same, short
+``1.5M``, ``500k``        decimals and the suffixes k (1,000) and M (1,000,000), also inside a sequence
+========================  =====================================================
+
+Lists and sequences can be mixed: ``64 128..128..1024 1500``. A value that occurs twice is taken once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+
+from pytest_icbench.errors import UsageError
+
+#: More values than this in one axis are a mistake.
+MAX_VALUES = 10_000
+
+#: Longer than any sensible SPEC, and a bound for what a message quotes.
+_MAX_DIGITS = 15
+
+_NUMBER = re.compile(r"(?P<digits>\d+(?:\.\d+)?|\.\d+)(?P<suffix>[kM]?)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | None = None) -> tuple[int, ...]:
+    """Values of a SPEC, in order, each once.
+
+    Args:
+        text: what the user wrote.
+        where: how a message names it, for example ``--icbench-packet-size``.
+        word: turns a name such as ``max`` into a value, None for what is no such name.
+
+    Raises:
+        UsageError: one sentence that names ``where`` and the part that is wrong.
+    """
+    tokens = text.replace(",", " ").split()
+    if not tokens:
+        raise UsageError(f"{where}: no value given; write a list (64 512) or a sequence (64..32..256)")
+    values: dict[int, None] = {}
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        if word is not None and (named := word(token)) is not None:
+            found: Iterable[int] = (named,)
+            position += 1
+        elif _is_short(token):
+            found = _short(token, where)
+            position += 1
+        elif token.startswith("."):
+            raise UsageError(
+                f"{where}: '{_quote(token)}' is a step without a start; a sequence is from .step .to (64 .32 .256)"
+            )
+        elif position + 1 < len(tokens) and _is_step(tokens[position + 1]):
+            if position + 2 >= len(tokens) or not _is_step(tokens[position + 2]):
+                raise UsageError(
+                    f"{where}: the sequence '{_quote(token)} {_quote(tokens[position + 1])}' has no end;"
+                    " write it as from .step .to (64 .32 .256)"
+                )
+            step, last = tokens[position + 1][1:], tokens[position + 2][1:]
+            found = _sequence(
+                _number(token, where), _number(step, where), _number(last, where), f"{token} .{step} .{last}", where
+            )
+            position += 3
+        else:
+            found = (_number(token, where),)
+            position += 1
+        values.update(dict.fromkeys(found))
+        if len(values) > MAX_VALUES:
+            raise UsageError(f"{where}: more than {MAX_VALUES} values; take a greater step")
+    return tuple(values)
+
+
+def parse_words(text: str, where: str) -> tuple[str, ...]:
+    """Names separated by blanks or commas, each once. Raises UsageError when there is none."""
+    words = tuple(dict.fromkeys(text.replace(",", " ").split()))
+    if not words:
+        raise UsageError(f"{where}: no value given; write names separated by blanks or commas")
+    return words
+
+
+def _is_short(token: str) -> bool:
+    return ".." in token
+
+
+def _is_step(token: str) -> bool:
+    return token.startswith(".") and not _is_short(token)
+
+
+def _short(token: str, where: str) -> range:
+    parts = token.split("..")
+    if len(parts) != 3 or not all(parts):
+        raise UsageError(f"{where}: '{_quote(token)}' is no sequence; write it as from..step..to (64..32..256)")
+    first, step, last = (_number(part, where) for part in parts)
+    return _sequence(first, step, last, token, where)
+
+
+def _sequence(first: int, step: int, last: int, text: str, where: str) -> range:
+    if step == 0:
+        raise UsageError(f"{where}: the sequence '{_quote(text)}' has step 0; take a step of at least 1")
+    if last < first:
+        raise UsageError(f"{where}: the sequence '{_quote(text)}' ends below its start; write the lesser value first")
+    if (last - first) // step + 1 > MAX_VALUES:
+        raise UsageError(
+            f"{where}: the sequence '{_quote(text)}' has more than {MAX_VALUES} values; take a greater step"
+        )
+    return range(first, last + 1, step)
+
+
+def _number(text: str, where: str) -> int:
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(match["digits"]) > _MAX_DIGITS:
+        raise UsageError(
+            f"{where}: '{_quote(text)}' is no number; write whole numbers, also with k or M (64, 500k, 1.5M)"
+        )
+    value = Decimal(match["digits"]) * _UNITS[match["suffix"]]
+    if value != int(value):
+        raise UsageError(f"{where}: '{_quote(text)}' is no whole number")
+    return int(value)
+
+
+def _quote(text: str) -> str:
+    """What a message shows of a user's text: printable, short."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

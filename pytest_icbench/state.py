@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What one pytest session knows about its benchmarks. Made for every session, so it imports late and opens late."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.options import Options
+
+if TYPE_CHECKING:
+    from pytest_icbench.bench import Bench
+    from pytest_icbench.items import Benchmark
+    from pytest_icbench.run import Run
+
+#: The end of a benchmark's node id: what a controller knows of the items of its workers.
+_CASE_ID = re.compile(r"-\d+B-b\d+-\d+vs\d+-R[\w.]+(-remote)?\]$")
+
+
+class State:
+    """Attributes:
+    options: what the user asked for.
+    collected: a marked test was seen.
+    run_name: of the run's directory; a worker of xdist has its controller's.
+    results: of all tests so far, as lines of ``results.jsonl``.
+    """
+
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        self.config = config
+        self.options = options
+        self.results: list[Mapping[str, Any]] = []
+        self.run: Run | None = None
+        self.collected = False
+        self._bench: Bench | None = None
+        self._items: list[pytest.Item] = []
+        self._header_shown = False
+        self._refusal: str | None = None
+        self._leftovers: str | None = None
+        self._workers: set[str] = set()
+        worker = getattr(config, "workerinput", None)
+        self.is_worker = worker is not None
+        self._run_name = str(worker["icbench_run"]) if worker is not None else None
+        self._dropped: list[Any] = []
+        self._own_files = self._choose_files()
+        if options.plan and _distributed(config):
+            raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
+        config.pluginmanager.register(_Listener(self), "icbench-results")
+
+    @property
+    def run_name(self) -> str:
+        if self._run_name is None:
+            from pytest_icbench.report.jsonl import run_name
+
+            self._run_name = run_name()
+        return self._run_name
+
+    @property
+    def directory(self) -> Path:
+        return self.options.reports / self.run_name
+
+    def _choose_files(self) -> tuple[str, ...]:
+        """``icbench_run_files``: JUnit XML and HTML into the run's directory, unless the user put them elsewhere.
+
+        Returns the options that were set.
+        """
+        option = self.config.option
+        if not self.options.run_files or self.is_worker or option.collectonly or self.options.plan:
+            return ()
+        chosen = []
+        self._had_reports = self.options.reports.exists()
+        for name, file in (("xmlpath", "junit.xml"), ("htmlpath", "report.html")):
+            if getattr(option, name, "") is None:
+                setattr(option, name, str(self.directory / file))
+                chosen.append(name)
+        if "htmlpath" in chosen:
+            option.self_contained_html = True  # one file; its assets would be written before we know whether to
+        return tuple(chosen)
+
+    # -- collection
+
+    def arrange(self, items: list[pytest.Item]) -> None:
+        """Checks, deselects and sorts collected items. Raises UsageError."""
+        if not (self.collected or self.options.switch or self.options.port):
+            return
+        from pytest_icbench.items import arrange, is_benchmark
+
+        arrange(self.config, items, self.options)
+        self._items = [item for item in items if is_benchmark(item)]
+
+    def header(self, items: Sequence[pytest.Item] | None = None) -> list[str]:
+        """Lines for pytest's header: nothing in a session that has to do with no benchmark.
+
+        Args:
+            items: those that will run, None before collection.
+        """
+        if self.is_worker or self.config.option.collectonly:
+            return []
+        lines = []
+        if items is not None:
+            self._select(items)
+        if not self._header_shown and (self._items or (self.options.given and items is None)):
+            from pytest_icbench.versions import header_line
+
+            self._header_shown = True
+            lines.append(header_line())
+        if items is not None and self._items:
+            cases = f"{len(self._items)} case{'' if len(self._items) == 1 else 's'}"
+            try:
+                lines.append(f"icbench: {cases}, placement {self._asked().policy}")
+            except IcbenchError as error:
+                lines.append(f"icbench: {str(error).splitlines()[0]}")
+        return lines
+
+    def _select(self, items: Sequence[pytest.Item]) -> None:
+        """Another plugin may have left some out after us."""
+        selected = set(items)
+        self._items = [item for item in self._items if item in selected]
+
+    def _asked(self) -> Bench:
+        if self._bench is None:
+            from pytest_icbench.bench import Bench
+            from pytest_icbench.items import catalogue
+
+            cases = [benchmark.case for benchmark in self._benchmarks()]
+            self._bench = Bench(catalogue(self.config), self.options, cases)
+        return self._bench
+
+    def _benchmarks(self) -> list[Benchmark]:
+        from pytest_icbench.items import benchmarks
+
+        return benchmarks(self._items)
+
+    # -- running
+
+    def open(self, session: pytest.Session) -> None:
+        """Takes the host, if a benchmark is going to run. Raises UsageError, or ends pytest with exit code 3."""
+        option = self.config.option
+        self._select(session.items)
+        hindered = session.testsfailed and not option.continue_on_collection_errors
+        if not self._items or option.collectonly or hindered:
+            self.leave_no_files()
+            return
+        if self.options.plan:
+            self._plan()
+            session.items.clear()
+            return
+        if self.is_worker:
+            return  # at the first test: until then the controller can refuse
+        try:
+            self._take()
+        except (UsageError, Unsupported, ProvisionError) as error:
+            self.leave_no_files()
+            if isinstance(error, ProvisionError):
+                pytest.exit(str(error), returncode=3)
+            raise UsageError(str(error)) from None
+
+    def _take(self) -> None:
+        from pytest_icbench.run import Run, check_root
+
+        check_root()
+        self.run = Run(self.config, self.options, self._asked(), self._items, self.directory)
+
+    def _plan(self) -> None:
+        from pytest_icbench.report.plan import Planned, plan_lines
+        from pytest_icbench.run import estimates
+
+        bench = self._asked()
+        seconds = estimates(bench, self._benchmarks())
+        planned = []
+        for item, each, benchmark in zip(self._items, seconds, self._benchmarks(), strict=True):
+            reason = None
+            try:
+                bench.placement(benchmark.case)
+            except Unsupported as error:
+                reason = str(error)
+            planned.append(Planned(item.nodeid, each, reason))
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_sep("-", "icbench plan")
+            for line in plan_lines(planned, bench.policy):
+                reporter.write_line(line)
+
+    def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:
+        """The run and what the item measures. Fails the test if the host could not be taken."""
+        from pytest_icbench.items import BENCHMARK
+
+        if self.run is None and self._refusal is None:
+            try:
+                self._take()
+            except IcbenchError as error:
+                self._refusal = str(error)
+        if self.run is None:
+            pytest.fail(str(self._refusal), pytrace=False)
+        return self.run, item.stash[BENCHMARK]
+
+    def after(self, item: pytest.Item, next_item: pytest.Item | None) -> None:
+        """An item is over."""
+        if self.run is None or not self._items:
+            return
+        from pytest_icbench.items import BENCHMARK, is_benchmark
+
+        if is_benchmark(item):
+            self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
+
+    def close(self) -> None:
+        """Gives the host back. Idempotent. What could not be undone is told at the end of the session."""
+        run, self.run = self.run, None
+        if run is None:
+            return
+        try:
+            run.close()
+        except IcbenchError as error:
+            self._leftovers = str(error)
+
+    # -- reports
+
+    def attach(self, report: pytest.TestReport, results: Sequence[Mapping[str, Any]]) -> None:
+        """Puts a test's results into its report, on which they travel from a worker to its controller."""
+        from pytest_icbench.report.junit import html_extras
+
+        report.icbench = list(results)  # type: ignore[attr-defined]
+        extras = html_extras(self.config, results)
+        if extras:
+            report.extras = [*getattr(report, "extras", []), *extras]  # type: ignore[attr-defined]
+
+    def receive(self, report: pytest.TestReport) -> None:
+        """A report has been made, here or by a worker."""
+        results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
+        if not results:
+            return
+        from pytest_icbench.report.junit import add_system_out
+
+        self.results += results
+        add_system_out(self.config, report, results)
+
+    def leave_no_files(self) -> None:
+        """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know."""
+        if not self._own_files or _distributed(self.config):
+            return
+        from pytest_icbench.report.junit import drop_unused
+
+        self._dropped += drop_unused(self.config, self._own_files)
+        with suppress(OSError):  # pytest-html makes the directory when it is loaded
+            self.directory.rmdir()
+            if not self._had_reports:
+                self.options.reports.rmdir()
+
+    def unconfigure(self) -> None:
+        """Before the writers' own plugins take them out: they insist on finding them."""
+        self.close()
+        for plugin in self._dropped:
+            self.config.pluginmanager.register(plugin)
+        self._dropped.clear()
+
+    def finish(self, session: pytest.Session) -> None:
+        """Before the reports of the session are written."""
+        self.close()
+        if self._leftovers is not None and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def summarize(self, reporter: Any) -> None:
+        """The table at the end."""
+        if self._leftovers is not None:
+            reporter.write_sep("=", "icbench: the host is not as before", red=True)
+            reporter.write_line(self._leftovers)
+        if not self.results:
+            return
+        from pytest_icbench.report.terminal import table
+
+        reporter.write_sep("=", "icbench results")
+        for line in table(self.results):
+            reporter.write_line(line)
+        reporter.write_line(f"reports: {self.directory}")
+
+    # -- xdist
+
+    def refuse_second_worker(self, node: Any, ids: Sequence[str]) -> None:
+        """Raises UsageError in the controller if two workers on this host have benchmarks."""
+        if any(_CASE_ID.search(nodeid) for nodeid in ids) and getattr(node.gateway.spec, "popen", False):
+            self._workers.add(str(node.gateway.id))
+        if len(self._workers) > 1:
+            raise UsageError(
+                "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
+            )
+
+
+class _Listener:
+    """A plugin of its own, since the hook has no config by which a plain function could find the state."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._state.receive(report)
+
+
+def _distributed(config: pytest.Config) -> bool:
+    return str(config.getoption("dist", "no")) != "no" or hasattr(config, "workerinput")

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``linux-bridge``: a learning bridge of the kernel, in a network namespace of its own.
+
+There the host's packet filters and bridge-netfilter settings do not touch its frames, and it ends with its namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.endpoints import Endpoint
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import links
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch import kernel
+from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+
+_BRIDGE = "br0"
+
+
+class LinuxBridge(Switch):
+    """Learning on; spanning tree, multicast snooping, IPv6 and ARP off."""
+
+    name = "linux-bridge"
+    family = "kernel"
+    ports = (kernel.VETH,)
+    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    default_apis = ("udp-mmsg",)
+    default_cores = 0
+    scalable = False
+    learns = True
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+
+    def __init__(self) -> None:
+        self._session: HostSession | None = None
+        self._netns: str | None = None
+        self._attached: list[Attachment] = []
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """The kernel makes bridges and veth pairs. Raises Unsupported if not."""
+        return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        kernel.probe_netdev_api(api)
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        return Needs()
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """The bridge with a veth port ``pN`` for each attachment."""
+        self._session = session
+        self._netns = netns = links.create_netns(session, f"{spec.name}-br")
+        with entered(netns):
+            links.create_bridge(session, _BRIDGE, mtu=spec.mtu)
+            links.set_up(_BRIDGE)
+        endpoints: list[Endpoint] = []
+        for attachment in attachments:
+            port = f"p{attachment.index}"
+            self._attached.append(attachment)
+            links.create_pair(session, kernel.node_end(attachment), links.End(port, netns), mtu=spec.mtu)
+            with entered(netns):
+                links.enslave(session, port, _BRIDGE)
+            endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
+        return endpoints
+
+    def facts(self) -> SwitchFacts:
+        """The kernel's release and the bridge's settings."""
+        settings = {"stp": False, "multicast_snooping": False, "learning": True}
+        return SwitchFacts(version=kernel.release(), config=settings)
+
+    def check(self) -> None:
+        """Raises ProvisionError if the bridge is gone."""
+        if self._netns is None or not links.exists(_BRIDGE, self._netns):
+            raise ProvisionError("the bridge of linux-bridge is gone: somebody removed it or its namespace")
+
+    def counters(self) -> list[PortCounters] | None:
+        """The counters of the bridge's ports."""
+        found = []
+        for attachment in self._attached:
+            seen = links.statistics(f"p{attachment.index}", self._netns)
+            found.append(
+                PortCounters(
+                    index=attachment.index,
+                    rx_packets=seen["rx_packets"],
+                    tx_packets=seen["tx_packets"],
+                    rx_dropped=seen["rx_dropped"],
+                    tx_dropped=seen["tx_dropped"],
+                )
+            )
+        return found
+
+    def busy(self) -> Busy | None:
+        return None
+
+    def pause(self) -> None:
+        """The kernel works only when there are frames."""
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Removes ports, bridge and namespace."""
+        session = self._session
+        if session is None:
+            return
+        kernel.remove_ends(self._attached)
+        self._attached.clear()
+        if self._netns is not None:
+            links.delete_link(session, _BRIDGE, self._netns)
+            links.delete_netns(session, self._netns)
+            self._netns = None

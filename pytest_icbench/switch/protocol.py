@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a switch driver is. One file a driver; another package can bring one (hook ``icbench_switches``).
+
+A driver is made anew for each rig: ``Driver()``; class attributes are facts that are read at collection, on any host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+from pytest_icbench.case import Family
+from pytest_icbench.endpoints import Address, Endpoint
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.node.protocol import NodeFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """One node that wants a port.
+
+    Attributes:
+        index: 0 to 2 * pairs - 1; sides a of all pairs have the even ones.
+        pair: 1 to pairs.
+        side: ``a`` sends or asks, ``b`` receives or answers.
+        socket_dir: directory bound into the node at the same path, below the switch's ``work_dir``; the port's socket
+            belongs in it. All nodes of a rig share it. Short (sun_path has 107 bytes).
+    """
+
+    index: int
+    pair: int
+    side: Literal["a", "b"]
+    address: Address
+    node: NodeFacts
+    socket_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSpec:
+    """What the rig asks of a switch.
+
+    Attributes:
+        port: port kind, resolved (never None).
+        worker_cpus: one CPU for each worker of the switch.
+        service_cpus: where everything else of the switch (control threads) may run.
+        mtu: layer 3 MTU of every port.
+        work_dir: private directory for sockets, databases, logs; removed with the rig.
+        binary: the user's binary instead of the one on PATH.
+        endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
+    """
+
+    name: str
+    port: str
+    worker_cpus: Sequence[int]
+    service_cpus: Sequence[int]
+    mtu: int
+    work_dir: Path
+    binary: Path | None = None
+    endpoint_cpus: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """A port's own counters since it exists, from the switch's side: ``rx`` is what came from the endpoint.
+
+    ``tx`` is what was given to it, without ``tx_dropped``. None where the switch does not tell.
+    """
+
+    index: int
+    rx_packets: int | None
+    tx_packets: int | None
+    rx_dropped: int | None = None
+    tx_dropped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """CPU cycles of all workers since the switch exists: a difference of two gives the busy share."""
+
+    busy_cycles: int
+    idle_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Resources of a started switch: MiB of huge pages by itself, and worker threads that poll."""
+
+    hugepages_mib: int = 0
+    pollers: int = 0
+
+
+@dataclass(slots=True)
+class SwitchFacts:
+    """What goes into a result's treatment: version, configuration, build flags as the switch tells them."""
+
+    version: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Switch(Protocol):
+    """A driver."""
+
+    name: ClassVar[str]
+    family: ClassVar[Family]
+    #: Port kinds, the natural one first.
+    ports: ClassVar[tuple[str, ...]]
+    #: API techniques its endpoints can use.
+    apis: ClassVar[tuple[str, ...]]
+    #: Those measured when nobody asks for others. One: it is left out of the id.
+    default_apis: ClassVar[tuple[str, ...]]
+    #: Worker cores when nobody asks; 0 for a switch without pollers.
+    default_cores: ClassVar[int]
+    #: Whether the number of worker cores can be chosen.
+    scalable: ClassVar[bool]
+    #: Whether it learns MAC addresses.
+    learns: ClassVar[bool]
+    #: Greatest frame in bytes with FCS.
+    max_frame_bytes: ClassVar[int]
+    #: Greatest number of pairs, None without a limit.
+    max_pairs: ClassVar[int | None]
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Changes nothing. Raises Unsupported with the reason and the remedy."""
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Changes nothing. Raises Unsupported if this host lacks what one of ``apis`` takes, as a DPDK driver."""
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Resources for so many pairs and worker cores, ``jumbo`` for frames above 1518 bytes.
+
+        Raises Unsupported if so many cores cannot be used.
+        """
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts the switch with all its ports connected; one endpoint for each attachment, in order.
+
+        Raises ProvisionError with the log's tail.
+        """
+
+    def facts(self) -> SwitchFacts:
+        """What it was started with."""
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if the switch is no longer alive."""
+
+    def counters(self) -> list[PortCounters] | None: ...
+
+    def busy(self) -> Busy | None: ...
+
+    def pause(self) -> None:
+        """Stops its pollers from using a CPU (SIGSTOP, freezer); a no-op for a kernel switch."""
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Ends it and removes what it made. Idempotent, bounded in time."""

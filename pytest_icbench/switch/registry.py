@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which switches there are. Importing this starts nothing and needs neither root nor any switch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_icbench.case import Family
+from pytest_icbench.switch.basicfwd import BasicFwd
+from pytest_icbench.switch.direct import Direct
+from pytest_icbench.switch.linux_bridge import LinuxBridge
+from pytest_icbench.switch.ovs import OpenVSwitch
+from pytest_icbench.switch.protocol import Switch
+from pytest_icbench.switch.testpmd import TestPmd
+from pytest_icbench.switch.veth import VethLink
+
+#: Words that stand for several switches.
+GROUPS = ("all", "kernel", "dpdk")
+#: Switch of the reference link, by family.
+REFERENCE: Mapping[Family, str] = {"kernel": "veth", "dpdk": "direct"}
+
+
+def builtin_switches() -> dict[str, type[Switch]]:
+    """The package's own drivers by name, in the order in which they are shown."""
+    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch)
+    return {driver.name: driver for driver in drivers}
+
+
+def expand_group(group: str, switches: Mapping[str, type[Switch]]) -> list[str]:
+    """Names that ``all``, ``kernel`` or ``dpdk`` stands for, in the mapping's order.
+
+    Raises KeyError if ``group`` is none of ``GROUPS``.
+    """
+    if group not in GROUPS:
+        raise KeyError(group)
+    return [name for name, driver in switches.items() if group in ("all", driver.family)]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a user's text becomes a value of one option or one marker argument. Pure; every error is one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from pytest_icbench.case import APIS, MAX_FRAME_BYTES, MIN_FRAME_BYTES, Rate
+from pytest_icbench.errors import UsageError
+from pytest_icbench.sequences import parse_spec, parse_words
+
+#: Addresses of the pairs are 198.18.PAIR.x.
+MAX_PAIRS = 254
+MAX_BURST = 1024
+MAX_CORES = 1024
+#: 100 Gbit/s of 64-byte frames is 149 Mpps; a rate above this is a slip of the keyboard.
+MAX_RATE_PPS = 1_000_000_000
+
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
+_UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+_RATE_FORMS = (
+    "a rate is max or frames per second (1000, 500k, 1.5M), a list of them (500k 1M max) or a sequence (1M..1M..20M)"
+)
+
+
+def axis(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
+    """A parser for a SPEC whose values lie between ``least`` and ``greatest``, both included."""
+
+    def parse(text: str, where: str) -> tuple[int, ...]:
+        return in_range(parse_spec(text, where), where, unit, least, greatest)
+
+    return parse
+
+
+def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest: int) -> tuple[int, ...]:
+    """The values, if all of them lie in the range. Raises UsageError naming the first that does not."""
+    for value in values:
+        if not least <= value <= greatest:
+            raise UsageError(f"{where}: {value} is outside {least} to {greatest} {unit}")
+    return tuple(values)
+
+
+packet_sizes = axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+bursts = axis("frames", 1, MAX_BURST)
+pairs = axis("pairs", 1, MAX_PAIRS)
+cores = axis("worker cores", 1, MAX_CORES)
+
+
+def rates(text: str, where: str) -> tuple[Rate, ...]:
+    """``max`` and frames per second per pair. Raises UsageError listing the allowed forms."""
+    maximum = -1
+    try:
+        values = parse_spec(text, where, word=lambda token: maximum if token == "max" else None)
+    except UsageError as error:
+        words = [token for token in text.replace(",", " ").split() if token[:1].isalpha() and token != "max"]
+        if not words:
+            raise
+        raise UsageError(f"{where}: unknown rate '{words[0]}'; {_RATE_FORMS}") from error
+    in_range([value for value in values if value != maximum], where, "frames per second", 1, MAX_RATE_PPS)
+    return tuple(Rate() if value == maximum else Rate(value) for value in values)
+
+
+def apis(text: str, where: str) -> tuple[str, ...]:
+    """API techniques. ``all`` stands for every one that a switch can use."""
+    words = parse_words(text, where)
+    for word in words:
+        if word not in (*APIS, "all"):
+            raise UsageError(f"{where}: there is no API '{word}'; known are {' '.join(APIS)} and all")
+    return words
+
+
+def one_of(*choices: str) -> Callable[[str, str], str]:
+    """A parser for one word out of ``choices``."""
+
+    def parse(text: str, where: str) -> str:
+        if text.strip() not in choices:
+            raise UsageError(f"{where}: '{text.strip()}' is none of {', '.join(choices)}")
+        return text.strip()
+
+    return parse
+
+
+def boolean(text: str, where: str) -> bool:
+    """``yes no true false on off 1 0``."""
+    word = text.strip().lower()
+    if word in ("yes", "true", "on", "1"):
+        return True
+    if word in ("no", "false", "off", "0"):
+        return False
+    raise UsageError(f"{where}: '{text.strip()}' is neither yes nor no")
+
+
+def seconds(least: float, greatest: float) -> Callable[[str, str], float]:
+    """A parser for a time in seconds (``0.5``, ``2s``, ``100ms``, ``20m``, ``1h``) between two bounds."""
+
+    def parse(text: str, where: str) -> float:
+        match = _SECONDS.fullmatch(text.strip())
+        if match is None:
+            raise UsageError(f"{where}: '{text.strip()}' is no time; write seconds (0.5, 10) or a unit (100ms, 20m)")
+        value = float(match[1]) * _UNITS_S[match[2] or ""]
+        return time_in_range(value, where, least, greatest)
+
+    return parse
+
+
+def time_in_range(value: float, where: str, least: float, greatest: float) -> float:
+    if not isfinite(value) or not least <= value <= greatest:
+        raise UsageError(f"{where}: {value:g} s is outside {least:g} to {greatest:g} s")
+    return value
+
+
+def precision(text: str, where: str) -> float:
+    """A relative half-width of an interval: ``3%`` or ``0.03``, from 0.1 % to 50 %."""
+    word = text.strip()
+    try:
+        value = float(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
+    except ValueError:
+        raise UsageError(f"{where}: '{word}' is no precision; write 3% or 0.03") from None
+    return precision_in_range(value, where)
+
+
+def precision_in_range(value: float, where: str) -> float:
+    if not 0.001 <= value <= 0.5:
+        raise UsageError(f"{where}: {value:g} is outside 0.001 to 0.5; write 3% or 0.03 for three per cent")
+    return value
+
+
+def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
+    """A parser for one whole number between two bounds, both included."""
+
+    def parse(text: str, where: str) -> int:
+        values = parse_spec(text, where)
+        if len(values) != 1:
+            raise UsageError(f"{where}: one number is wanted, '{text.strip()}' has {len(values)}")
+        return in_range(values, where, unit, least, greatest)[0]
+
+    return parse
+
+
+def ring(text: str, where: str) -> int:
+    """Descriptors a ring: a power of two."""
+    value = count(16, 4096, "descriptors")(text, where)
+    if value & (value - 1):
+        raise UsageError(f"{where}: {value} is no power of two; take 256, 512 or 1024")
+    return value
+
+
+def hugepage_size_kib(text: str, where: str) -> int:
+    return {"2M": 2048, "1G": 1_048_576}[one_of("2M", "1G")(text, where)]

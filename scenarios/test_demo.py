@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tour in three minutes: every switch that this host can run, small and large frames, rate and round trip.
+
+Launches are short and few, and no reference link is measured beside them (``veth`` and ``direct`` stand in the same
+table). The other scenarios measure until the interval is narrow.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+
+SIZES = [64, 1500]
+# The kernel switches show their quickest socket technique, the others have one anyway.
+APIS = ["udp-mmsg", "dpdk"]
+
+
+@pytest.mark.icbench(
+    switch="all", api=APIS, packet_size=SIZES, repeats=6, warmup=0.25, duration=0.4, drain=0.2, reference=False
+)
+def test_rate(icbench: Icbench) -> None:
+    """How many frames per second pass when the sender offers all it can?"""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch="all",
+    api=APIS,
+    packet_size=SIZES,
+    burst=4,
+    rate="1k",
+    repeats=6,
+    warmup=0.25,
+    duration=0.3,
+    drain=0.2,
+    reference=False,
+)
+def test_round_trip(icbench: Icbench) -> None:
+    """How long does a frame take there and back when there is little traffic?"""
+    icbench.gate(icbench.latency())

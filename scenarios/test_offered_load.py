@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How does the received rate follow the offered one, up to where a switch drops the rest?"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+
+SIZES = [64, 512]
+RATES = "1M..1M..20M"
+
+
+@pytest.mark.icbench(switch=["direct", "basicfwd", "ovs"], packet_size=SIZES, burst=32, rate=RATES)
+def test_received_against_offered(icbench: Icbench) -> None:
+    """One pair, from one to twenty million frames per second.
+
+    Reproduces: A2
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(switch=["testpmd", "ovs"], packet_size=SIZES, burst=[16, 32, 64], rate=RATES)
+def test_received_against_offered_by_burst(icbench: Icbench) -> None:
+    """The same for three bursts: does a larger one carry further?
+
+    Reproduces: B2
+    """
+    icbench.gate(icbench.throughput())

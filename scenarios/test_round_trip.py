@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long does a frame take there and back, when there is little traffic and when it comes in bursts?"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    packet_size=[64, 128, 256, 512, 1024, 1280, 1500],
+    burst=[4, 32, 128],
+    rate="1k",
+)
+def test_by_size_and_burst(icbench: Icbench) -> None:
+    """A thousand frames a second, in bursts that are due all at once: the last of a burst waits for the others.
+
+    Reproduces: A8
+    """
+    icbench.gate(icbench.latency())

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What does a switch in user space forward between two containers that poll their ports, 64-byte frames?"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+
+
+@pytest.mark.icbench(switch="testpmd", packet_size=64, rate="max")
+def test_flat_out(icbench: Icbench) -> None:
+    """testpmd between two virtio ports.
+
+    Reproduces: C2
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(switch="testpmd", packet_size=64, rate="1M..1M..16M")
+def test_received_against_offered(icbench: Icbench) -> None:
+    """Where does the received rate stop following the offered one?
+
+    Reproduces: C4
+    """
+    icbench.gate(icbench.throughput())

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Print the requirements of a pyproject.toml with the extras named: what to install beside the project itself."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+
+def requirements(pyproject: Path, extras: list[str]) -> list[str]:
+    """Dependencies and extras, an extra that names another one resolved; sorted, each once.
+
+    Raises:
+        KeyError: an extra that the project does not have.
+    """
+    project = tomllib.loads(pyproject.read_text())["project"]
+    own = re.compile(re.escape(project["name"]) + r"\[([\w,-]+)\]$")
+    found = set(project["dependencies"])
+    pending, seen = list(extras), set[str]()
+    while pending:
+        extra = pending.pop()
+        if extra in seen:
+            continue
+        seen.add(extra)
+        for requirement in project["optional-dependencies"][extra]:
+            if match := own.match(requirement):
+                pending += match[1].split(",")
+            else:
+                found.add(requirement)
+    return sorted(found)
+
+
+if __name__ == "__main__":
+    print("\n".join(requirements(Path(sys.argv[1]), sys.argv[2].split(","))))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of nodes share: a session on the real host, nodes in it, and a look at what is left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.exec import Process
+from pytest_icbench.host.recover import recover
+from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.node.factory import NODE_KINDS, make_node, probe_node
+from pytest_icbench.node.protocol import Node, NodeSpec
+from tests.host import snapshot
+
+CPU = min(os.sched_getaffinity(0))
+
+
+def require(kind: str) -> None:
+    """Skips with the reason where nodes of this kind cannot be had."""
+    try:
+        probe_node(kind, HostSession.probing())
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(params=NODE_KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    require(request.param)
+    return str(request.param)
+
+
+def tidy_snapshot() -> snapshot.Snapshot:
+    """The host without what an earlier session may have left: the next session would remove that too."""
+    if os.geteuid() == 0:
+        recover(RUN_DIR)
+    return snapshot.take()
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Fails a test after which anything of a session is left on the host."""
+    before = tidy_snapshot()
+    yield
+    assert snapshot.left_since(before) == []
+
+
+@pytest.fixture
+def session(clean: None) -> Iterator[HostSession]:
+    with HostSession() as session:
+        yield session
+
+
+def started(session: HostSession, kind: str, suffix: str = "a", cpus: tuple[int, ...] = (CPU,)) -> Node:
+    """A running node with a socket directory of its own."""
+    directory = session.dir / f"sockets-{suffix}"
+    directory.mkdir()
+    node = make_node(kind, session, NodeSpec(session.name(suffix), cpus, sockets=[directory]))
+    node.start()
+    return node
+
+
+def spawn(session: HostSession, node: Node, script: str) -> Process:
+    """A shell script in the node."""
+    return node.spawn(["/bin/sh", "-c", script], cpus=node.spec.cpus, log=session.dir / "script.log")
+
+
+def output(session: HostSession, node: Node, script: str) -> str:
+    """What a script in the node writes, its errors among it."""
+    process = spawn(session, node, f"exec 2>&1\n{script}")
+    assert process.stdout is not None
+    text = b"".join(iter(lambda: process.stdout.read(65536), b"")).decode()  # type: ignore[union-attr]
+    process.wait(5)
+    return text.strip()
+
+
+def cpu_ticks(pid: int) -> int:
+    """CPU time of a process, in clock ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])

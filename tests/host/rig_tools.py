@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of measurements share: rigs on the real host, on whatever CPUs it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.placement import plan
+from pytest_icbench.rig import Rig
+from pytest_icbench.switch.registry import builtin_switches
+from tests.host.node_tools import require
+
+
+@dataclass(frozen=True)
+class NodeOption:
+    node: str = "lxc"
+
+
+@contextmanager
+def built(session: HostSession, case: Case, *, beside: Rig | None = None, node: str = "lxc") -> Iterator[Rig]:
+    """A running rig; with ``beside``, on that one's endpoint CPUs. Skips where the host cannot have it."""
+    require(node)
+    switch = builtin_switches()[case.switch]
+    try:
+        switch().probe(session, None)
+        if beside is None:
+            workers = switch().needs(case.pairs, case.resolved_cores(switch)).pollers
+            topology = Topology.read(session.root)
+            placement = plan(topology, workers=workers, endpoints=2 * case.pairs, policy="auto")
+        else:
+            placement = replace(beside.placement, switch=())
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    rig = Rig(case, placement, session, NodeOption(node))
+    rig.build()
+    try:
+        yield rig
+    finally:
+        rig.close()

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of a host a session may change, as data: two snapshots tell what was left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+Snapshot = dict[str, dict[str, str]]
+
+#: Programs that only a session starts on a machine under test.
+_PROGRAMS = re.compile(
+    r"icbench-workload|dpdk-testpmd|basicfwd|ovs-vswitchd|ovsdb-server|lxc monitor|lxc-start|/vpp\b|\bsnabb\b"
+)
+_DIRECTORIES = (
+    *(
+        "/run/icbench",
+        "/run/netns",
+        "/run/lxc",
+        "/run/lock/lxc",
+        "/run/openvswitch",
+        "/var/run/openvswitch",
+        "/run/vpp",
+    ),
+    *("/run/dpdk", "/var/run/dpdk", "/var/lib/lxc", "/var/log/lxc", "/dev/shm", "/dev/hugepages", "/dev/vfio"),
+    *("/etc/openvswitch", "/var/lib/openvswitch", "/var/log/openvswitch", "/var/run/snabb"),
+)
+_TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
+
+
+def take() -> Snapshot:
+    """Everything that a session may leave: kind -> name -> state."""
+    return {
+        "process": _processes(),
+        "link": _links(),
+        "mount": _mounts(),
+        "cgroup": dict.fromkeys(_cgroups(), ""),
+        "huge pages": _huge_pages(),
+        "file": dict.fromkeys(_files(), ""),
+        "container socket": _container_sockets(),
+        "cpu setting": _cpu_settings(),
+    }
+
+
+def difference(a: Snapshot, b: Snapshot) -> list[str]:
+    """What is in ``b`` and was not in ``a``, what is missing, and what has another state; one line each."""
+    said = []
+    for kind in a:
+        for name in sorted(a[kind].keys() | b[kind].keys()):
+            before, after = a[kind].get(name), b[kind].get(name)
+            if before is None:
+                said.append(f"{kind} {name} is new ({after})" if after else f"{kind} {name} is new")
+            elif after is None:
+                said.append(f"{kind} {name} is gone")
+            elif before != after:
+                said.append(f"{kind} {name}: {before} became {after}")
+    return said
+
+
+def left_since(before: Snapshot, timeout_s: float = 5.0) -> list[str]:
+    """``difference`` to now, after up to ``timeout_s`` seconds for what the kernel does in the background."""
+    deadline = time.monotonic() + timeout_s
+    while (left := difference(before, take())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def _processes() -> dict[str, str]:
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with suppress(OSError):
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            if not command:  # a kernel thread or a zombie
+                continue
+            program = " ".join(command.split()[:2])
+            marked = b"ICBENCH_SESSION=" in (entry / "environ").read_bytes()
+            if marked or (_PROGRAMS.search(program) and not program.startswith(("/bin/sh", "bash", "vi"))):
+                found[entry.name] = command[:100]
+    return found
+
+
+def _links() -> dict[str, str]:
+    return dict.fromkeys((path.name for path in Path("/sys/class/net").iterdir()), "")
+
+
+def _mounts() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        point, kind = line.split()[4], line.partition(" - ")[2].split()[0]
+        found[point] = f"{found[point]} {kind}" if point in found else kind
+    return found
+
+
+def _cgroups() -> Iterable[str]:
+    for directory, names, _ in os.walk("/sys/fs/cgroup"):
+        for name in names:
+            path = f"{directory}/{name}"
+            if "icb" in path or "lxc." in path or "icbench" in path:
+                yield path
+
+
+def _huge_pages() -> dict[str, str]:
+    found = {}
+    for directory in Path("/sys/devices/system/node").glob("node*/hugepages/hugepages-*"):
+        for name in ("nr_hugepages", "free_hugepages", "surplus_hugepages"):
+            found[f"{directory.parts[-3]} {directory.name} {name}"] = (directory / name).read_text().strip()
+    return found
+
+
+def _files() -> Iterable[str]:
+    for top in _DIRECTORIES:
+        for directory, names, files in os.walk(top):
+            yield from (f"{directory}/{name}" for name in [*names, *files])
+    yield from (f"/tmp/{path.name}" for path in Path("/tmp").iterdir() if _TEMPORARY.match(path.name))
+    if Path("/run/icbench").exists():
+        yield "/run/icbench"
+
+
+def _container_sockets() -> dict[str, str]:
+    """Abstract sockets by which liblxc commands a running container."""
+    found = {}
+    for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and "lxc" in fields[7] and "icb" in fields[7]:
+            found[fields[7]] = ""
+    return found
+
+
+def _cpu_settings() -> dict[str, str]:
+    found = {}
+    for pattern in ("cpu*/cpufreq/scaling_governor", "intel_pstate/no_turbo", "cpufreq/boost"):
+        for path in Path("/sys/devices/system/cpu").glob(pattern):
+            found[str(path)] = path.read_text().strip()
+    return found

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sessions that are killed: what they changed is put back, exactly, by whoever comes next."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench import cli
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.lock import SessionBusyError
+from pytest_icbench.host.recover import recover
+from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.journal import Journal
+from tests.host import snapshot
+from tests.host.node_tools import clean
+
+__all__ = ["clean"]  # fixture
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")
+
+SEED = 20240517
+
+#: Changes of every kind, then the same things over and over, so that a kill hits each of their moments.
+HARNESS = """
+import itertools, sys
+from pytest_icbench.endpoints import Address
+from pytest_icbench.host import hugepages, links
+from pytest_icbench.host.exec import run
+from pytest_icbench.host.links import End
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.signals import SignalGuard
+
+guard = SignalGuard()
+guard.install()
+with HostSession() as session:
+    print(session.id, flush=True)
+    stubborn = ["sh", "-c", "trap '' TERM INT HUP; sleep 600 & while :; do sleep 600; done"]
+    hugepages.reserve(session, 0, 32)
+    netns = links.create_netns(session, "main")
+    links.create_pair(session, End("eth0", netns, Address.of(1, "a")), End(session.name_link("p0")))
+    links.create_bridge(session, session.name_link("br"))
+    links.enslave(session, session.name_link("p0"), session.name_link("br"))
+    session.spawner.start(stubborn, log=session.dir / "log", netns=netns)
+    session.spawner.start(stubborn, log=session.dir / "log", mount_ns=True)
+    mounted = session.dir / "mnt"
+    mounted.mkdir()
+    session.journal.record("mount", path=str(mounted))
+    run(["mount", "-t", "tmpfs", "icbench", str(mounted)], timeout_s=5)
+    (mounted / "file").write_text("x")
+    print("up", flush=True)
+    for number in itertools.count():
+        hugepages.reserve(session, 0, 2)
+        path = links.create_netns(session, f"n{number}")
+        links.create_pair(session, End("eth0", path), End(session.name_link(f"q{number}")))
+        process = session.spawner.start(stubborn, log=session.dir / "log", netns=path)
+        if number % 2:
+            process.stop(term_s=0)
+            links.delete_link(session, session.name_link(f"q{number}"))
+            links.delete_netns(session, path)
+"""
+
+
+def harness() -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", HARNESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root
+    )
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    assert said, process.communicate()[1]
+    return said
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_recover_puts_everything_back() -> None:
+    before = snapshot.take()
+    process = harness()
+    session = line(process)
+    assert line(process) == "up"
+    time.sleep(0.3)
+    kill(process)
+    said = snapshot.difference(before, snapshot.take())
+    for expected in (
+        f"/run/icbench/{session} is new",
+        "process ",
+        "link ",
+        f"mount /run/icbench/{session}/mnt",
+        "huge pages",
+    ):
+        assert any(expected in one for one in said), expected
+    done = recover(RUN_DIR)
+    assert done.failures == []
+    assert done.undone.keys() == {session}
+    assert done.undone[session] > 8
+    assert snapshot.left_since(before) == []
+    assert recover(RUN_DIR).sentences() == []
+
+
+def test_the_next_session_puts_everything_back() -> None:
+    before = snapshot.take()
+    process = harness()
+    dead = line(process)
+    assert line(process) == "up"
+    kill(process)
+    with HostSession() as session:
+        assert len(session.recovered) == 1
+        assert f"session {dead}:" in session.recovered[0]
+    assert snapshot.left_since(before) == []
+
+
+def test_a_live_session_is_not_touched(capsys: pytest.CaptureFixture[str]) -> None:
+    before = snapshot.take()
+    process = harness()
+    session = line(process)
+    try:
+        assert line(process) == "up"
+        os.kill(process.pid, signal.SIGSTOP)
+        there = snapshot.take()
+        done = recover(RUN_DIR)
+        assert (done.undone, done.failures) == ({}, [])
+        assert f"process {process.pid}" in done.live[0]
+        assert cli.main(["recover"]) == 0
+        assert f"process {process.pid}" in capsys.readouterr().out
+        with pytest.raises(SessionBusyError, match=f"process {process.pid}, since"):
+            HostSession()
+        assert snapshot.difference(there, snapshot.take()) == []
+        assert Journal(RUN_DIR / session / "journal").pending()
+    finally:
+        kill(process)
+        recover(RUN_DIR)
+    assert snapshot.left_since(before) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_cleans_up_and_a_second_one_does_not_stop_that(number: signal.Signals) -> None:
+    before = snapshot.take()
+    process = harness()
+    line(process)
+    assert line(process) == "up"
+    process.send_signal(number)
+    for _ in range(5):
+        time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in error
+    assert snapshot.left_since(before) == []
+
+
+def test_killed_at_random_moments() -> None:
+    moments = random.Random(SEED)
+    before = snapshot.take()
+    for _ in range(8):
+        process = harness()
+        line(process)
+        time.sleep(moments.uniform(0, 0.4))
+        kill(process)
+        done = recover(RUN_DIR)
+        assert done.failures == []
+        assert snapshot.left_since(before) == []
+
+
+def test_recovery_itself_can_be_killed() -> None:
+    moments = random.Random(SEED + 1)
+    before = snapshot.take()
+    process = harness()
+    line(process)
+    assert line(process) == "up"
+    time.sleep(0.3)
+    kill(process)
+    script = (
+        "from pytest_icbench.host import links, undo\nfrom pytest_icbench import cli\n"
+        "print(1, flush=True)\ncli.main(['recover'])"
+    )
+    for _ in range(4):
+        interrupted = subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+        )
+        assert interrupted.stdout is not None
+        interrupted.stdout.readline()
+        time.sleep(moments.uniform(0, 0.15))
+        interrupted.kill()
+        interrupted.communicate()
+    assert recover(RUN_DIR).failures == []
+    assert snapshot.left_since(before) == []
+
+
+def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
+    script = (
+        "import os\nfrom pytest_icbench.host.session import HostSession\n"
+        "s = HostSession(); s.journal.record('command', argv=['sh', '-c', 'echo stuck >&2; exit 3'])\n"
+        "s.journal.record('tree', path=str(s.dir / 'x')); os._exit(0)"
+    )
+    run_once = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], check=True, timeout=20)
+    assert run_once.returncode == 0
+    with pytest.raises(ProvisionError, match=r"(?s)an earlier session left cannot be removed.*icbench recover.*stuck"):
+        HostSession()
+    assert cli.main(["recover"]) == 1
+    assert "stuck" in capsys.readouterr().err
+    assert cli.main(["recover", "--forget"]) == 1
+    assert cli.main(["recover"]) == 0
+
+
+def test_killed_before_the_journal(clean: None) -> None:
+    (RUN_DIR / "zzzzzz" / "lxc").mkdir(parents=True)
+    done = recover(RUN_DIR)
+    assert done.undone == {"zzzzzz": 0}
+
+
+def test_a_mount_below_the_session_is_never_emptied(clean: None, tmp_path: Path) -> None:
+    """A directory that somebody bound into the session's keeps its files."""
+    (tmp_path / "precious").write_text("x")
+    session = HostSession()
+    (session.dir / "bound").mkdir()
+    subprocess.run(["mount", "--bind", tmp_path, session.dir / "bound"], check=True)
+    session.close()
+    assert not session.dir.exists()
+    assert (tmp_path / "precious").read_text() == "x"

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel links of this machine: frames arrive, nothing else is on them, and they go with the session."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.endpoints import Address
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import links
+from pytest_icbench.host.exec import run
+from pytest_icbench.host.links import End
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.session import HostSession
+from tests.host import snapshot
+from tests.host.node_tools import clean, session
+
+__all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")
+
+A, B = Address.of(1, "a"), Address.of(1, "b")
+
+
+def udp(netns: str, address: Address) -> socket.socket:
+    with entered(netns):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((address.ip, 9))
+    sock.settimeout(2)
+    return sock
+
+
+def exchange(side_a: str, side_b: str, count: int = 10, size: int = 18) -> None:
+    """``count`` datagrams to B, each answered."""
+    with udp(side_a, A) as a, udp(side_b, B) as b:
+        for number in range(count):
+            payload = number.to_bytes(4, "big") * (size // 4 + 1)
+            a.sendto(payload[:size], (B.ip, 9))
+            received, sender = b.recvfrom(65536)
+            assert received == payload[:size]
+            assert sender == (A.ip, 9)
+            b.sendto(received, sender)
+            assert a.recv(65536) == received
+
+
+@pytest.fixture
+def ends(session: HostSession) -> tuple[str, str]:
+    """Two namespaces."""
+    return links.create_netns(session, "a"), links.create_netns(session, "b")
+
+
+def shown(netns: str, *what: str) -> str:
+    return run(["ip", *what], timeout_s=5, netns=netns).stdout
+
+
+def test_a_pair_carries_frames_and_counts_them(session: HostSession, ends: tuple[str, str]) -> None:
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
+    exchange(*ends, count=25)
+    for netns in ends:
+        counted = links.statistics("eth0", netns)
+        assert (counted["rx_packets"], counted["tx_packets"]) == (25, 25)
+        assert counted["rx_dropped"] == counted["tx_dropped"] == 0
+
+
+def test_the_first_frame_arrives(session: HostSession, ends: tuple[str, str]) -> None:
+    """A link that is called up takes frames: the kernel attaches queues in the background, and drops until then."""
+    for number in range(40):
+        name = f"eth{number}"
+        links.create_pair(session, End(name, ends[0], A), End(name, ends[1], B))
+        exchange(*ends, count=1)
+        with entered(ends[0]):
+            links.remove_link(name)
+
+
+def test_a_link_without_its_other_end_up(session: HostSession, ends: tuple[str, str]) -> None:
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B), up=False)
+    links.set_up("eth0", ends[0])
+    with pytest.raises(ProvisionError, match=r"eth0 has no carrier after 0.1 s \(state (LOWERLAYER)?DOWN\)"):
+        links.await_up("eth0", ends[0], timeout_s=0.1)
+
+
+def test_nothing_else_is_on_it(session: HostSession, ends: tuple[str, str]) -> None:
+    """No ARP, router solicitation, duplicate address detection, multicast report: for a second after it is up."""
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
+    time.sleep(1.2)
+    for netns in ends:
+        counted = links.statistics("eth0", netns)
+        assert (counted["rx_packets"], counted["tx_packets"]) == (0, 0)
+        assert "inet6" not in shown(netns, "address", "show")
+        assert "NOARP" in shown(netns, "link", "show", "eth0")
+
+
+def test_configuration(session: HostSession, ends: tuple[str, str]) -> None:
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B), mtu=9000, txqueuelen=5000)
+    shown_a = shown(ends[0], "address", "show", "eth0")
+    assert A.mac in shown_a
+    assert f"inet {A.ip}/16" in shown_a
+    assert "mtu 9000" in shown_a
+    assert "qlen 5000" in shown_a
+    assert f"{B.ip} dev eth0 lladdr {B.mac} PERMANENT" in shown(ends[0], "neighbour", "show")
+    assert f"{A.ip} dev eth0 lladdr {A.mac} PERMANENT" in shown(ends[1], "neighbour", "show")
+    exchange(*ends, size=8900)
+
+
+def test_moved_links_are_configured_alike(session: HostSession, ends: tuple[str, str]) -> None:
+    names = session.name_link("a0"), session.name_link("b0")
+    links.create_veth(session, *names)
+    links.move(session, names[0], ends[0], "eth0", A)
+    links.move(session, names[1], ends[1], "eth0", B)
+    assert not links.exists(names[0])
+    links.await_up("eth0", ends[0])
+    links.await_up("eth0", ends[1])
+    exchange(*ends, count=5)
+    assert links.statistics("eth0", ends[0])["tx_packets"] == 5
+    assert "inet6" not in shown(ends[0], "address", "show", "eth0")
+
+
+def test_a_bridge_forwards_between_two_pairs(session: HostSession, ends: tuple[str, str]) -> None:
+    bridge = session.name_link("br")
+    links.create_bridge(session, bridge)
+    for netns, address, suffix in zip(ends, (A, B), ("p0", "p1"), strict=True):
+        port = session.name_link(suffix)
+        links.create_pair(session, End("eth0", netns, address), End(port))
+        links.enslave(session, port, bridge)
+    links.set_up(bridge)
+    exchange(*ends, count=12)
+    for suffix in ("p0", "p1"):
+        counted = links.statistics(session.name_link(suffix))
+        assert (counted["rx_packets"], counted["tx_packets"]) == (12, 12)
+
+
+def test_offloads(session: HostSession, ends: tuple[str, str]) -> None:
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
+    links.set_offloads("eth0", ends[0], generic_receive_offload=True)
+    assert "generic-receive-offload: on" in run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
+    links.set_offloads("eth0", ends[0], generic_receive_offload=False, tx_checksumming=False)
+    text = run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
+    assert "generic-receive-offload: off" in text
+    assert "tx-checksumming: off" in text
+    with pytest.raises(ProvisionError, match="eth0 cannot switch no_such_thing off"):
+        links.set_offloads("eth0", ends[0], no_such_thing=False)
+    exchange(*ends, count=3)
+
+
+def test_settings_of_a_link_that_is_there(session: HostSession, ends: tuple[str, str]) -> None:
+    links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B), up=False)
+    assert "state DOWN" in shown(ends[0], "link", "show", "eth0")
+    links.set_mtu("eth0", 2000, ends[0])
+    links.set_txqueuelen("eth0", 77, ends[0])
+    links.set_up("eth0", ends[0], arp=True)
+    text = shown(ends[0], "link", "show", "eth0")
+    assert "mtu 2000" in text
+    assert "qlen 77" in text
+
+
+def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession) -> None:
+    pending = session.journal.pending()
+    path = links.create_netns(session, "a")
+    name = session.name_link("p0")
+    links.create_pair(session, End("eth0", path, A), End(name))
+    for _ in range(2):
+        links.delete_link(session, name)
+        links.delete_netns(session, path)
+    assert session.journal.pending() == pending
+    assert not Path(path).exists()
+    assert not links.exists(name)
+
+
+def test_a_taken_name_is_one_sentence(session: HostSession) -> None:
+    names = session.name_link("a"), session.name_link("b")
+    links.create_veth(session, *names)
+    pending = session.journal.pending()
+    with pytest.raises(ProvisionError) as caught:
+        links.create_veth(session, names[0], session.name_link("c"))
+    assert str(caught.value).startswith(f"the kernel refused to create the links {names[0]} and")
+    assert "File exists" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert session.journal.undo_all() == []
+    assert pending
+    assert not links.exists(names[0])
+
+
+def test_missing_links_and_namespaces_are_one_sentence(session: HostSession) -> None:
+    with pytest.raises(ProvisionError, match="there is no link nolink: it was removed, or its namespace ended"):
+        links.statistics("nolink")
+    with pytest.raises(ProvisionError, match="network namespace /run/netns/none cannot be entered"):
+        links.set_up("eth0", "/run/netns/none")
+
+
+def test_the_thread_is_back_in_its_namespace_even_after_an_error(ends: tuple[str, str]) -> None:
+    before = Path("/proc/thread-self/ns/net").readlink()
+    with pytest.raises(ProvisionError, match="nolink"), entered(ends[0]):
+        links.statistics("nolink")
+    with entered(ends[0]):
+        assert Path("/proc/thread-self/ns/net").readlink() != before
+    assert Path("/proc/thread-self/ns/net").readlink() == before
+
+
+def test_everything_goes_with_the_session(clean: None) -> None:
+    before = snapshot.take()
+    with HostSession() as session:
+        path = links.create_netns(session, "a")
+        links.create_pair(session, End("eth0", path, A), End(session.name_link("p0")))
+        links.create_bridge(session, session.name_link("br"))
+        said = snapshot.difference(before, snapshot.take())
+        for expected in (f"link {session.name_link('p0')} is new", f"link {session.name_link('br')} is new"):
+            assert expected in said
+        assert any(line.startswith(f"mount {path} is new") for line in said)
+    assert snapshot.left_since(before) == []

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an LXC container shuts out, what it lets in, and what happens when it does not start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import hugepages
+from pytest_icbench.host.root import Root, format_cpu_list
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.node.cgroup_layout import Layout
+from pytest_icbench.node.factory import make_node, probe_node
+from pytest_icbench.node.protocol import NodeSpec
+from tests.host.node_tools import CPU, clean, output, require, session, spawn, started
+
+__all__ = ["clean", "session"]  # fixtures
+
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+
+
+@pytest.fixture(autouse=True)
+def _lxc(request: pytest.FixtureRequest) -> None:
+    require("lxc")
+
+
+@pytest.fixture
+def device() -> Iterator[Path]:
+    """A device of the host that no container has by itself, and that root may open without more capabilities."""
+    for path in map(Path, ("/dev/kvm", "/dev/fuse", "/dev/vhost-net", "/dev/net/tun", "/dev/cpu_dma_latency")):
+        if path.exists():
+            yield path
+            return
+    pytest.skip("this host has none of the devices to try with")
+
+
+def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession) -> None:
+    node = started(session, "lxc", cpus=CPUS[-1:])
+    assert output(session, node, "nproc") == "1"
+    layout = Layout.read(session.root)
+    assert layout.effective_cpus(session.root, f"icb{session.id}/{node.spec.name}") == CPUS[-1:]
+    # A process cannot get out of it by its affinity.
+    if len(CPUS) == 1:
+        pytest.skip("one CPU: there is no other to try")
+    assert "Invalid argument" in output(
+        session, node, f"/usr/bin/python3 -c 'import os; os.sched_setaffinity(0, [{CPUS[0]}])'"
+    )
+
+
+def test_a_container_sees_its_own_sockets_only(session: HostSession) -> None:
+    one, other = started(session, "lxc", "a"), started(session, "lxc", "b")
+    assert output(session, one, f"ls {session.dir}") == "sockets-a"
+    assert output(session, other, f"ls {session.dir}") == "sockets-b"
+    assert output(session, one, f"touch {session.dir}/sockets-a/x") == ""
+    assert (session.dir / "sockets-a/x").exists()
+
+
+def test_a_container_sees_no_process_and_no_file_of_the_host(session: HostSession) -> None:
+    node = started(session, "lxc")
+    pids = output(session, node, "ls /proc | grep -E '^[0-9]+$' | wc -l")
+    assert int(pids) <= 5  # its init, the shell, the pipeline
+    assert output(session, node, "ls /root /home /var 2>&1 | grep -v 'No such'") == ""
+    for path in ("/", "/usr", "/etc", "/sys"):
+        assert "ead-only" in output(session, node, f"touch {path}/x")
+    assert "ead-only" in output(session, node, "echo 1 > /proc/sys/kernel/panic")
+    assert output(session, node, "echo x > /tmp/x; cat /tmp/x; hostname").split() == ["x", node.spec.name]
+
+
+def test_a_device_is_there_for_the_container_that_got_it(session: HostSession, device: Path) -> None:
+    node = make_node("lxc", session, NodeSpec(session.name("a"), [CPU], devices=[device]))
+    node.start()
+    assert output(session, node, f"exec 3< {device} && echo opened") == "opened"
+    assert "No such file" in output(session, started(session, "lxc", "b"), f"exec 3< {device} && echo opened")
+
+
+def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, device: Path) -> None:
+    node = started(session, "lxc")
+    smuggled = session.dir / "sockets-a/device"
+    os.mknod(smuggled, stat.S_IFCHR | 0o666, device.stat().st_rdev)
+    said = output(session, node, f"exec 3< {smuggled} && echo opened")
+    assert "not permitted" in said
+    assert "not permitted" in output(session, node, "mknod /tmp/null c 1 3")
+    assert (
+        output(session, node, "head -c 4 /dev/urandom | wc -c; echo x > /dev/null; head -c 2 /dev/zero | wc -c")
+        == "4\n2"
+    )
+
+
+def test_capabilities_are_those_documented(session: HostSession) -> None:
+    from pytest_icbench.node.lxc_config import CAPABILITIES
+
+    numbers = {"net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_nice": 23, "bpf": 39}
+    said = output(session, started(session, "lxc"), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")
+    expected = sum(1 << numbers[name] for name in CAPABILITIES)
+    assert [int(line.split()[1], 16) for line in said.splitlines()] == [expected] * 3
+
+
+def test_packet_sockets_and_locked_memory_work(session: HostSession) -> None:
+    script = """
+import ctypes, mmap, resource, socket
+socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+size = 64 << 20
+memory = mmap.mmap(-1, size)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+assert ctypes.CDLL(None).mlock(ctypes.c_void_p(address), ctypes.c_size_t(size)) == 0
+print(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] < size or 'limit is large')
+"""
+    said = output(session, started(session, "lxc"), f"/usr/bin/python3 - <<'END'\n{script}\nEND")
+    assert said in ("True", "limit is large")
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_huge_pages_are_for_the_container_that_got_them(session: HostSession, granted: bool) -> None:
+    if Layout.read(session.root).holding("hugetlb") is None:
+        pytest.skip("this host has no hugetlb controller: huge pages cannot be barred")
+    hugepages.reserve(session, 0, 4)
+    node = make_node("lxc", session, NodeSpec(session.name("a"), [CPU], hugepages=granted))
+    node.start()
+    flags = "mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000"
+    script = f"import mmap; m = mmap.mmap(-1, 2 << 20, flags={flags}); m[0] = 1; print(m[0])"
+    process = spawn(session, node, f"exec /usr/bin/python3 -c '{script}'")
+    assert process.wait(20) == (0 if granted else -signal.SIGBUS)
+
+
+def test_a_program_that_is_not_there_says_so_in_the_log(session: HostSession) -> None:
+    node = started(session, "lxc")
+    log = session.dir / "missing.log"
+    process = node.spawn(["/opt/missing/program"], cpus=[CPU], log=log)
+    assert process.wait(5) == 127
+    assert "/opt/missing/program" in log.read_text()
+
+
+def test_this_process_stays_in_its_own_cgroups(session: HostSession) -> None:
+    """liblxc moves whoever starts a container into the monitor's."""
+    before = Path("/proc/self/cgroup").read_text()
+    affinity = os.sched_getaffinity(0)
+    started(session, "lxc")
+    assert Path("/proc/self/cgroup").read_text() == before
+    assert os.sched_getaffinity(0) == affinity
+
+
+def test_controllers_enabled_for_containers_are_taken_back(clean: None) -> None:
+    layout = Layout.read(Root())
+    if not layout.unified:
+        pytest.skip("cgroup v1 has no controllers to enable")
+    control = Path(layout.hierarchies[0].top) / "cgroup.subtree_control"
+    before = control.read_text()
+    with HostSession() as session:
+        started(session, "lxc")
+        assert "cpuset" in control.read_text().split()
+    assert control.read_text() == before
+
+
+def test_the_monitor_keeps_none_of_our_files(session: HostSession) -> None:
+    node = started(session, "lxc")
+    groups = Layout.read(session.root).hierarchies
+    procs = Path(groups[0].path(f"icb{session.id}/{node.spec.name}.monitor")) / "cgroup.procs"
+    (monitor,) = procs.read_text().split()
+    targets = [str(path.readlink()) for path in Path(f"/proc/{monitor}/fd").iterdir()]
+    assert not [target for target in targets if target.endswith(("/lock", "/journal"))]
+
+
+def test_containers_start_while_other_threads_run(session: HostSession) -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            sorted(range(1000))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        node = started(session, "lxc")
+        assert [output(session, node, "echo up") for _ in range(10)] == ["up"] * 10
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_cpus_that_do_not_exist_are_refused_with_liblxcs_words(session: HostSession) -> None:
+    absent = max(CPUS) + 500
+    node = make_node("lxc", session, NodeSpec(session.name("a"), [absent]))
+    with pytest.raises(ProvisionError) as failure:
+        node.start()
+    message = str(failure.value)
+    assert message.startswith(f"container {session.name('a')} did not start; end of liblxc's log:\n") or (
+        f"asked for CPUs {format_cpu_list([absent])}" in message
+    )
+    assert started(session, "lxc", "b")  # the next one does
+
+
+@pytest.mark.parametrize(("path", "reason"), [("/dev/absent", "No such file"), ("/etc/passwd", "it is not a device")])
+def test_a_bad_device_is_refused_before_anything_starts(session: HostSession, path: str, reason: str) -> None:
+    node = make_node("lxc", session, NodeSpec(session.name("a"), [CPU], devices=[Path(path)]))
+    with pytest.raises(ProvisionError, match=f"{path} cannot be given to a container: {reason}"):
+        node.start()
+    assert not [entry for entry in session.journal.pending() if entry.kind == "container"]
+
+
+def test_without_python_lxc_the_reason_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxc", None)
+    with pytest.raises(Unsupported, match=r"pip install 'pytest-icbench\[lxc\]'.*--icbench-node netns"):
+        probe_node("lxc", HostSession.probing())

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measurements for real: frames through every switch, accounted for one by one, and what becomes of faults."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings, measure, reference_case
+from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.rig import Rig
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+
+__all__ = ["clean", "session"]  # fixtures
+
+QUICK = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
+#: A sender's end mark is repeated, a receiver announces itself: frames that only a switch's own counters see.
+MOST_CONTROL_FRAMES = 8
+
+SOCKETS = [
+    *(Case(switch, api=api) for switch in ("veth", "linux-bridge") for api in ("udp", "udp-mmsg", "raw", "raw-mmsg")),
+    Case("veth", api="udp", blocking=True),
+    Case("veth", api="raw-mmsg", touch=True),
+    Case("linux-bridge", api="udp-mmsg", pairs=2),
+]
+DPDK = [
+    Case("veth", api="af_packet"),
+    Case("veth", api="af_xdp"),
+    Case("direct"),
+    Case("direct", port="vhost-user-packed"),
+    Case("direct", port="memif"),
+    Case("testpmd"),
+    Case("testpmd", packet_size=1500, touch=True),
+    Case("basicfwd"),
+    Case("ovs"),
+]
+
+
+def ids(case: Case) -> str:
+    return case.id
+
+
+@pytest.mark.parametrize("case", [*SOCKETS, *DPDK], ids=ids)
+def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
+    # libxdp looks its program up by number, which a container may not.
+    with built(session, case, node="netns" if case.api == "af_xdp" else "lxc") as rig:
+        flat_out = measure(rig, None, case, QUICK)
+        paced = measure(rig, None, replace(case, rate=Rate(20_000)), QUICK)
+        latency = measure(rig, None, replace(case, rate=Rate(2000), burst=4, dimension="latency"), QUICK)
+    for found in (flat_out, paced, latency):
+        assert (found.verdict, found.evidence, found.launches) == (None, None, 2)
+        assert found.sent == found.received + found.lost
+        assert found.scheduled == found.sent + found.refused
+        assert (found.duplicated, found.corrupted) == (0, 0)
+        assert found.received > 0
+    # Two launches of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
+    asked = 12_000 * case.pairs
+    assert 0.5 * asked < paced.scheduled <= asked + 2 * case.burst * case.pairs
+    assert flat_out.throughput_pps is not None
+    assert paced.throughput_pps is not None
+    assert flat_out.throughput_pps > paced.throughput_pps
+    assert latency.rtt_samples == latency.received
+    assert latency.rtt_p50_ns is not None
+    assert 1000 < latency.rtt_p50_ns < 1e9
+
+
+@pytest.mark.parametrize("case", [Case("testpmd"), Case("ovs")], ids=ids)
+def test_the_switchs_own_counters_agree(session: HostSession, case: Case) -> None:
+    with built(session, case) as rig:
+        measure(rig, None, case, replace(QUICK, repeats=1))
+        before = rig.counters()
+        # Without a warm-up every frame is in a window, so that nothing but control frames makes a difference.
+        launch = run_launch(rig, case, replace(QUICK, warmup_s=0.0))
+        after = rig.counters()
+    assert launch.invalid is None
+    assert before is not None
+    assert after is not None
+
+    def counted(index: int, name: str) -> int | None:
+        old, new = getattr(before[index], name), getattr(after[index], name)
+        return None if old is None or new is None else new - old
+
+    for index, name, ours in (
+        (0, "rx_packets", launch.total("sent")),
+        (1, "tx_packets", launch.total("received")),
+    ):
+        found = counted(index, name)
+        assert found is None or 0 <= found - ours <= MOST_CONTROL_FRAMES, (index, name, found, ours)
+    assert counted(0, "rx_packets") is not None
+
+
+def test_the_reference_link_is_measured_beside_the_case(session: HostSession) -> None:
+    case = Case("linux-bridge", api="udp-mmsg")
+    reference = reference_case(case, "veth", family="kernel")
+    assert reference is not None
+    with built(session, case) as rig, built(session, reference, beside=rig) as beside:
+        found = measure(rig, beside, case, QUICK, reference=reference)
+        assert rig.preflighted
+    assert found.reference_evidence is None
+    assert len(found.per_reference_launch) == 2
+    assert found.ratio_to_reference is not None
+    assert 0.05 < found.ratio_to_reference < 5
+
+
+def disturbing(rig: Rig, index: int, act: Callable[[int], None]) -> Callable[[float], None]:
+    """Acts on one process of the launch once its frames flow."""
+    begun: list[str] = []
+    launch = rig.launch
+    done: list[float] = []
+
+    def remember(plan: Any) -> str:
+        begun.append(launch(plan))
+        return begun[-1]
+
+    rig.launch = remember  # type: ignore[method-assign]
+
+    def on_rate(pps: float) -> None:
+        if pps and not done:
+            done.append(pps)
+            act(rig.pids(begun[-1])[index])
+
+    return on_rate
+
+
+@pytest.mark.parametrize(
+    ("index", "number", "sentence"),
+    [
+        (0, signal.SIGKILL, "send of pair 1 was ended by signal 9"),
+        (1, signal.SIGKILL, "recv of pair 1 was ended by signal 9"),
+        (0, signal.SIGTERM, r"send of pair 1 ended before its time \(reason: signal\)"),
+        (0, signal.SIGSTOP, "send of pair 1 said nothing for .* it hangs"),
+        (1, signal.SIGSTOP, "recv of pair 1: still running .* it hangs"),
+    ],
+)
+@pytest.mark.parametrize("case", [Case("veth", api="udp"), Case("direct")], ids=ids)
+def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
+    session: HostSession, case: Case, index: int, number: int, sentence: str
+) -> None:
+    settings = replace(QUICK, duration_s=5.0 if (index, number) == (0, signal.SIGSTOP) else 0.6, repeats=1)
+    with built(session, case) as rig:
+        on_rate = disturbing(rig, index, lambda pid: os.kill(pid, number))
+        began = time.monotonic()
+        with pytest.raises(WorkloadError, match=sentence):
+            run_launch(rig, case, settings, on_rate=on_rate)
+        assert time.monotonic() - began < 10
+        found = measure(rig, None, case, replace(QUICK, repeats=1))
+        assert (found.verdict, found.launches) == (None, 1)
+
+
+@pytest.mark.parametrize("name", ["testpmd", "ovs"])
+def test_a_switch_that_dies_is_named(session: HostSession, name: str) -> None:
+    case = Case(name)
+    with built(session, case) as rig:
+        on_rate = disturbing(rig, 0, lambda pid: os.kill(switch_pid(rig), signal.SIGKILL))
+        with pytest.raises(ProvisionError, match=name):
+            run_launch(rig, case, replace(QUICK, duration_s=1.0), on_rate=on_rate)
+
+
+def switch_pid(rig: Rig) -> int:
+    """Of the switch's main process, found by the session that it belongs to."""
+    executable = {"testpmd": "dpdk-testpmd", "ovs": "ovs-vswitchd"}[rig.case.switch]
+    mark = f"ICBENCH_SESSION={rig.session.id}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes().split(b"\0")
+            command = Path((process / "cmdline").read_bytes().split(b"\0")[0].decode())
+        except OSError:
+            continue
+        if mark in environment and command.name.startswith(executable):
+            return int(process.name)
+    raise AssertionError(f"no {executable} runs")
+
+
+def test_the_preflight_names_the_direction_of_a_broken_path(session: HostSession) -> None:
+    """Side b's interface takes no frames of this size: what a asks never arrives."""
+    case = Case("linux-bridge", api="raw", packet_size=512)
+    with built(session, case) as rig:
+        start, end = rig.start, rig.end
+
+        networks: list[int] = []
+
+        def break_and_start(launch_id: str, delay_s: float = 0.02) -> int:
+            # Held open: the process is gone when the path is mended for the next try.
+            networks.append(os.open(f"/proc/{rig.pids(launch_id)[1]}/ns/net", os.O_RDONLY))
+            links.set_mtu("eth0", 68, netns=f"/proc/self/fd/{networks[-1]}")
+            return start(launch_id, delay_s)
+
+        def mend_and_end(launch_id: str) -> None:
+            network = networks.pop()
+            links.set_mtu("eth0", 1500, netns=f"/proc/self/fd/{network}")
+            os.close(network)
+            end(launch_id)
+
+        rig.start, rig.end = break_and_start, mend_and_end  # type: ignore[method-assign]
+        found = measure(rig, None, case, QUICK)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "no-forwarding", 0)
+    assert "from a to b none arrived" in str(found.evidence)

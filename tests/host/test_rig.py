@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rigs on the real host: made in order, unmade in reverse, told about in plain JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import endpoint_from_dict
+from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.executable import workload_path
+from pytest_icbench.host import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.hostrig import HostRig
+from pytest_icbench.node.factory import NODE_KINDS
+from pytest_icbench.placement import Placement
+from pytest_icbench.rig import Rig
+from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.switch.veth import VethLink
+from tests.host.node_tools import clean, require, session
+from tests.host.rig_tools import NodeOption, built
+
+__all__ = ["clean", "session"]  # fixtures
+
+CPUS = sorted(os.sched_getaffinity(0))
+PLACEMENT = Placement(
+    policy="cooperative", switch=(), endpoints=(CPUS[0], CPUS[-1]), service=(CPUS[0],), numa_node=0, yield_every=0
+)
+
+
+def specification(case: Case, node: str = "netns", name: str = "r900") -> dict[str, Any]:
+    return {"name": name, "case": case.to_dict(), "placement": asdict(PLACEMENT), "node": node, "binary": None}
+
+
+@pytest.mark.parametrize("kind", NODE_KINDS)
+def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
+    require(kind)
+    case = Case("veth")
+    host = HostRig(session, builtin_switches())
+    made = json.loads(json.dumps(host.prepare(json.loads(json.dumps(specification(case, kind))))))
+    first, second = (endpoint_from_dict(each) for each in made["endpoints"])
+    assert (first.address.ip, second.address.ip) == ("198.18.1.1", "198.18.1.2")
+    assert [node["name"] for node in made["nodes"]] == [session.name("r900n0"), session.name("r900n1")]
+    assert made["switch"]["version"] == os.uname().release
+    assert len(json.loads(json.dumps(host.counters()))) == 2
+    assert host.busy() is None
+    argv = [str(workload_path()), "recv", "198.18.1.2", second.address.mac, "198.18.1.1", first.address.mac]
+    plan = {"processes": [{"index": 1, "argv": [*argv, "--supervised", "--drain", "0"]}]}
+    launch_id = host.launch(json.loads(json.dumps(plan)))
+    said: list[str] = []
+    while len(said) < 2:
+        told = json.loads(json.dumps(host.poll(launch_id, 5)))
+        assert told["exited"] == {}
+        said += [json.loads(text)["type"] for _, text in told["lines"]]
+    assert said == ["hello", "ready"]
+    host.end(launch_id)
+    host.end(launch_id)
+    host.end("l99")
+    host.undo()
+    host.undo()
+    assert not (session.dir / "r900").exists()
+
+
+def test_a_rig_is_built_once_and_closed_at_will(session: HostSession) -> None:
+    with built(session, Case("veth"), node="netns") as rig:
+        directory = rig.session.dir
+        with pytest.raises(ProvisionError, match="is built already"):
+            rig.build()
+        rig.preflighted = True
+        rig.pause()
+        rig.resume()
+        assert not rig.preflighted
+        rig.close()
+        rig.close()
+        with pytest.raises(ProvisionError, match="is not built"):
+            rig.check()
+        assert [path.name for path in directory.iterdir() if path.name.startswith("r")] == []
+        rig.build()  # as for a rig that is fresh for each launch
+        assert len(rig.endpoints) == 2
+
+
+def test_what_a_failure_leaves_is_undone(session: HostSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pair cannot be made: nodes, links and directory of the first go too."""
+    made: list[str] = []
+    create = links.create_pair
+
+    def fails_later(session: HostSession, a: Any, b: Any, **more: Any) -> None:
+        if made:
+            raise ProvisionError("no more links")
+        create(session, a, b, **more)
+        made.append(a.name)
+
+    monkeypatch.setattr(links, "create_pair", fails_later)
+    case = Case("veth", pairs=2)
+    placement = Placement("cooperative", (), (CPUS[0],) * 4, (CPUS[0],), 0, 64)
+    rig = Rig(case, placement, session, NodeOption("netns"))
+    with pytest.raises(ProvisionError, match=r"^no more links$"):
+        rig.build()
+    assert made == ["eth0"]
+    assert list(Path("/run/netns").glob(f"icb{session.id}-*")) == []
+    pending = {entry.kind for entry in session.journal.pending()}
+    assert pending & {"netns", "link", "container", "process"} == set()
+    rig.close()
+
+
+def test_undoing_goes_on_after_an_error(session: HostSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(switch: VethLink) -> None:
+        raise ProvisionError("the link clings")
+
+    monkeypatch.setattr(VethLink, "stop", cannot)
+    rig = Rig(Case("veth"), PLACEMENT, session, NodeOption("netns"))
+    rig.build()
+    with pytest.raises(ProvisionError, match=r"(?s)not quite unmade:\nthe link clings"):
+        rig.close()
+    assert list(Path("/run/netns").glob(f"icb{session.id}-*")) == []
+
+
+def test_processes_of_a_launch_that_fails_are_gone(session: HostSession) -> None:
+    with built(session, Case("veth"), node="netns") as rig:
+        a, b = (endpoint.address for endpoint in rig.endpoints)
+        good = [str(workload_path()), "recv", b.ip, b.mac, a.ip, a.mac, "--supervised"]
+        bad = [str(workload_path()), "send", a.ip, a.mac, b.ip, b.mac, "--no-such-option"]
+        plan = {
+            "processes": [
+                {"index": 1, "argv": good, "stage": 0},
+                {"index": 0, "argv": bad, "stage": 0, "socket": str(session.dir / "never")},
+                {"index": 1, "argv": good, "stage": 1},
+            ],
+            "hello_timeout_s": 5,
+        }
+        with pytest.raises(
+            WorkloadError, match=r"(?s)endpoint 0 ended with exit code 2 before it opened .*no-such-option"
+        ):
+            rig.launch(plan)
+        assert rig.launch({"processes": []})  # the next one runs
+
+
+def test_huge_pages_are_claimed_when_a_dpdk_application_comes(session: HostSession) -> None:
+    with built(session, Case("veth"), node="netns") as rig:
+        claims: list[int] = []
+        rig.host._reserve = claims.append  # type: ignore[method-assign,assignment]
+        argv = ["/bin/true", "send"]
+        rig.end(rig.launch({"processes": [{"index": 0, "argv": argv}]}))
+        assert claims == []
+        for _ in range(2):
+            rig.end(rig.launch({"processes": [{"index": 0, "argv": ["/bin/true", "dpdk-send"]}]}))
+        assert len(claims) == 1

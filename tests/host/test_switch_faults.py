@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Switches that die, hang or never start, and an Open vSwitch that was there before ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cleanup import session_processes
+from pytest_icbench.host.exec import Process, Spawner, run
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch import basicfwd, dpdk_process, testpmd
+from tests.host import snapshot
+from tests.host.node_tools import clean, session, tidy_snapshot
+from tests.host.rig_tools import built
+from tests.host.test_switches import assert_heard, there_and_back, userspace_pids
+
+__all__ = ["clean", "session"]  # fixtures
+
+
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs"])
+def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostSession, name: str) -> None:
+    with built(session, Case(name)) as rig:
+        rig.check()
+        (pid,) = userspace_pids(rig)
+        os.kill(pid, signal.SIGKILL)
+        for _ in range(100):
+            try:
+                rig.check()
+            except ProvisionError as error:
+                text = str(error)
+                break
+            run(["sleep", "0.02"], timeout_s=1)
+        else:
+            pytest.fail("nobody noticed")
+    first, *tail = text.splitlines()
+    assert first.endswith("was killed by signal 9 (Killed); the end of its log:")
+    assert any("vhost" in line.lower() for line in tail)
+
+
+def pretender(path: Path, script: str) -> Path:
+    """Says it is a DPDK program, then does something else."""
+    path.write_text(
+        f"""#!/bin/sh
+[ "$2" = --help ] && echo "EAL: RTE Version: 'DPDK 22.11.11'" && exit 0
+{script}
+"""
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd"])
+def test_a_switch_that_ends_at_once(clean: None, tmp_path: Path, name: str) -> None:
+    binary = pretender(tmp_path / name, "echo 'EAL: no such thing' >&2; exit 7")
+    told = rf"(?s)^{name} ended with exit code 7; .*EAL: no such thing"
+    with HostSession(binaries={name: binary}) as session:
+        with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
+            pytest.fail("it was built")
+        assert_no_rig(session)
+
+
+def assert_no_rig(session: HostSession) -> None:
+    """Neither a process of the session's nor a rig's directory is left."""
+    assert session_processes(session.id) == []
+    assert [path.name for path in session.dir.iterdir() if path.name.startswith("r") and path.name[1:].isdigit()] == []
+
+
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd"])
+def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dpdk_process, "START_S", 0.3)
+    binary = pretender(tmp_path / name, "echo waiting >&2; exec sleep 1000")
+    told = rf"(?s)^{name} has not opened .* within 0.3 s; .*waiting"
+    with HostSession(binaries={name: binary}) as session:
+        with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
+            pytest.fail("it was built")
+        assert_no_rig(session)
+
+
+def test_what_is_not_the_switch_is_not_started(clean: None) -> None:
+    ls = Path(shutil.which("ls") or "/bin/ls")
+    probing = HostSession.probing(binaries={"testpmd": ls, "basicfwd": ls, "ovs": ls})
+    for driver in (testpmd.TestPmd, basicfwd.BasicFwd):
+        with pytest.raises(Exception, match=f"{ls} is not a DPDK program"):
+            driver().probe(probing, None)
+
+
+class OtherSwitch:
+    """An Open vSwitch without DPDK, started as an administrator would, with a bridge of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.env = {f"OVS_{name}": str(directory) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+        spawner = Spawner("other0")
+        db = directory / "conf.db"
+        run(["ovsdb-tool", "create", str(db), "/usr/share/openvswitch/vswitch.ovsschema"], timeout_s=10)
+        server = ["ovsdb-server", str(db), f"--remote=punix:{directory}/db.sock", f"--unixctl={directory}/a.ctl"]
+        daemon = ["ovs-vswitchd", f"unix:{directory}/db.sock", f"--unixctl={directory}/b.ctl", "--disable-system"]
+        log = directory / "log"
+        self.processes: list[Process] = [spawner.start([*server, "--no-chdir"], log=log, env=self.env)]
+        while not (directory / "db.sock").is_socket():
+            assert self.processes[0].poll() is None, log.read_text()
+        self.processes.append(spawner.start([*daemon, "--no-chdir"], log=log, env=self.env))
+        self.vsctl("add-br", "mine", "--", "set", "bridge", "mine", "datapath_type=netdev")
+
+    def vsctl(self, *words: str) -> str:
+        argv = ["ovs-vsctl", "--timeout=10", f"--db=unix:{self.directory}/db.sock", *words]
+        return run(argv, timeout_s=11, env=self.env).stdout
+
+    def state(self) -> tuple[str, str, list[int | None]]:
+        flows = run(
+            ["ovs-ofctl", "--timeout=5", "dump-flows", f"unix:{self.directory}/mine.mgmt"], timeout_s=6, env=self.env
+        ).stdout
+        alive = [process.poll() for process in self.processes]
+        return self.vsctl("show"), "".join(line.partition("actions")[2] for line in flows.splitlines()), alive
+
+    def stop(self) -> None:
+        run(
+            ["ovs-appctl", "--timeout=5", f"--target={self.directory}/b.ctl", "exit", "--cleanup"],
+            timeout_s=6,
+            check=False,
+        )
+        self.processes[1].wait(5)  # it removes its taps before it ends
+        for process in reversed(self.processes):
+            process.stop()
+
+
+@pytest.fixture
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherSwitch]:
+    if not all(shutil.which(name) for name in ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl")):
+        pytest.skip("Open vSwitch is not installed")
+    before = tidy_snapshot()
+    found = OtherSwitch(tmp_path_factory.mktemp("ovs"))
+    yield found
+    found.stop()
+    assert snapshot.left_since(before) == []
+
+
+def test_an_open_vswitch_that_runs_already_is_untouched(other: OtherSwitch) -> None:
+    before, state = snapshot.take(), other.state()
+    with HostSession() as session, built(session, Case("ovs")) as rig:
+        assert_heard(there_and_back(rig, Case("ovs")))
+        assert other.state() == state
+    assert other.state() == state
+    assert state[2] == [None, None]
+    assert snapshot.left_since(before) == []
+
+
+def test_two_of_ours_stand_side_by_side(session: HostSession) -> None:
+    with built(session, Case("ovs")) as first:
+        first.pause()
+        with built(session, Case("ovs")) as second:
+            assert_heard(there_and_back(second, Case("ovs")))
+        first.resume()
+        assert_heard(there_and_back(first, Case("ovs")))

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each switch for real: frames both ways, endpoint processes that come and go, counters, pauses, sizes, pairs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.case import NETDEV_APIS, Case, Rate
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.result import Launch
+from pytest_icbench.rig import Rig
+from pytest_icbench.switch.protocol import PortCounters
+from pytest_icbench.switch.registry import builtin_switches
+from tests.host.node_tools import clean, cpu_ticks, session
+from tests.host.rig_tools import built
+
+__all__ = ["clean", "session"]  # fixtures
+
+BRIEF = Settings(warmup_s=0.05, duration_s=0.2, drain_s=0.3, repeats=1)
+#: Every port of every switch, in its natural API.
+PORTS = [Case(name, port=port) for name, driver in builtin_switches().items() for port in driver.ports]
+RELAUNCHES = 5
+#: A receiver announces itself once; a sender marks its end up to three times.
+ANNOUNCED, END_MARKS = 1, 3
+
+
+def ids(case: Case) -> str:
+    return case.id
+
+
+def there_and_back(rig: Rig, case: Case) -> Launch:
+    """A launch of client and server: every frame crosses the switch twice."""
+    return run_launch(rig, replace(case, dimension="latency", rate=Rate(2000), burst=4), BRIEF)
+
+
+def one_way(rig: Rig, case: Case, pps: int | None) -> Launch:
+    return run_launch(rig, replace(case, rate=Rate(pps)), BRIEF)
+
+
+def assert_heard(launch: Launch, *, foreign: int = 0) -> None:
+    assert (launch.invalid, launch.evidence) == (None, None)
+    assert launch.total("received") > 0
+    assert launch.total("foreign") <= foreign
+
+
+@pytest.mark.parametrize("case", PORTS, ids=ids)
+def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> None:
+    with built(session, case) as rig:
+        for _ in range(RELAUNCHES):
+            assert_heard(there_and_back(rig, case))
+            rig.check()
+        rig.pause()
+        rig.resume()
+        assert_heard(there_and_back(rig, case))
+
+
+def difference(before: list[PortCounters] | None, after: list[PortCounters] | None, name: str) -> list[int]:
+    assert before is not None
+    assert after is not None
+    pairs = zip(before, after, strict=True)
+    return [(getattr(new, name) or 0) - (getattr(old, name) or 0) for old, new in pairs]
+
+
+@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs"])
+def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
+    """To the frame: what the endpoints do not count are their control frames."""
+    case = Case(name)
+    settings = replace(BRIEF, warmup_s=0.0)  # the launch's totals are those of its windows then
+    with built(session, case) as rig:
+        there_and_back(rig, case)  # addresses are learnt
+        before = rig.counters()
+        launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
+        after = rig.counters()
+    assert_heard(launch)
+    sent, received = launch.total("sent"), launch.total("received")
+    came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")
+    assert sent + 1 <= came[0] <= sent + END_MARKS
+    # A kernel answers an end mark that is repeated when the receiver has ended: nobody has the port.
+    answers = END_MARKS - 1 if case.switch in ("veth", "linux-bridge") else 0
+    assert ANNOUNCED <= came[1] <= ANNOUNCED + answers
+    assert received <= came[0] - dropped[1] <= received + END_MARKS
+    if after is not None and after[1].tx_packets is not None:
+        given = difference(before, after, "tx_packets")
+        assert received <= given[1] <= came[0] - dropped[1]
+        assert given[0] == came[1]
+
+
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs"])
+def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
+    case = Case(name)
+    with built(session, case) as rig:
+        (pid,) = userspace_pids(rig)
+        busy_from = cpu_ticks(pid)
+        time.sleep(0.3)
+        assert cpu_ticks(pid) - busy_from > 10  # it polls
+        rig.pause()
+        rig.pause()
+        time.sleep(0.05)
+        idle_from = cpu_ticks(pid)
+        time.sleep(0.5)
+        assert cpu_ticks(pid) == idle_from
+        rig.resume()
+        assert_heard(there_and_back(rig, case))
+        rig.pause()  # and a paused rig can be closed
+
+
+def userspace_pids(rig: Rig) -> list[int]:
+    """The processes that forward."""
+    from pytest_icbench.switch.basicfwd import BasicFwd
+    from pytest_icbench.switch.ovs import OpenVSwitch
+    from pytest_icbench.switch.testpmd import TestPmd
+
+    switch = rig.host.switch
+    if isinstance(switch, OpenVSwitch):
+        return [switch.daemons.switch.process.pid]
+    assert isinstance(switch, BasicFwd | TestPmd)
+    assert switch.daemon is not None
+    return [switch.daemon.process.pid]
+
+
+@pytest.mark.parametrize("name", builtin_switches())
+def test_jumbo_frames(session: HostSession, name: str) -> None:
+    case = Case(name, packet_size=9000)
+    with built(session, case) as rig:
+        assert_heard(there_and_back(rig, case))
+        assert_heard(one_way(rig, case, 5000))
+
+
+@pytest.mark.parametrize("name", builtin_switches())
+def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
+    case = Case(name, pairs=4 if name == "ovs" else 2)
+    with built(session, case) as rig:
+        there_and_back(rig, case)  # addresses are learnt
+        launch = there_and_back(rig, case)
+        assert_heard(launch)
+        assert len(launch.pairs) == case.pairs
+        assert all(pair.received for pair in launch.pairs)
+
+
+@pytest.mark.parametrize("api", NETDEV_APIS)
+@pytest.mark.parametrize("name", ["veth", "linux-bridge"])
+def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str, api: str) -> None:
+    case = Case(name, api=api)
+    try:
+        builtin_switches()[name]().probe_api(session, api)
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    with built(session, case) as rig:
+        for _ in range(2):
+            # The kernel sees the frames too, and answers the first of them: nobody has the port.
+            assert_heard(there_and_back(rig, case), foreign=16)
+
+
+def test_pmd_cycles_tell_the_load(session: HostSession) -> None:
+    case = Case("ovs")
+    with built(session, case) as rig:
+        there_and_back(rig, case)
+        shares = []
+        for pps in (1000, None):
+            launch = one_way(rig, case, pps)
+            assert launch.busy_share is not None
+            shares.append(launch.busy_share)
+    assert 0 <= shares[0] < shares[1] <= 1

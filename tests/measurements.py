@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measurements for tests of what comes after measuring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pytest_icbench.case import Case
+from pytest_icbench.result import Measurement
+
+#: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
+_PLAIN = Measurement(
+    case="",
+    dimension="throughput",
+    metric="frmol",
+    switch="",
+    port=None,
+    variant=None,
+    placement="dedicated",
+    verdict=None,
+    reason=None,
+    bottleneck="switch",
+    throughput_pps=5e6,
+    throughput_pps_low=4.9e6,
+    throughput_pps_high=5.1e6,
+    throughput_per_pair_pps=5e6,
+    throughput_per_pair_pps_low=4.9e6,
+    throughput_per_pair_pps_high=5.1e6,
+    fairness=1.0,
+    throughput_gbps=2.56,
+    throughput_gbps_low=2.51,
+    throughput_gbps_high=2.61,
+    throughput_l1_gbps=3.36,
+    throughput_l1_gbps_low=3.29,
+    throughput_l1_gbps_high=3.43,
+    offered_pps=5.05e6,
+    scheduled=30_300_000,
+    sent=30_300_000,
+    refused=0,
+    received=30_000_000,
+    lost=300_000,
+    duplicated=0,
+    reordered=0,
+    late=0,
+    foreign=0,
+    corrupted=0,
+    frame_loss_ratio=300 / 30_300,
+    trial_loss_ratio=300 / 30_300,
+    generator_bound=False,
+    launches=6,
+    windows=60,
+)
+
+
+def measurement(case: Case | None = None, **changed: Any) -> Measurement:
+    """A valid measurement of a case; ``changed`` are fields of Measurement."""
+    case = case or Case("ovs")
+    found = replace(
+        _PLAIN,
+        case=case.id,
+        dimension=case.dimension,
+        metric="frmol" if case.rate.is_max else "fixed",
+        switch=case.switch,
+        port=case.port,
+        variant=case.variant,
+        axes=case.to_dict(),
+    )
+    if case.dimension == "latency":
+        found = replace(found, rtt_p50_ns=20_000.0, rtt_p50_ns_low=19_000.0, rtt_p50_ns_high=21_000.0, rtt_samples=6000)
+    return replace(found, **changed)

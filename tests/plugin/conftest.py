@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of pytest inside pytest, with the real host or a bench without one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+# Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
+import pytest_icbench.bench
+import pytest_icbench.report.progress
+import pytest_icbench.state
+from tests.plugin.fakes import FakeBench
+
+_PACKAGE = str(Path(pytest_icbench.__file__).parents[1])
+_CHECKOUT = str(Path(__file__).parents[2])
+#: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.
+LOAD = ("-p", "pytest_icbench.plugin", "-p", "no:cacheprovider")
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeBench]:
+    """The bench that in-process runs of this test use instead of the host."""
+
+    class Bench(FakeBench):
+        log: ClassVar[list[str]] = []
+        unsupported: ClassVar[dict[str, str]] = {}
+
+    monkeypatch.setattr(pytest_icbench.bench, "Bench", Bench)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return Bench
+
+
+class Runner:
+    """Runs pytest on files of this test: ``run`` in this process, ``spawn`` in one of its own."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+        pytester.makeini("[pytest]\n")
+
+    def write(self, **files: str) -> None:
+        self.pytester.makepyfile(**{name: "import pytest\n" + text for name, text in files.items()})
+
+    def ini(self, text: str) -> None:
+        self.pytester.makeini("[pytest]\n" + text)
+
+    def run(self, *arguments: Any) -> pytest.RunResult:
+        return self.pytester.runpytest_inprocess(*LOAD, *arguments)
+
+    def spawn(self, *arguments: Any) -> pytest.RunResult:
+        return self.pytester.runpytest_subprocess(*LOAD, *arguments)
+
+    def spawn_with_bench(self, *arguments: Any, before: str = "") -> pytest.RunResult:
+        """A process of its own, with the bench without a host in it and in the workers it starts."""
+        self._put_bench(before)
+        return self.spawn(*arguments)
+
+    def terminal_with_bench(self, *arguments: str) -> tuple[str, list[str]]:
+        """The same on a terminal of 80 columns: what was written, and what stands on the screen at the end."""
+        self._put_bench("")
+        argv = [sys.executable, "-m", "pytest", *LOAD, *arguments]
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, cwd=self.path, env=environment
+        )
+        os.close(follower)
+        written = b""
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(leader, 65536):
+                written += part
+        os.close(leader)
+        assert process.wait(timeout=60) == 0, written.decode()
+        text = written.decode()
+        return text, screen(text)
+
+    def _put_bench(self, before: str) -> None:
+        self.pytester.makeconftest(
+            f"import os, sys\nsys.path.append({_CHECKOUT!r})\n"
+            "os.geteuid = lambda: 0\nimport pytest_icbench.bench\n"
+            "from pytest_icbench.errors import UsageError\nfrom tests.plugin.fakes import FakeBench as Bench\n"
+            f"pytest_icbench.bench.Bench = Bench\n{before}\n"
+        )
+
+
+def screen(text: str) -> list[str]:
+    """What a terminal shows after ``text``: lines, carriage returns, and the escapes that the progress line uses."""
+    lines = [""]
+    row = column = 0
+    for part in re.findall(r"\x1b\[\d*[A-Za-z]|[^\x1b]", text):
+        if part == "\n":
+            row += 1
+            column = 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            column = 0
+        elif part == "\x1b[A":
+            row -= 1
+        elif part == "\x1b[K":
+            lines[row] = lines[row][:column]
+        elif part.startswith("\x1b") and part.endswith("C"):
+            column += int(part[2:-1])
+        elif not part.startswith("\x1b"):
+            lines[row] = lines[row].ljust(column)
+            lines[row] = lines[row][:column] + part + lines[row][column + 1 :]
+            column += 1
+    return lines
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    # The same package as the outer run's, installed or not.
+    monkeypatch.setenv("PYTHONPATH", _PACKAGE, prepend=os.pathsep)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    # What the outer run was told is not for the inner one.
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+        monkeypatch.delenv(name, raising=False)
+    return Runner(pytester)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A bench without a host: for order and error paths, which real switches do not show on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.measure import Progress, Settings
+from pytest_icbench.options import Options
+from pytest_icbench.result import Measurement
+from pytest_icbench.rigpool import Need, Wanted
+from tests.measurements import measurement
+
+Behaviour = Callable[[Case], Measurement | BaseException]
+
+
+class FakeRig:
+    """Writes down what is done to it."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self._log = name, log
+
+    def build(self) -> None:
+        if self.name in FakeBench.broken:
+            raise ProvisionError(f"{self.name} does not start")
+        self._log.append(f"build {self.name}")
+
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._log.append(f"close {self.name}")
+
+
+class FakeBench:
+    """Has the methods of ``pytest_icbench.bench.Bench``.
+
+    Attributes:
+        log: what happened, over all instances.
+        behaviour: what measuring gives, a measurement or an exception to raise; a plain measurement by default.
+        unsupported: reasons by switch.
+        hold_error: raised by ``hold``; ``close_error`` by ``close``.
+        broken: switches that cannot be built.
+    """
+
+    log: ClassVar[list[str]] = []
+    behaviour: ClassVar[Behaviour] = staticmethod(lambda case: measurement(case))
+    unsupported: ClassVar[dict[str, str]] = {}
+    hold_error: ClassVar[BaseException | None] = None
+    broken: ClassVar[set[str]] = set()
+    close_error: ClassVar[BaseException | None] = None
+
+    policy = "cooperative"
+
+    def __init__(self, catalogue: Mapping[str, Any], options: Options, cases: Sequence[Case]) -> None:
+        self.catalogue = catalogue
+        self.options = options
+
+    def hold(self) -> None:
+        if self.hold_error is not None:
+            raise self.hold_error
+        self.log.append("hold")
+
+    def placement(self, case: Case) -> Any:
+        if case.switch in self.unsupported:
+            raise Unsupported(self.unsupported[case.switch])
+
+    def reference(self, case: Case) -> Case | None:
+        if case.switch in ("veth", "direct"):
+            return None
+        return replace(case, switch="direct", switch_cores=None)
+
+    def need(self, case: Case, settings: Settings) -> Need:
+        self.placement(case)
+        reference = self.reference(case) if settings.reference else None
+        beside = None if reference is None else Wanted(reference, None, reference.rig_key)  # type: ignore[arg-type]
+        return Need(Wanted(case, None, case.rig_key), beside)  # type: ignore[arg-type]
+
+    def make_rig(self, wanted: Wanted) -> FakeRig:
+        return FakeRig(wanted.case.switch, self.log)
+
+    def measure(
+        self,
+        rigs: tuple[FakeRig, FakeRig | None],
+        case: Case,
+        reference: Case | None,
+        settings: Any,
+        on_progress: Callable[[Progress], None],
+    ) -> Measurement:
+        self.log.append(f"measure {case.dimension} {case.id}")
+        on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0))
+        found = type(self).behaviour(case)
+        if isinstance(found, BaseException):
+            raise found
+        return replace(found, settings=settings.to_dict())
+
+    def close(self) -> None:
+        self.log.append("give back")
+        if self.close_error is not None:
+            raise self.close_error

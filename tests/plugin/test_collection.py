@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collection: ids, order, options, mistakes; and that unrelated suites notice nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from tests.plugin.conftest import Runner
+
+TWO = """
+@pytest.mark.icbench(switch=["ovs", "veth"], packet_size=[64, 512], api=["udp", "dpdk"])
+def test_a(icbench): pass
+
+def test_plain(): pass
+
+@pytest.mark.icbench(switch=["ovs"], burst=[4], dimension="latency", rate=1000)
+def test_b(icbench): pass
+"""
+
+
+def collected(inner: Runner, *arguments: str) -> list[str]:
+    result = inner.run("--collect-only", "-q", *arguments)
+    return [line for line in result.outlines if "::" in line]
+
+
+def test_ids_and_order(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    assert collected(inner) == [
+        "test_x.py::test_plain",
+        "test_x.py::test_a[ovs-64B-b32-1vs1-Rmax]",
+        "test_x.py::test_a[ovs-512B-b32-1vs1-Rmax]",
+        "test_x.py::test_b[ovs-64B-b4-1vs1-R1k]",
+        "test_x.py::test_a[veth-udp-64B-b32-1vs1-Rmax]",
+        "test_x.py::test_a[veth-udp-512B-b32-1vs1-Rmax]",
+    ]
+
+
+def test_options_replace_and_keep(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    arguments = ("--icbench-switch=dpdk", "--icbench-packet-size=64..64..128", "--icbench-rate", "1M max")
+    assert collected(inner, *arguments) == [
+        "test_x.py::test_plain",
+        *(f"test_x.py::test_a[ovs-{size}B-b32-1vs1-R{rate}]" for size in (64, 128) for rate in ("1M", "max")),
+        *(f"test_x.py::test_b[ovs-{size}B-b4-1vs1-R{rate}]" for size in (64, 128) for rate in ("1M", "max")),
+    ]
+
+
+def test_the_command_line_wins_over_the_ini_file(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    inner.ini("icbench_switch = veth\nicbench_packet_size = 128 256\n")
+    assert [line.rpartition("::")[2] for line in collected(inner, "--icbench-packet-size=1500")] == [
+        "test_plain",
+        "test_a[veth-udp-1500B-b32-1vs1-Rmax]",
+    ]
+
+
+def test_a_test_without_cases_is_deselected(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    result = inner.run("--collect-only", "-q", "--icbench-switch=veth")
+    result.stdout.fnmatch_lines(["3/4 tests collected (1 deselected)*"])
+
+
+def test_k_selects_by_id(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    assert len(collected(inner, "-k", "veth and 512B")) == 1
+
+
+def test_a_marker_of_a_class_counts(inner: Runner) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="ovs")
+class TestOvs:
+    def test_a(self, icbench): pass
+    def test_needs_no_host(self): pass
+"""
+    )
+    assert collected(inner) == [
+        "test_x.py::TestOvs::test_needs_no_host",
+        "test_x.py::TestOvs::test_a[ovs-64B-b32-1vs1-Rmax]",
+    ]
+
+
+def test_switches_of_a_conftest_take_part(inner: Runner) -> None:
+    inner.pytester.makeconftest(
+        """
+from pytest_icbench.switch.registry import builtin_switches
+
+class Mine(builtin_switches()["linux-bridge"]):
+    name = "mine"
+    default_apis = ("udp",)
+
+def pytest_icbench_switches(config):
+    return [Mine]
+"""
+    )
+    inner.write(test_x="@pytest.mark.icbench(switch='kernel')\ndef test_a(icbench): pass")
+    assert "test_x.py::test_a[mine-64B-b32-1vs1-Rmax]" in collected(inner)
+
+
+def test_two_switches_with_one_name(inner: Runner) -> None:
+    inner.pytester.makeconftest(
+        """
+from pytest_icbench.switch.registry import builtin_switches
+Mine = type("Mine", (builtin_switches()["ovs"],), {})
+def pytest_icbench_switches(config):
+    return [Mine]
+"""
+    )
+    inner.write(test_x="@pytest.mark.icbench(switch='ovs')\ndef test_a(icbench): pass")
+    result = inner.run("--collect-only")
+    result.stdout.fnmatch_lines(["*two switches have the name 'ovs'*"])
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ("packetsize=64", "test_x.py::test_a: icbench marker: there is no argument 'packetsize'; did you mean"),
+        ("switch='vp'", "test_x.py::test_a: icbench marker: switch: there is no switch 'vp'"),
+        ("packet_size=20", "test_x.py::test_a: icbench marker: packet_size: 20 is outside 64 to 9216"),
+        ("pairs=0", "test_x.py::test_a: icbench marker: pairs: 0 is outside 1 to 254"),
+        ("rate='ndr'", "test_x.py::test_a: icbench marker: rate: unknown rate 'ndr'; a rate is max or"),
+    ],
+)
+def test_a_mistake_in_a_marker_is_an_error_of_collection(inner: Runner, marker: str, message: str) -> None:
+    inner.write(test_x=f"@pytest.mark.icbench({marker})\ndef test_a(icbench): pass")
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert message in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+    assert "plugin.py" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--icbench-switch", "vppp"), "--icbench-switch: there is no switch 'vppp'"),
+        (("--icbench-packet-size", "63"), "--icbench-packet-size: 63 is outside 64 to 9216"),
+        (("--icbench-packet-size", "64 .0 .1500"), "--icbench-packet-size: the sequence '64 .0 .1500' has step 0"),
+        (("--icbench-rate", "pdr:0.5%"), "--icbench-rate: unknown rate 'pdr:0.5%'; a rate is max or"),
+        (("--icbench-burst", "512"), "--icbench-burst: a burst of 512 does not fit into a ring of 256"),
+        (("--icbench-ring", "16"), "a burst of 32 does not fit into a ring of 16"),
+        (("--icbench-pairs", "0"), "--icbench-pairs: 0 is outside 1 to 254"),
+        (("--icbench-port", "memf"), "--icbench-port: there is no port kind 'memf'; did you mean memif?"),
+        (("--icbench-window", "2"), "a window of 2 s does not fit into"),
+        (("--icbench-thresholds", "no.toml"), "--icbench-thresholds: there is no file"),
+        (("--icbench-testpmd", "/nowhere"), "--icbench-testpmd: there is no file /nowhere"),
+    ],
+)
+def test_a_mistake_in_an_option_is_one_sentence(inner: Runner, arguments: tuple[str, ...], message: str) -> None:
+    inner.write(test_x=TWO)
+    result = inner.run(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    errors = [line for line in result.errlines if line.startswith("ERROR: ")]
+    assert len(errors) == 1
+    assert message in errors[0]
+
+
+def test_a_mistake_in_an_ini_value_names_it(inner: Runner) -> None:
+    inner.ini("icbench_burst = 0\n")
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: icbench_burst: 0 is outside 1 to 1024 frames"])
+
+
+def test_a_packet_that_a_named_switch_cannot_carry_is_refused(inner: Runner) -> None:
+    inner.pytester.makeconftest(
+        """
+from pytest_icbench.switch.registry import builtin_switches
+Small = type("Small", (builtin_switches()["ovs"],), {"name": "small", "max_frame_bytes": 1518, "max_pairs": 1})
+def pytest_icbench_switches(config):
+    return [Small]
+"""
+    )
+    inner.write(test_x="@pytest.mark.icbench(switch='small')\ndef test_a(icbench): pass")
+    for arguments, message in (
+        ("--icbench-packet-size=2000", "test_x.py::test_a: 2000 bytes are more than small carries"),
+        ("--icbench-pairs=2", "test_x.py::test_a: small takes at most 1 pair, not 2"),
+    ):
+        result = inner.run(arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: {message}*"])
+
+
+def test_a_mistake_in_thresholds_is_found_before_anything_runs(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    (inner.path / "thresholds.toml").write_text('["*"]\nmin_foo = 1\n')
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(['ERROR: *thresholds.toml: [[]"[*]"] min_foo: there is no such limit*'])
+
+
+def test_the_fixture_without_the_marker(inner: Runner) -> None:
+    inner.write(test_x="def test_a(icbench): pass")
+    result = inner.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*this test has no marker icbench*"])
+
+
+def test_a_thousand_cases_in_under_a_second(inner: Runner) -> None:
+    inner.write(
+        test_x="@pytest.mark.icbench(switch='ovs', packet_size='64..1..1063')\ndef test_a(icbench): pass",
+        test_warm="@pytest.mark.icbench(switch='ovs')\ndef test_a(icbench): pass",
+    )
+    inner.run("--collect-only", "-q", "test_warm.py")
+    began = time.process_time()  # of this process alone: a busy machine is not the plugin's fault
+    result = inner.run("--collect-only", "-q", "test_x.py")
+    assert time.process_time() - began < 1.0
+    result.stdout.fnmatch_lines(["1000 tests collected in *"])
+
+
+WITNESS = """
+import sys
+
+def pytest_unconfigure(config):
+    print("LOADED", sorted(name for name in sys.modules if name.split(".")[0] in {"pyroute2", "lxc"}))
+    print("OURS", sorted(name for name in sys.modules if name.startswith("pytest_icbench")))
+"""
+
+
+def test_collection_imports_neither_pyroute2_nor_lxc(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    inner.pytester.makeconftest(WITNESS)
+    result = inner.spawn("--collect-only", "-q")
+    result.stdout.fnmatch_lines(["LOADED []"])
+
+
+def test_collection_needs_no_root(inner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner.write(test_x=TWO)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert len(collected(inner)) == 6
+
+
+def test_an_unrelated_suite_notices_nothing(inner: Runner) -> None:
+    inner.pytester.makeconftest(WITNESS)
+    inner.write(
+        test_x="""
+@pytest.mark.parametrize("case", [1, 2])
+def test_own_parameter(case): assert case in (1, 2)
+
+@pytest.fixture
+def case(): return "mine"
+
+def test_own_fixture(case): assert case == "mine"
+"""
+    )
+    result = inner.spawn("-v", "--strict-markers", "--junitxml=junit.xml")
+    result.assert_outcomes(passed=3)
+    text = "\n".join(line for line in result.outlines if not line.startswith(("plugins:", "OURS", "rootdir:")))
+    assert "icbench" not in text.replace("pytest_icbench.plugin", "")
+    ours = re.search(r"OURS (.*)", result.stdout.str())
+    assert ours is not None
+    for heavy in ("host", "node", "switch", "measure", "result", "report", "gate", "bench", "run'", "items"):
+        assert f"pytest_icbench.{heavy}" not in ours[1]
+    # The rest is pytester's.
+    left = {path.name for path in inner.path.iterdir() if not path.name.startswith(("std", "runpytest-", "__"))}
+    assert left == {"conftest.py", "tox.ini", "test_x.py", "junit.xml"}
+
+
+def test_help_and_markers_tell_about_the_options(inner: Runner) -> None:
+    result = inner.run("--help")
+    for option in ("--icbench-switch=LIST", "--icbench-packet-size=SPEC", "--icbench-plan", "icbench_run_files"):
+        assert option in result.stdout.str()
+    assert "@pytest.mark.icbench(switch='all'" in inner.run("--markers").stdout.str()

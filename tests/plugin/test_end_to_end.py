@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real packets through the whole plugin: containers, switches, reports, signals. Needs root."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from pytest_icbench.report.terminal import WIDTH
+from pytest_icbench.result import Measurement
+from tests.host.snapshot import left_since, take
+from tests.plugin.conftest import LOAD, Runner
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
+
+SHORT = "repeats=2, duration=0.2, warmup=0.05, drain=0.2"
+RATE = f"""
+@pytest.mark.icbench(switch="veth", api="udp-mmsg", packet_size=[64, 1500], reference=False, {SHORT})
+def test_rate(icbench):
+    measurement = icbench.throughput()
+    assert icbench.gate(measurement)
+    assert measurement.throughput_pps > 1000
+    assert measurement.sent == measurement.received + measurement.lost
+"""
+
+
+@pytest.fixture(autouse=True)
+def unchanged_host() -> Iterator[None]:
+    """Whatever a test does, the host is afterwards as it was."""
+    before = take()
+    yield
+    assert left_since(before) == []
+
+
+def results(inner: Runner) -> list[Measurement]:
+    text = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
+    return [Measurement.from_json(line) for line in text.splitlines()]
+
+
+def start(inner: Runner, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *LOAD, *arguments],
+        cwd=inner.path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def wait_for_result(inner: Runner, process: subprocess.Popen[str]) -> None:
+    """Until the first case has been written."""
+    path = inner.path / "reports" / "latest" / "results.jsonl"
+    deadline = time.monotonic() + 60
+    while not path.is_file():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_packets_pass_and_are_reported(inner: Runner, node: str) -> None:
+    inner.write(test_x=RATE)
+    result = inner.spawn(f"--icbench-node={node}", "--junitxml=junit.xml")
+    result.assert_outcomes(passed=2)
+    found = results(inner)
+    assert [each.case for each in found] == [f"veth-{size}B-b32-1vs1-Rmax" for size in (64, 1500)]
+    for each in found:
+        assert each.verdict == "NO_BASELINE"
+        assert each.launches == 2
+        assert each.received > 0
+        assert each.treatment["node"] == node
+        raw = list((inner.path / "reports" / "latest" / "raw" / "b32" / "veth").rglob("test_rate.jsonl"))
+        assert len(raw) == 2
+        windows = [json.loads(line) for path in raw for line in path.read_text().splitlines()]
+        assert sum(line["type"] == "window" for line in windows) >= 2 * 2 * 2
+    assert "icbench.throughput_pps" in (inner.path / "junit.xml").read_text()
+    table = result.outlines[result.outlines.index("throughput, all with b32 1vs1 Rmax") :][:5]
+    assert all(len(line) <= WIDTH for line in table)
+
+
+def test_a_bridge_against_its_reference_and_back(inner: Runner) -> None:
+    inner.write(
+        test_x=f"""
+@pytest.mark.icbench(switch="linux-bridge", api="udp-mmsg", {SHORT})
+def test_both(icbench):
+    assert icbench.gate(icbench.throughput()).verdict == "PASS"
+    trip = icbench.latency(repeats=1)
+    assert trip.rtt_samples > 10
+    assert trip.rtt_p50_ns > 1000
+"""
+    )
+    (inner.path / "thresholds.toml").write_text('["linux-bridge-*"]\nmax_duplicated = 0\n')
+    inner.spawn("--icbench-rate=2k", "-rA").assert_outcomes(passed=1)
+    throughput, latency = results(inner)
+    assert (throughput.metric, throughput.ratio_to_reference) == ("fixed", None)
+    assert throughput.offered_pps == pytest.approx(2000, rel=0.1)
+    assert latency.dimension == "latency"
+    assert latency.ratio_to_reference is not None
+
+
+def test_a_limit_that_cannot_be_met_fails(inner: Runner) -> None:
+    inner.write(test_x=RATE.replace("repeats=2", "repeats=6"))
+    (inner.path / "thresholds.toml").write_text('["*-64B-*"]\nmin_throughput_pps = 1e9\n')
+    result = inner.spawn()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E *Regression: REGRESSED: throughput_pps * below 1000M, veth-64B-*"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_leaves_results_and_a_clean_host(inner: Runner, number: signal.Signals) -> None:
+    inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..1500'"))
+    process = start(inner)
+    wait_for_result(inner, process)
+    process.send_signal(number)
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, text
+    assert results(inner)
+    assert "icbench results" in text
+
+
+def test_a_second_session_is_refused_while_the_first_goes_on(inner: Runner) -> None:
+    inner.write(test_x=RATE)
+    process = start(inner, "--icbench-duration=3", "--icbench-reports=first")
+    deadline = time.monotonic() + 60
+    while not (inner.path / "first" / "latest").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    second = inner.spawn("--icbench-reports=second")
+    assert second.ret == pytest.ExitCode.USAGE_ERROR
+    second.stderr.fnmatch_lines([f"ERROR: another icbench session runs on this host (process {process.pid}, since *"])
+    assert not (inner.path / "second").exists()
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, text
+
+
+def test_a_plan_needs_no_root_and_changes_nothing(inner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner.write(test_x=RATE)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    with TemporaryDirectory() as place:  # pytest's own directories are for root alone
+        Path(place).chmod(0o755)
+        shutil.copy(inner.path / "test_x.py", place)
+        nobody = plan_as_nobody(place)
+        assert [path.name for path in Path(place).iterdir()] == ["test_x.py"]
+    assert nobody.returncode == 0, nobody.stdout + nobody.stderr
+    assert re.search(r"\d:\d\d  test_x.py::test_rate\[veth-64B-b32-1vs1-Rmax\]", nobody.stdout), nobody.stdout
+
+
+def plan_as_nobody(place: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *LOAD, "--icbench-plan"],
+        cwd=place,
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+def workload(role: str) -> int:
+    """Process id of a running workload; one session runs on a host."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"icbench-workload") and role.encode() in words[1:2]:
+                return int(entry.name)
+        time.sleep(0.02)
+    raise AssertionError(f"no workload {role} was started")
+
+
+@pytest.mark.parametrize(
+    ("role", "number"), [("send", signal.SIGKILL), ("recv", signal.SIGKILL), ("recv", signal.SIGSTOP)]
+)
+def test_a_workload_that_dies_or_hangs_fails_its_case_alone(inner: Runner, role: str, number: signal.Signals) -> None:
+    inner.write(test_x=RATE.replace("duration=0.2", "duration=1"))
+    process = start(inner, "-v")
+    victim = workload(role)
+    time.sleep(0.3)
+    os.kill(victim, number)
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == pytest.ExitCode.TESTS_FAILED, text
+    assert "1 failed, 1 passed" in text
+    assert re.search(r"^E +pytest_icbench\.errors\.(WorkloadError|Invalid): ", text, re.MULTILINE), text

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""JUnit XML, pytest-html, xdist and the progress line around a run. On a bench without a host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pytest_icbench.report import progress
+from pytest_icbench.report.progress import PLAIN_INTERVAL_S
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+ONE = """
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+
+def test_plain(): pass
+"""
+
+
+def cases(path: Path) -> dict[str, ElementTree.Element]:
+    return {case.attrib["name"]: case for case in ElementTree.parse(path).getroot().iter("testcase")}
+
+
+def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=ONE)
+    inner.run("--junitxml=own.xml")
+    found = cases(inner.path / "own.xml")
+    case = found["test_a[ovs-64B-b32-1vs1-Rmax]"]
+    properties = {item.attrib["name"]: item.attrib["value"] for item in case.iter("property")}
+    assert properties["icbench.case"] == "ovs-64B-b32-1vs1-Rmax"
+    assert properties["icbench.verdict"] == "NO_BASELINE"
+    assert float(properties["icbench.throughput_pps"]) == 5e6
+    out = case.find("system-out")
+    assert out is not None
+    line = json.loads(out.text or "")
+    assert line == json.loads((inner.path / "reports/latest/results.jsonl").read_text().splitlines()[0])
+    assert {name.removeprefix("icbench.") for name in properties} <= set(line)
+    assert list(found["test_plain"]) == []
+
+
+def test_hostile_texts_leave_the_xml_well_formed(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(
+        lambda case: measurement(case, verdict="INVALID", reason="died", evidence="\x1b[31m]]><a>&\x00\ud800 é")
+    )
+    inner.write(test_x=ONE)
+    inner.run("--junitxml=own.xml", "-k", "ovs-64B")
+    out = cases(inner.path / "own.xml")["test_a[ovs-64B-b32-1vs1-Rmax]"].find("system-out")
+    assert out is not None
+    assert json.loads(out.text or "")["evidence"] == "\x1b[31m]]><a>&\x00\ud800 é"
+
+
+def test_run_files_are_written_into_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE)
+    inner.run()
+    assert "test_plain" in cases(inner.path / "reports" / "latest" / "junit.xml")
+
+
+def test_a_users_own_junit_file_is_respected(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE)
+    inner.run("--junitxml=own.xml")
+    assert (inner.path / "own.xml").is_file()
+    assert not (inner.path / "reports" / "latest" / "junit.xml").exists()
+
+
+def test_run_files_of_a_run_without_benchmarks_are_not_written(inner: Runner, bench: type[FakeBench]) -> None:
+    pytest.importorskip("pytest_html")
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE)
+    for arguments in (("-k", "plain"), ("--collect-only",), ("--icbench-plan",)):
+        inner.run("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin", *arguments)
+    assert not (inner.path / "reports").exists()
+
+
+def test_html(inner: Runner, bench: type[FakeBench]) -> None:
+    pytest.importorskip("pytest_html")
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE)
+    result = inner.spawn_with_bench("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin")
+    result.assert_outcomes(passed=3)
+    page = (inner.path / "reports" / "latest" / "report.html").read_text()
+    assert "throughput" in page
+    assert "test_a[ovs-64B-b32-1vs1-Rmax]" in page
+
+
+XDIST = ("-p", "xdist.plugin")
+
+
+def test_two_workers_on_one_host_are_refused(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    result = inner.spawn_with_bench(*XDIST, "-n2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = result.stdout.str() + result.stderr.str()
+    assert text.count("benchmarks cannot share a host: leave -n out") == 1
+    assert "passed" not in text
+    assert not (inner.path / "reports").exists()
+
+
+def test_two_workers_without_benchmarks_run(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    inner.spawn_with_bench(*XDIST, "-n2", "-k", "plain").assert_outcomes(passed=1)
+
+
+def test_one_worker_runs_and_its_results_reach_the_controller(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    result = inner.spawn_with_bench(*XDIST, "-n1", "--junitxml=own.xml")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B *", "reports: *"])
+    assert cases(inner.path / "own.xml")["test_a[ovs-1500B-b32-1vs1-Rmax]"].find("system-out") is not None
+    runs = [path for path in (inner.path / "reports").iterdir() if not path.is_symlink()]
+    assert len(runs) == 1
+    assert str(runs[0]) in result.stdout.str()
+    assert len((runs[0] / "results.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_worker_that_cannot_have_the_host_says_so(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    result = inner.spawn_with_bench(*XDIST, "-n1", before="Bench.hold_error = UsageError('another session runs')")
+    result.assert_outcomes(errors=2, passed=1)
+    result.stdout.fnmatch_lines(["*another session runs*"])
+
+
+def test_progress_in_a_pipe_is_whole_lines(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.0)
+    assert PLAIN_INTERVAL_S >= 5
+    inner.write(test_x=ONE)
+    result = inner.run("-v")
+    result.stdout.fnmatch_lines(
+        [
+            "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  build  *:* left",
+            "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  case 1/7  5.25 Mpps  *:* left",
+            "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
+            "icbench: case 2 of 2 *",
+        ]
+    )
+    assert "\x1b" not in result.stdout.str()
+    assert "\r" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("arguments", [("-q",), ("-q", "-s")])
+def test_quiet_runs_have_no_progress_in_a_pipe(
+    inner: Runner, bench: type[FakeBench], arguments: tuple[str, ...]
+) -> None:
+    inner.write(test_x=ONE)
+    result = inner.run(*arguments)
+    assert "case 1 of 2" not in result.stdout.str()
+    result.assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("arguments", [(), ("-v",), ("-s",), ("-q",), ("-v", "--capture=sys")])
+def test_progress_on_a_terminal_is_gone_when_results_are_printed(inner: Runner, arguments: tuple[str, ...]) -> None:
+    inner.write(test_x=ONE)
+    screen = inner.terminal_with_bench(*arguments)
+    raw, shown = screen
+    assert "case 1 of 2  ovs-64B-b32-1vs1-Rmax  build" in raw
+    assert "case 2 of 2" in raw
+    assert not [line for line in shown if "case 1 of 2" in line or "left" in line]
+    assert any("3 passed" in line for line in shown)
+    if "-v" in arguments:
+        assert [line for line in shown if line.startswith("test_x.py::test_a[ovs-64B-b32-1vs1-Rmax] PASSED")]
+    elif "-q" not in arguments:
+        assert [line for line in shown if line.startswith("test_x.py ...")]

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running: order of rigs, verdicts and outcomes, skips, errors, clean-up. On a bench without a host."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
+from pytest_icbench.result import Measurement
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+GATED = """
+@pytest.mark.icbench(switch=["ovs", "testpmd"], packet_size=[64, 1500])
+def test_a(icbench):
+    assert icbench.gate(icbench.throughput())
+"""
+
+
+def results(inner: Runner) -> list[Measurement]:
+    text = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
+    return [Measurement.from_json(line) for line in text.splitlines()]
+
+
+def test_cases_of_a_rig_share_it_and_the_reference_outlives_it(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    inner.run().assert_outcomes(passed=4)
+    assert bench.log == [
+        "hold",
+        *("build ovs", "build direct"),
+        "measure throughput ovs-64B-b32-1vs1-Rmax",
+        "measure throughput ovs-1500B-b32-1vs1-Rmax",
+        "close ovs",
+        "build testpmd",
+        "measure throughput testpmd-64B-b32-1vs1-Rmax",
+        "measure throughput testpmd-1500B-b32-1vs1-Rmax",
+        *("close testpmd", "close direct"),
+        "give back",
+    ]
+
+
+def test_without_a_reference(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    inner.run("--icbench-reference=no", "-k", "ovs-64B").assert_outcomes(passed=1, deselected=3)
+    assert bench.log == ["hold", "build ovs", "measure throughput ovs-64B-b32-1vs1-Rmax", "close ovs", "give back"]
+
+
+def test_a_marker_without_a_reference(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED.replace("packet_size", "reference=False, packet_size"))
+    inner.run("-k", "ovs-64B").assert_outcomes(passed=1, deselected=3)
+    assert "build direct" not in bench.log
+    inner.run("--icbench-reference=yes", "-k", "ovs-64B")
+    assert "build direct" in bench.log
+
+
+def test_the_host_is_left_alone_without_a_benchmark_to_run(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED + "\ndef test_plain(): pass")
+    inner.run("-k", "plain").assert_outcomes(passed=1, deselected=4)
+    inner.run("--collect-only")
+    inner.run("--icbench-plan")
+    assert bench.log == []
+    assert not (inner.path / "reports").exists()
+
+
+def test_results_are_in_the_report_directory(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    inner.run("-k", "ovs")
+    found = results(inner)
+    assert [(each.case, each.verdict) for each in found] == [
+        ("ovs-64B-b32-1vs1-Rmax", "NO_BASELINE"),
+        ("ovs-1500B-b32-1vs1-Rmax", "NO_BASELINE"),
+    ]
+    raw = inner.path / "reports" / "latest" / "raw" / "b32" / "ovs" / "64B" / "Rmax"
+    assert (raw / "throughput-dpdk-1vs1-c1" / "test_a.jsonl").is_file()
+
+
+def test_the_summary(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run("-k", "ovs")
+    result.stdout.fnmatch_lines(
+        [
+            "*icbench results*",
+            "throughput, all with b32 1vs1 Rmax",
+            "case       Mpps frmol *",
+            "ovs-64B          5.00  4.90..5.10*NO_BASELINE",
+            "reports: */reports/2*",
+        ]
+    )
+    assert all(
+        len(line) <= 100 for line in result.outlines[result.outlines.index(line_of(result, "throughput,")) :][:4]
+    )
+
+
+def line_of(result: pytest.RunResult, start: str) -> str:
+    return next(line for line in result.outlines if line.startswith(start))
+
+
+def test_header(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    text = inner.run("-k", "ovs").stdout.str()
+    assert "icbench: 2 cases, placement cooperative" in text
+    assert text.count("icbench: ") >= 2  # the versions, in one line of their own
+    assert "workload" in line_of(inner.run("--icbench-strict"), "icbench: ")
+
+
+LIMITS = '["*"]\nmin_throughput_pps = 5_050_000\n["ovs-1500B-*"]\nmin_throughput_pps = 6e6\n'
+
+
+def test_a_missed_limit_fails_with_its_sentence(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    (inner.path / "thresholds.toml").write_text(LIMITS)
+    result = inner.run("-k", "ovs")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *Regression: REGRESSED: throughput_pps 5M below 6M, ovs-1500B-b32-1vs1-Rmax",
+            "E *throughput_pps: 5M (interval 4.9M to 5.1M), limit at least 6M from *thresholds.toml:*: REGRESSED",
+        ]
+    )
+    assert "gate.py" not in result.stdout.str()
+    assert [each.verdict for each in results(inner)] == ["INCONCLUSIVE", "REGRESSED"]
+
+
+def test_a_limits_file_of_the_user(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    (inner.path / "own.toml").write_text('["*"]\nmax_lost = 1\n')
+    inner.run("--icbench-thresholds=own.toml").assert_outcomes(failed=4)
+
+
+def test_strict_fails_what_is_not_pass(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nmin_throughput_pps = 1\n' + LIMITS.partition("[")[0])
+    result = inner.run("--icbench-strict", "-k", "ovs")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E *NO_BASELINE: ovs-1500B-b32-1vs1-Rmax has no limit and no baseline"])
+
+
+def test_judge_does_not_raise(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(lambda case: measurement(case, verdict="INVALID", reason="stalled", evidence="e"))
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="veth", api="udp")
+def test_a(icbench):
+    judgement = icbench.judge(icbench.throughput())
+    assert judgement.verdict == "INVALID"
+    assert not judgement
+"""
+    )
+    inner.run().assert_outcomes(passed=1)
+    assert results(inner)[0].reason == "stalled"
+
+
+def test_plain_assertions_on_figures_work(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="veth", api="udp")
+def test_a(icbench):
+    assert icbench.throughput().throughput_pps > 6e6
+"""
+    )
+    result = inner.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *assert 5000000.0 > 6000000.0*"])
+    assert [each.verdict for each in results(inner)] == [None]
+
+
+@pytest.mark.parametrize("body", ["icbench.gate(icbench.throughput())", "icbench.throughput()"])
+def test_an_invalid_measurement_fails_also_when_nobody_looks(inner: Runner, bench: type[FakeBench], body: str) -> None:
+    bench.behaviour = staticmethod(
+        lambda case: measurement(case, verdict="INVALID", reason="no-forwarding", evidence="0 of 9 frames arrived")
+    )
+    inner.write(test_x=f"@pytest.mark.icbench(switch='veth', api='udp')\ndef test_a(icbench):\n    {body}")
+    result = inner.run()
+    result.assert_outcomes(failed=1)
+    assert re.search("Invalid: no-forwarding.*0 of 9 frames|INVALID.*no-forwarding: 0 of 9 frames", result.stdout.str())
+    assert "gate.py" not in result.stdout.str()
+    assert [(each.verdict, each.reason) for each in results(inner)] == [("INVALID", "no-forwarding")]
+    assert bench.log[-2:] == ["close veth", "give back"]
+
+
+def test_throughput_and_latency_in_one_test_are_two_results(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="veth", api="udp", rate=1000, duration=2)
+def test_a(icbench):
+    icbench.gate(icbench.throughput(repeats=3))
+    icbench.gate(icbench.latency(duration=4))
+    icbench.gate(icbench.measure())
+"""
+    )
+    inner.run("--icbench-window=0.5").assert_outcomes(passed=1)
+    found = results(inner)
+    assert [each.dimension for each in found] == ["throughput", "latency", "throughput"]
+    assert [each.settings["repeats"] for each in found] == [3, None, None]
+    assert [each.settings["duration_s"] for each in found] == [2, 4, 2]
+    assert {each.settings["window_s"] for each in found} == {0.5}
+
+
+def test_a_wrong_override_fails_its_test(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x="@pytest.mark.icbench(switch='veth', api='udp')\ndef test_a(icbench): icbench.latency(time=1)")
+    inner.run().stdout.fnmatch_lines(["E *UsageError: test_x.py::test_a: there is no setting 'time'*"])
+
+
+def test_a_switch_that_is_missing_is_skipped_with_its_remedy(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.unsupported = {"ovs": "ovs-vswitchd is not installed: apt-get install openvswitch-switch-dpdk"}
+    inner.write(test_x=GATED)
+    result = inner.run("-rs")
+    result.assert_outcomes(skipped=2, passed=2)
+    result.stdout.fnmatch_lines(["SKIPPED [[]2] *: ovs-vswitchd is not installed: apt-get install *"])
+    assert "build ovs" not in bench.log
+    strict = inner.run("--icbench-strict", "-k", "ovs")
+    strict.stdout.fnmatch_lines(["*would be skipped, and --icbench-strict is on: ovs-vswitchd is not installed*"])
+    assert strict.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("error", [WorkloadError, ProvisionError])
+def test_an_error_fails_its_case_and_the_next_runs_on_new_rigs(
+    inner: Runner, bench: type[FakeBench], error: type[Exception]
+) -> None:
+    def behave(case: Case) -> Measurement | BaseException:
+        return (
+            error("the sender hangs; the end of its log:\n  last words")
+            if case.packet_size == 64
+            else measurement(case)
+        )
+
+    bench.behaviour = staticmethod(behave)
+    inner.write(test_x=GATED)
+    result = inner.run("-k", "ovs")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines([f"E *{error.__name__}: the sender hangs; the end of its log:", "E *last words"])
+    assert "run.py" not in result.stdout.str()
+    assert bench.log == [
+        *("hold", "build ovs", "build direct", "measure throughput ovs-64B-b32-1vs1-Rmax", "close ovs", "close direct"),
+        *("build ovs", "build direct", "measure throughput ovs-1500B-b32-1vs1-Rmax", "close ovs", "close direct"),
+        "give back",
+    ]
+
+
+def test_a_reference_that_does_not_start_costs_the_ratio(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeBench, "broken", {"direct"})
+    inner.write(test_x=GATED)
+    result = inner.run("-k", "ovs-64B")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["ovs-64B-*: no ratio, reference link direct: direct does not start"])
+
+
+def test_a_switch_that_does_not_start_fails_its_cases(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeBench, "broken", {"ovs"})
+    inner.write(test_x=GATED)
+    result = inner.run()
+    result.assert_outcomes(failed=2, passed=2)
+    result.stdout.fnmatch_lines(["E *ProvisionError: ovs does not start"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cleans_up_and_keeps_what_is_finished(inner: Runner, number: signal.Signals) -> None:
+    inner.write(test_x=GATED)
+    result = inner.spawn_with_bench(
+        before=f"""
+from tests.measurements import measurement
+
+def behave(case):
+    if case.packet_size == 1500:
+        os.kill(os.getpid(), {int(number)})
+    return measurement(case)
+
+Bench.behaviour = staticmethod(behave)
+
+def pytest_unconfigure():
+    print("LOG", Bench.log[-3:])
+"""
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "LOG ['close ovs', 'close direct', 'give back']" in result.outlines
+    assert [each.case for each in results(inner)] == ["ovs-64B-b32-1vs1-Rmax"]
+    result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*"])
+
+
+def test_what_cannot_be_undone_is_told_and_fails_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.close_error = ProvisionError("the host is not quite as before; see `icbench recover`:\nlink x")
+    inner.write(test_x=GATED)
+    result = inner.run("-k", "ovs-64B")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*the host is not as before*", "*see `icbench recover`:", "link x"])
+
+
+def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.hold_error = UsageError("another icbench session runs on this host (process 1): wait for its end, or end it")
+    inner.write(test_x=GATED)
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == [f"ERROR: {bench.hold_error}"]
+    assert not (inner.path / "reports").exists()
+
+
+def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.hold_error = ProvisionError("what an earlier session left cannot be removed")
+    inner.write(test_x=GATED)
+    result = inner.run()
+    assert result.ret == 3
+    result.stdout.fnmatch_lines(["*what an earlier session left cannot be removed*"])
+
+
+def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    inner.write(test_x=GATED)
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: benchmarks * need root: run pytest with sudo*"])
+    assert bench.log == []
+    assert inner.run("--icbench-plan").ret == 0
+
+
+def test_errors_of_collection_leave_the_host_alone(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED, test_y="raise RuntimeError")
+    assert inner.run().ret == pytest.ExitCode.INTERRUPTED
+    assert bench.log == []
+
+
+def test_plan(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.unsupported = {"testpmd": "testpmd is not installed"}
+    inner.write(test_x=GATED)
+    result = inner.run("--icbench-plan", "--icbench-repeats=1", "--icbench-duration=10")
+    result.stdout.fnmatch_lines(
+        [
+            "    0:2?  test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax]",
+            "    skip  test_x.py::test_a[[]testpmd-64B-b32-1vs1-Rmax]: testpmd is not installed",
+            "2 of 4 cases, at least 0:*; 2 would be skipped",
+        ]
+    )
+    assert result.ret == 0
+    assert "passed" not in result.stdout.str()
+
+
+def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeBench], tmp_path: Path) -> None:
+    inner.write(test_x=GATED)
+    for _ in range(2):
+        inner.run("-k", "ovs-64B", f"--icbench-reports={tmp_path / 'elsewhere'}")
+    runs: list[Any] = list((tmp_path / "elsewhere").glob("2*"))
+    # The same process in the same second is the same run; else there are two.
+    lines = [line for run in runs for line in (run / "results.jsonl").read_text().splitlines()]
+    assert [json.loads(line)["case"] for line in lines] == ["ovs-64B-b32-1vs1-Rmax"] * 2

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trees of /sys and /proc as compact text (tests/unit/trees/NAME.txt), expanded into a directory.
+
+A line is ``/path: value``; indented lines below it continue the value. ``{0-3,8}`` in a path stands for each of these
+numbers, and a value ``each: a b c`` gives each of them a word of its own; ``{}`` in a value is the number.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pytest_icbench.host.root import Root, parse_cpu_list
+
+_TREES = Path(__file__).parent / "trees"
+NAMES = tuple(sorted(path.stem for path in _TREES.glob("*.txt")))
+
+
+def expand(name: str, target: Path) -> Root:
+    """The tree ``name`` below ``target``."""
+    items: list[tuple[str, list[str]]] = []
+    for line in (_TREES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        if line.startswith("/"):
+            path, _, value = line.partition(": ")
+            items.append((path.removesuffix(":"), [value] if value else []))
+        else:
+            items[-1][1].append(line.removeprefix("    "))
+    for path, lines in items:
+        _write(target, path, "\n".join(lines))
+    return Root(target)
+
+
+def _write(target: Path, path: str, value: str) -> None:
+    spans = re.search(r"\{([0-9,-]+)\}", path)
+    numbers = parse_cpu_list(spans.group(1)) if spans else (-1,)
+    words = value.removeprefix("each: ").split(" ") if value.startswith("each: ") else None
+    assert words is None or len(words) == len(numbers), f"{path}: {len(numbers)} numbers, {words}"
+    for index, number in enumerate(numbers):
+        file = target / (path.replace(spans.group(0), str(number), 1) if spans else path).lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = words[index] if words is not None else value.replace("{}", str(number))
+        file.write_text(text + "\n", encoding="utf-8")

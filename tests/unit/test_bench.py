@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the bench asks a host, on this host's CPUs and with switches that are facts only."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, cast
+
+import pytest
+
+import pytest_icbench.versions
+from pytest_icbench.bench import Bench
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.measure import Settings
+from pytest_icbench.options import Options
+from pytest_icbench.switch.protocol import Needs
+from pytest_icbench.versions import WorkloadVersion
+
+
+class Kernel:
+    name: ClassVar[str] = "bridge"
+    family: ClassVar[str] = "kernel"
+    ports: ClassVar[tuple[str, ...]] = ("veth",)
+    apis: ClassVar[tuple[str, ...]] = ("udp", "af_packet")
+    default_apis: ClassVar[tuple[str, ...]] = ("udp",)
+    default_cores: ClassVar[int] = 0
+    scalable: ClassVar[bool] = False
+    max_frame_bytes: ClassVar[int] = 9216
+    max_pairs: ClassVar[int | None] = None
+    asked: ClassVar[list[str]] = []
+
+    def probe(self, session: Any, binary: Any) -> None:
+        self.asked.append(self.name)
+
+    def probe_api(self, session: Any, api: str) -> None:
+        if api == "af_packet":
+            raise Unsupported("this DPDK has no af_packet: install librte-net-af-packet23")
+
+    def needs(self, pairs: int, cores: int) -> Needs:
+        return Needs(pollers=cores)
+
+
+class Veth(Kernel):
+    name = "veth"
+
+
+class Poll(Kernel):
+    name = "poll"
+    family = "dpdk"
+    ports = ("vhost-user", "memif")
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = True
+
+
+class Direct(Poll):
+    name = "direct"
+    default_cores = 0
+
+
+class Greedy(Poll):
+    name = "greedy"
+    default_cores = 10_000
+
+
+CATALOGUE = cast(Any, {cls.name: cls for cls in (Veth, Kernel, Direct, Poll, Greedy)})
+
+
+@pytest.fixture(autouse=True)
+def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest_icbench.versions, "workload_version", lambda: WorkloadVersion("1", "22.11"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(Kernel, "asked", [])
+
+
+def bench(*cases: Case, **options: Any) -> Bench:
+    return Bench(CATALOGUE, Options(**options), cases)
+
+
+def test_a_case_is_placed_and_its_switch_asked_once() -> None:
+    found = bench()
+    for size in (64, 128):
+        assert len(found.placement(Case("bridge", packet_size=size)).endpoints) == 2
+    assert Kernel.asked == ["bridge"]
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (Case("bridge", api="af_packet"), "this DPDK has no af_packet: install"),
+        (Case("greedy"), "use fewer switch cores, or a larger machine"),
+        (Case("bridge", packet_size=9217), "9217 bytes are more than bridge carries"),
+    ],
+)
+def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        bench(placement="cooperative").placement(case)
+    assert reason in str(caught.value)
+
+
+def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest_icbench.versions, "workload_version", lambda: WorkloadVersion("1", None))
+    found = bench()
+    found.placement(Case("bridge"))
+    with pytest.raises(
+        Unsupported, match="poll needs DPDK, but the workload was built without it: install libdpdk-dev"
+    ):
+        found.placement(Case("poll"))
+
+
+def test_the_placement_is_what_all_cases_that_can_run_can_have() -> None:
+    few = Case("bridge")
+    many = Case("bridge", pairs=100)
+    skipped = Case("bridge", api="af_packet", pairs=100)
+    assert bench(few, many).policy == "cooperative"
+    assert bench(few, skipped).policy == bench(few).policy
+    assert bench(skipped).policy == "auto"
+    assert bench(few, placement="dedicated").policy == "dedicated"
+
+
+@pytest.mark.parametrize(
+    ("case", "reference"),
+    [
+        (Case("bridge"), Case("veth")),
+        (Case("poll", switch_cores=2), Case("direct")),
+        (Case("poll", port="memif", packet_size=128), Case("direct", port="memif", packet_size=128)),
+        (Case("veth"), None),
+        (Case("direct"), None),
+        (Case("bridge", rate=Rate(1000)), None),
+        (Case("bridge", rate=Rate(1000), dimension="latency"), Case("veth", rate=Rate(1000), dimension="latency")),
+    ],
+)
+def test_references(case: Case, reference: Case | None) -> None:
+    assert bench().reference(case) == reference
+
+
+def test_a_reference_has_the_endpoints_of_its_case_and_no_switch() -> None:
+    need = bench(placement="cooperative").need(Case("poll"), Settings())
+    assert need.reference is not None
+    assert need.rig.placement.switch != ()
+    assert need.reference.placement.switch == ()
+    assert need.reference.placement.endpoints == need.rig.placement.endpoints
+    assert bench(placement="cooperative").need(Case("poll"), Settings(reference=False)).reference is None
+
+
+def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:
+    found = bench(placement="cooperative")
+    one, same = (found.need(Case("poll", packet_size=size), Settings()) for size in (64, 128))
+    other = found.need(Case("poll", pairs=2), Settings())
+    assert (one.rig.key, one.reference and one.reference.key) == (same.rig.key, same.reference and same.reference.key)
+    assert one.rig.key != other.rig.key

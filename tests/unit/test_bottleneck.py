@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who is named as the limit, by what the witnesses say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.result import Launch, PairCounts
+
+QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
+SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}
+
+
+def limit(witnesses: Witnesses = QUIET, *, facts: dict[str, Any] | None = None, **changes: Any) -> tuple[str, bool]:
+    found = find_bottleneck(replace(witnesses, **changes), **{**SWITCHED, **(facts or {})})
+    assert found.evidence
+    assert "\n" not in found.evidence
+    return found.what, found.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts", "expected"),
+    [
+        ({"steal_share": 0.2}, {}, ("host", True)),
+        ({"busy_share": 0.99, "refusing_share": 0.3}, {}, ("switch", False)),
+        ({"busy_share": 0.99, "loss_share": 0.3}, {"maximum": False}, ("switch", False)),
+        ({"busy_share": 0.6}, {}, ("endpoint", True)),
+        ({"busy_share": 0.6, "refusing_share": 0.3}, {}, ("ring", True)),
+        ({"busy_share": 0.6, "loss_share": 0.1, "empty_share": 0.0}, {}, ("endpoint", True)),
+        ({"busy_share": 0.6, "loss_share": 0.1}, {}, ("ring", True)),
+        ({"refusing_share": 0.3}, {}, ("switch", False)),
+        ({"refusing_share": 0.3, "loss_share": 0.01}, {}, ("switch", False)),
+        ({"refusing_share": 0.003, "loss_share": 0.01}, {}, ("ring", False)),
+        ({"refusing_share": 0.3}, {"switched": False}, ("endpoint", False)),
+        ({"refusing_share": 0.3}, {"switched": False, "shared": True}, ("ring", False)),
+        ({"refusing_share": 0.3, "empty_share": 0.01}, {}, ("endpoint", False)),
+        ({}, {}, ("endpoint", False)),
+        ({}, {"kernel": True}, ("endpoint", False)),
+        ({"loss_share": 0.1}, {"kernel": True}, ("unknown", False)),
+        ({"loss_share": 0.1, "empty_share": None}, {}, ("unknown", False)),
+        ({}, {"maximum": False}, ("unknown", False)),
+        ({"busy_share": 0.2}, {"maximum": False}, ("unknown", True)),
+    ],
+)
+def test_limits(changes: dict[str, Any], facts: dict[str, Any], expected: tuple[str, bool]) -> None:
+    assert limit(facts=facts, **changes) == expected
+
+
+shares = st.floats(min_value=0, max_value=1)
+
+
+@given(st.builds(Witnesses, shares, st.none() | shares, shares, shares, st.none() | shares), *[st.booleans()] * 4)
+def test_a_switch_with_time_left_is_never_the_limit(
+    witnesses: Witnesses, maximum: bool, switched: bool, kernel: bool, shared: bool
+) -> None:
+    facts = {"maximum": maximum, "switched": switched, "kernel": kernel, "shared": shared}
+    what, lower_bound = limit(witnesses, facts=facts)
+    assert what in ("endpoint", "switch", "ring", "host", "link", "unknown")
+    if witnesses.busy_share is not None and witnesses.busy_share < 0.95:
+        assert what != "switch"
+        assert lower_bound
+
+
+def pair(**changes: int) -> PairCounts:
+    names = "scheduled sent refused not_offered tx_full received lost duplicated reordered late foreign corrupted"
+    counts = {**dict.fromkeys(f"{names} polls empty_polls".split(), 0), **changes}
+    return PairCounts(pair=1, throughput_pps=0.0, offered_pps=0.0, **counts)
+
+
+def test_witnesses_are_totals_over_launches() -> None:
+    def launch(**changes: Any) -> Launch:
+        plain = {"index": 0, "started_at": 0.0, "duration_s": 1.0, "overhead_s": 0.0, "throughput_pps": 0.0}
+        return Launch(**{**plain, "offered_pps": 0.0, "steal_share": 0.0, "generator_bound": False, **changes})
+
+    launches = [
+        launch(pairs=(pair(scheduled=90, sent=90, tx_full=5, lost=9, polls=10, empty_polls=1),), busy_share=0.5),
+        launch(pairs=(pair(scheduled=100, sent=90, refused=5, polls=30, empty_polls=9),), steal_share=0.1),
+    ]
+    assert Witnesses.of(launches) == Witnesses(
+        steal_share=0.1, busy_share=0.5, refusing_share=10 / 200, loss_share=0.05, empty_share=0.25
+    )
+    assert Witnesses.of([]) == Witnesses(0.0, None, 0.0, 0.0, None)

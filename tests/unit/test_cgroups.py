@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Control groups of recorded hosts: where groups are made, what liblxc calls its settings, who may use which CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.host.root import Root
+from pytest_icbench.node.cgroup_layout import Layout
+from pytest_icbench.node.cgroups import undo_subtree_control
+from pytest_icbench.node.lxc_config import Device, config
+from pytest_icbench.node.protocol import NodeSpec
+from pytest_icbench.node.rootfs import Skeleton
+
+# Debian 12 under systemd.
+V2 = {
+    "proc/self/mounts": """\
+sysfs /sys sysfs rw,nosuid,nodev,noexec,relatime 0 0
+cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate,memory_recursiveprot 0 0
+bpf /sys/fs/bpf bpf rw,nosuid,nodev,noexec,relatime,mode=700 0 0
+""",
+    "proc/1/cgroup": "0::/init.scope\n",
+    "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n",
+    "sys/fs/cgroup/icbabc123/node/cpuset.cpus.effective": "2-3\n",
+}
+# Debian 9 or a systemd told to use the hybrid layout.
+HYBRID = {
+    "proc/self/mounts": """\
+tmpfs /sys/fs/cgroup tmpfs ro,nosuid,nodev,noexec,mode=755 0 0
+cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0
+cgroup /sys/fs/cgroup/systemd cgroup rw,nosuid,nodev,noexec,relatime,xattr,name=systemd 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,nosuid,nodev,noexec,relatime,cpu,cpuacct 0 0
+cgroup /sys/fs/cgroup/cpuset cgroup rw,nosuid,nodev,noexec,relatime,cpuset 0 0
+cgroup /sys/fs/cgroup/devices cgroup rw,nosuid,nodev,noexec,relatime,devices 0 0
+cgroup /sys/fs/cgroup/freezer cgroup rw,nosuid,nodev,noexec,relatime,freezer 0 0
+""",
+    "proc/1/cgroup": """\
+5:freezer:/
+4:cpu,cpuacct:/
+3:devices:/
+2:cpuset:/
+1:name=systemd:/init.scope
+0::/init.scope
+""",
+    "sys/fs/cgroup/unified/cgroup.controllers": "hugetlb misc\n",
+    "sys/fs/cgroup/cpuset/icbabc123/node/cpuset.effective_cpus": "0,2-3\n",
+}
+# Pid 1 sits in a group of its own: liblxc makes groups below that.
+NESTED = {
+    "proc/self/mounts": """\
+tmpfs /sys/fs/cgroup tmpfs rw,relatime,mode=755 0 0
+cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+cgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0
+cgroup /mnt/elsewhere cgroup rw,relatime,cpuset 0 0
+""",
+    "proc/1/cgroup": "2:cpuacct:/\n1:cpu:/machine/guest\n",
+}
+
+
+def host(tmp_path: Path, files: Mapping[str, str]) -> Root:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Root(tmp_path)
+
+
+def test_v2_has_one_hierarchy_with_everything(tmp_path: Path) -> None:
+    layout = Layout.read(host(tmp_path, V2))
+    assert layout.unified
+    cpuset = layout.holding("cpuset")
+    assert cpuset is not None
+    assert cpuset.path("icbabc123/node") == "/sys/fs/cgroup/icbabc123/node"
+    assert layout.freezing() is cpuset is layout.holding("cpu")
+
+
+def test_v2_beside_v1_has_none_of_its_controllers(tmp_path: Path) -> None:
+    layout = Layout.read(host(tmp_path, HYBRID))
+    assert not layout.unified
+    assert len(layout.hierarchies) == 6
+    for name, mount in {
+        "cpuset": "cpuset",
+        "freezer": "freezer",
+        "cpu": "cpu,cpuacct",
+        "cpuacct": "cpu,cpuacct",
+    }.items():
+        hierarchy = layout.holding(name)
+        assert hierarchy is not None
+        assert hierarchy.path("g") == f"/sys/fs/cgroup/{mount}/g"
+    freezing = layout.freezing()
+    assert freezing is not None
+    assert freezing.mount == "/sys/fs/cgroup/freezer"
+    assert layout.holding("memory") is None
+
+
+def test_groups_are_made_below_that_of_pid_1(tmp_path: Path) -> None:
+    layout = Layout.read(host(tmp_path, NESTED))
+    cpu = layout.holding("cpu")
+    assert cpu is not None
+    assert cpu.path("icbabc123") == "/sys/fs/cgroup/cpu/machine/guest/icbabc123"
+
+
+def test_what_is_mounted_elsewhere_is_not_ours(tmp_path: Path) -> None:
+    assert Layout.read(host(tmp_path, NESTED)).holding("cpuset") is None
+
+
+def test_a_host_without_cgroups_has_none(tmp_path: Path) -> None:
+    layout = Layout.read(Root(tmp_path))
+    assert layout.hierarchies == ()
+    assert not layout.unified
+    assert layout.freezing() is None
+
+
+def test_granted_cpus_are_read_from_either_version(tmp_path: Path) -> None:
+    for name, files, expected in (("v2", V2, (2, 3)), ("hybrid", HYBRID, (0, 2, 3))):
+        root = host(tmp_path / name, files)
+        assert Layout.read(root).effective_cpus(root, "icbabc123/node") == expected
+    root = host(tmp_path / "nested", NESTED)
+    assert Layout.read(root).effective_cpus(root, "icbabc123/node") is None
+
+
+def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]:
+    sockets, devices = [Path("/run/icbench/abc123/a b")], [Path("/dev/x")]
+    spec = NodeSpec("icbabc123-a", cpus=(2, 3, 5), sockets=sockets, devices=devices, hugepages=hugepages)
+    found: dict[str, list[str]] = {}
+    for key, value in config(
+        spec,
+        layout=layout,
+        group="icbabc123",
+        skeleton=Skeleton(Path("/run/icbench/abc123/rootfs"), (Path("/usr"), Path("/opt/w"))),
+        devices=[Device(Path("/dev/x"), "c 10:196")],
+        session="abc123",
+        log=Path("/run/icbench/abc123/lxc/a.log"),
+        hugepage_sizes_kib=[2048, 1048576],
+    ):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+@pytest.mark.parametrize(("files", "prefix"), [(V2, "lxc.cgroup2"), (HYBRID, "lxc.cgroup")], ids=["v2", "hybrid"])
+def test_liblxc_is_told_in_the_words_of_the_hosts_version(
+    tmp_path: Path, files: Mapping[str, str], prefix: str
+) -> None:
+    found = settings(Layout.read(host(tmp_path, files)))
+    assert found[f"{prefix}.cpuset.cpus"] == ["2-3,5"]
+    assert found[f"{prefix}.devices.deny"] == ["a"]
+    assert found[f"{prefix}.devices.allow"][-1] == "c 10:196 rw"
+    other = {"lxc.cgroup": "lxc.cgroup2.", "lxc.cgroup2": "lxc.cgroup."}[prefix]
+    assert not [key for key in found if key.startswith(other) and not key.startswith("lxc.cgroup.dir.")]
+
+
+def test_a_container_and_its_monitor_stay_below_the_sessions_group(tmp_path: Path) -> None:
+    found = settings(Layout.read(host(tmp_path, V2)))
+    assert found["lxc.cgroup.dir.container"] == ["icbabc123/icbabc123-a"]
+    assert found["lxc.cgroup.dir.monitor"] == ["icbabc123/icbabc123-a.monitor"]
+    assert found["lxc.cgroup.dir.monitor.pivot"] == ["icbabc123"]
+
+
+def test_huge_pages_are_barred_where_the_kernel_can(tmp_path: Path) -> None:
+    v2 = Layout.read(host(tmp_path / "v2", V2))
+    found = settings(v2)
+    assert found["lxc.cgroup2.hugetlb.2MB.max"] == found["lxc.cgroup2.hugetlb.1GB.max"] == ["0"]
+    hybrid = Layout.read(host(tmp_path / "hybrid", HYBRID))
+    assert not [key for have in (settings(v2, hugepages=True), settings(hybrid)) for key in have if "hugetlb" in key]
+
+
+def test_mounts_are_read_only_but_for_the_sockets_and_devices(tmp_path: Path) -> None:
+    entries = settings(Layout.read(host(tmp_path, V2)))["lxc.mount.entry"]
+    assert "/usr usr none bind,ro,create=dir 0 0" in entries
+    assert "/opt/w opt/w none bind,ro,create=dir 0 0" in entries
+    assert "/run/icbench/abc123/a\\040b run/icbench/abc123/a\\040b none bind,rw,create=dir 0 0" in entries
+    assert "/dev/x dev/x none bind,rw,create=file 0 0" in entries
+    # The tmpfs come first, or they would hide what is mounted below them.
+    assert [entry.split()[1] for entry in entries][:2] == ["run", "tmp"]
+    assert len(entries) == 6
+
+
+def test_controllers_enabled_for_the_session_are_taken_back(tmp_path: Path) -> None:
+    control = tmp_path / "cgroup.subtree_control"
+    control.write_text("memory cpuset pids")
+    undo_subtree_control(str(control), ["memory", "pids"])
+    assert control.read_text() == "-cpuset"
+    undo_subtree_control(str(tmp_path / "gone" / "cgroup.subtree_control"), [])

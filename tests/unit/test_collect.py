@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a marker to cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.case import SOCKET_APIS, Case, Rate
+from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
+from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options
+
+
+@dataclass
+class _Kernel:
+    name: ClassVar[str] = "bridge"
+    family: ClassVar[str] = "kernel"
+    ports: ClassVar[tuple[str, ...]] = ("veth",)
+    apis: ClassVar[tuple[str, ...]] = (*SOCKET_APIS, "af_packet")
+    default_apis: ClassVar[tuple[str, ...]] = ("udp", "raw")
+    default_cores: ClassVar[int] = 0
+    scalable: ClassVar[bool] = False
+    max_frame_bytes: ClassVar[int] = 9216
+    max_pairs: ClassVar[int | None] = None
+
+
+@dataclass
+class _Poll(_Kernel):
+    name: ClassVar[str] = "poll"
+    family: ClassVar[str] = "dpdk"
+    ports: ClassVar[tuple[str, ...]] = ("vhost-user", "memif")
+    apis: ClassVar[tuple[str, ...]] = ("dpdk",)
+    default_apis: ClassVar[tuple[str, ...]] = ("dpdk",)
+    default_cores: ClassVar[int] = 1
+    scalable: ClassVar[bool] = True
+    max_frame_bytes: ClassVar[int] = 1518
+    max_pairs: ClassVar[int | None] = 1
+
+
+SWITCHES = cast(Any, {"bridge": _Kernel, "poll": _Poll})
+
+
+def ids(options: Options | None = None, **marker: Any) -> list[str]:
+    request = parse_marker((), marker, "test_x.py::test_y")
+    return [case.id for case in expand(request, options or Options(), SWITCHES, "test_x.py::test_y")]
+
+
+def test_an_empty_marker_is_every_switch_with_its_natural_choices() -> None:
+    assert ids() == ["bridge-udp-64B-b32-1vs1-Rmax", "bridge-raw-64B-b32-1vs1-Rmax", "poll-64B-b32-1vs1-Rmax"]
+
+
+def test_axes_multiply_in_order() -> None:
+    assert ids(switch="poll", packet_size=[64, "128..128..256"], burst=(32, 64), rate=["max", 1_000_000]) == [
+        f"poll-{size}B-b{burst}-1vs1-R{rate}" for size in (64, 128, 256) for burst in (32, 64) for rate in ("max", "1M")
+    ]
+
+
+def test_groups_and_names_each_once() -> None:
+    assert ids(switch=["kernel", "bridge", "dpdk"], api=["udp", "dpdk"]) == [
+        "bridge-udp-64B-b32-1vs1-Rmax",
+        "poll-64B-b32-1vs1-Rmax",
+    ]
+    assert ids(switch="dpdk poll") == ["poll-64B-b32-1vs1-Rmax"]
+
+
+def test_natural_choices_are_left_out_of_the_id_however_they_were_written() -> None:
+    assert ids(switch="poll", port="vhost-user", switch_cores=1, api="dpdk") == ["poll-64B-b32-1vs1-Rmax"]
+    assert ids(switch="poll", port="all", switch_cores=[1, 2]) == [
+        "poll-64B-b32-1vs1-Rmax",
+        "poll+memif-64B-b32-1vs1-Rmax",
+        "poll-c2-64B-b32-1vs1-Rmax",
+        "poll+memif-c2-64B-b32-1vs1-Rmax",
+    ]
+
+
+def test_all_apis() -> None:
+    assert len(ids(switch="bridge", api="all")) == 5
+
+
+def test_a_switch_without_choice_of_cores_ignores_them() -> None:
+    assert ids(switch="bridge", api="udp", switch_cores=[1, 2]) == ["bridge-udp-64B-b32-1vs1-Rmax"]
+
+
+def test_blocking_is_for_sockets() -> None:
+    assert ids(blocking=True, touch=[False, True], api=["udp", "dpdk"]) == [
+        "bridge-udp-blocking-64B-b32-1vs1-Rmax",
+        "bridge-udp-blocking-touch-64B-b32-1vs1-Rmax",
+        "poll-64B-b32-1vs1-Rmax",
+        "poll-touch-64B-b32-1vs1-Rmax",
+    ]
+
+
+def test_options_replace_axes() -> None:
+    options = Options(packet_size=(128,), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=True)
+    assert ids(options, packet_size=[64, 512], rate="max") == ["bridge-raw-touch-128B-b4-2vs2-R1k"]
+
+
+def test_options_keep_switches() -> None:
+    assert ids(Options(switch=("dpdk",))) == ["poll-64B-b32-1vs1-Rmax"]
+    assert ids(Options(switch=("bridge",)), switch="poll") == []
+
+
+def test_settings_and_dimension() -> None:
+    request = parse_marker((), {"dimension": "latency", "duration": "2s", "repeats": 3, "keep": None}, "t")
+    assert request == Request(dimension="latency", settings={"duration_s": 2.0, "repeats": 3})
+
+
+@pytest.mark.parametrize(
+    ("args", "marker", "message"),
+    [
+        (("ovs",), {}, "give its arguments by name"),
+        ((), {"packetsize": 64}, "there is no argument 'packetsize'; did you mean packet_size?"),
+        ((), {"xyz": 64}, "there is no argument 'xyz'; known are switch"),
+        ((), {"switch": "bridges"}, "switch: there is no switch 'bridges'; did you mean bridge?"),
+        ((), {"switch": []}, "switch: no value"),
+        ((), {"packet_size": 63}, "packet_size: 63 is outside 64 to 9216"),
+        ((), {"packet_size": [64, None]}, "packet_size: None is neither a number nor a text"),
+        ((), {"packet_size": 64.5}, "packet_size: '64.5' is no whole number"),
+        ((), {"burst": -1}, "burst: '-1' is no number"),
+        ((), {"pairs": 0}, "pairs: 0 is outside 1 to"),
+        ((), {"rate": "ndr"}, "rate: unknown rate 'ndr'"),
+        ((), {"rate": {"max"}}, "rate: {'max'} is neither a number nor a text"),
+        ((), {"api": "tcp"}, "api: there is no API 'tcp'"),
+        ((), {"switch": "poll", "api": "udp"}, "poll has no API udp; it has dpdk"),
+        ((), {"switch": "bridge", "port": "memif"}, "bridge has no port kind memif; it has veth"),
+        ((), {"port": "vhost"}, "port: there is no port kind 'vhost'; did you mean vhost-user?"),
+        ((), {"blocking": "yes"}, "blocking: 'yes' is neither True nor False"),
+        ((), {"dimension": "jitter"}, "dimension: 'jitter' is none of throughput, latency"),
+        ((), {"duration": "soon"}, "duration: 'soon' is no time"),
+    ],
+)
+def test_mistakes_are_one_sentence_with_file_and_name(
+    args: tuple[object, ...], marker: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        expand(parse_marker(args, marker, "test_x.py::test_y"), Options(), SWITCHES, "test_x.py::test_y")
+    assert str(caught.value).startswith("test_x.py::test_y: icbench marker: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(switch=("pol",)), "--icbench-switch: there is no switch 'pol'; did you mean poll?"),
+        (Options(port=("mem",)), "--icbench-port: there is no port kind 'mem'; did you mean memif?"),
+    ],
+)
+def test_unknown_names_on_the_command_line(options: Options, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_names(options, SWITCHES)
+    assert str(caught.value) == message
+
+
+def test_what_no_host_can_run() -> None:
+    assert misfit(Case("poll"), SWITCHES["poll"], 256) is None
+    assert "1519 bytes are more than poll carries" in str(misfit(Case("poll", packet_size=1519), SWITCHES["poll"], 256))
+    assert "poll takes at most 1 pair, not 2" in str(misfit(Case("poll", pairs=2), SWITCHES["poll"], 256))
+    assert "does not fit into a ring of 256" in str(misfit(Case("bridge", burst=257), SWITCHES["bridge"], 256))
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers())))
+def test_grouping_keeps_the_order_within_groups(items: list[tuple[str | None, int]]) -> None:
+    result = grouped(items, lambda item: item[0])
+    assert sorted(result, key=str) == sorted(items, key=str)
+    keys = [key for key, _ in result]
+    # Each key in one run, in the order of its first occurrence, those without a key first.
+    runs = [key for place, key in enumerate(keys) if place == 0 or keys[place - 1] != key]
+    firsts = list(dict.fromkeys(key for key, _ in items if key is not None))
+    assert runs == ([None] if None in keys else []) + firsts
+    for key in set(keys):
+        assert [item for item in result if item[0] == key] == [item for item in items if item[0] == key]

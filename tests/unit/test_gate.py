@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Limits, verdicts, and thresholds.toml."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import Invalid, Regression, UsageError
+from pytest_icbench.gate import FIRST_LINE, LIMITABLE, Limit, enforce, judge
+from pytest_icbench.result import Measurement
+from pytest_icbench.thresholds import load, parse
+from tests.measurements import measurement
+
+
+def limit(kind: Literal["min", "max"], value: float, name: str = "throughput_pps") -> Limit:
+    return Limit(name, kind, value, f'thresholds.toml: ["*"] {kind}_{name}')
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "verdict"),
+    [
+        ("min", 4.0e6, "PASS"),
+        ("min", 4.9e6, "PASS"),
+        ("min", 4.95e6, "INCONCLUSIVE"),
+        ("min", 5.05e6, "INCONCLUSIVE"),
+        ("min", 5.1e6, "INCONCLUSIVE"),
+        ("min", 5.2e6, "REGRESSED"),
+        ("max", 5.2e6, "PASS"),
+        ("max", 5.1e6, "PASS"),
+        ("max", 5.0e6, "INCONCLUSIVE"),
+        ("max", 4.8e6, "REGRESSED"),
+    ],
+)
+def test_only_a_whole_interval_decides(kind: Literal["min", "max"], value: float, verdict: str) -> None:
+    assert judge(measurement(), [limit(kind, value)]).verdict == verdict
+
+
+@given(
+    st.floats(0, 1e9),
+    st.floats(0, 1e9),
+    st.floats(0, 1e9),
+    st.sampled_from(["min", "max"]),
+)
+def test_pass_and_regressed_exclude_each_other(low: float, high: float, value: float, kind: str) -> None:
+    low, high = sorted((low, high))
+    way: Literal["min", "max"] = "min" if kind == "min" else "max"
+    found = measurement(throughput_pps=(low + high) / 2, throughput_pps_low=low, throughput_pps_high=high)
+    verdict = judge(found, [limit(way, value)]).verdict
+    inside = low >= value if kind == "min" else high <= value
+    outside = high < value if kind == "min" else low > value
+    assert verdict == ("PASS" if inside else "REGRESSED" if outside else "INCONCLUSIVE")
+
+
+def test_a_result_without_an_interval_is_its_own_interval() -> None:
+    assert judge(measurement(lost=0), [limit("max", 0, "lost")]).verdict == "PASS"
+    assert judge(measurement(lost=1), [limit("max", 0, "lost")]).verdict == "REGRESSED"
+
+
+def test_an_estimate_without_an_interval_does_not_tell() -> None:
+    found = measurement(throughput_pps_low=None, throughput_pps_high=None)
+    judgement = judge(found, [limit("min", 1.0)])
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "no interval" in judgement.reason
+
+
+def test_a_result_without_a_value_does_not_tell() -> None:
+    judgement = judge(measurement(), [limit("min", 0.5, "ratio_to_reference")])
+    assert (judgement.verdict, judgement.reason.split(",")[0]) == ("INCONCLUSIVE", "ratio_to_reference has no value")
+
+
+def test_limits_of_the_other_dimension_do_not_apply() -> None:
+    latency = measurement(Case("ovs", dimension="latency"))
+    assert judge(latency, [limit("min", 9e9)]).verdict == "NO_BASELINE"
+    assert judge(measurement(), [limit("max", 1, "rtt_p50_ns")]).verdict == "NO_BASELINE"
+    assert judge(latency, [limit("max", 25_000, "rtt_p50_ns")]).verdict == "PASS"
+
+
+def test_the_worst_limit_decides_and_all_are_told() -> None:
+    limits = [limit("min", 1), limit("max", 5e6), limit("min", 6e6)]
+    judgement = judge(measurement(), limits)
+    assert judgement.verdict == "REGRESSED"
+    assert [line.rpartition(": ")[2] for line in judgement.details] == ["REGRESSED", "INCONCLUSIVE", "PASS"]
+
+
+def test_what_fails_and_what_does_not() -> None:
+    assert judge(measurement(), [])
+    assert judge(measurement(), [limit("min", 5e6)])
+    assert not judge(measurement(), [limit("min", 6e6)])
+    assert not judge(measurement(verdict="INVALID", reason="stalled"), [])
+
+
+def test_strict_leaves_only_pass() -> None:
+    assert not judge(measurement(), [], strict=True)
+    assert not judge(measurement(), [limit("min", 5e6)], strict=True)
+    assert judge(measurement(), [limit("min", 1)], strict=True)
+
+
+def test_invalid_comes_before_every_limit() -> None:
+    found = measurement(verdict="INVALID", reason="no-forwarding", evidence="0 of 100 frames arrived")
+    judgement = judge(found, [limit("min", 1)])
+    assert judgement.verdict == "INVALID"
+    with pytest.raises(Invalid, match="no-forwarding") as caught:
+        enforce(judgement)
+    assert "0 of 100 frames arrived" in str(caught.value)
+
+
+def test_the_message_of_a_regression() -> None:
+    case = Case("linux-bridge", api="raw-mmsg", packet_size=1500, switch_cores=12, blocking=True, touch=True, pairs=16)
+    with pytest.raises(Regression) as caught:
+        enforce(judge(measurement(case, bottleneck="endpoint", bottleneck_evidence="ring full"), [limit("min", 7e6)]))
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("REGRESSED: throughput_pps 5M below 7M")
+    assert len(first) <= FIRST_LINE
+    assert rest == [
+        f"throughput_pps: 5M (interval 4.9M to 5.1M), limit at least 7M from {limit('min', 7e6).source}: REGRESSED",
+        "the endpoint was the bottleneck: ring full",
+    ]
+
+
+def test_every_name_that_can_be_limited_is_a_number_of_a_measurement() -> None:
+    fields = {field.name: str(field.type) for field in dataclasses.fields(Measurement)}
+    for name in LIMITABLE:
+        assert fields[name] in ("int", "float", "float | None"), name
+
+
+TOML = """
+["*"]
+max_frame_loss_ratio = 0.9
+min_throughput_pps = 1_000
+
+["ovs-64B-*"]
+min_throughput_pps = 2_000_000
+
+["*-b32-*"]
+max_frame_loss_ratio = 0.5
+"""
+
+
+def test_the_last_table_that_matches_wins_for_each_key() -> None:
+    found = parse(TOML, "t.toml").for_case("ovs-64B-b32-1vs1-Rmax")
+    assert {(each.kind, each.name): (each.value, each.source) for each in found} == {
+        ("max", "frame_loss_ratio"): (0.5, 't.toml: ["*-b32-*"] max_frame_loss_ratio'),
+        ("min", "throughput_pps"): (2e6, 't.toml: ["ovs-64B-*"] min_throughput_pps'),
+    }
+    assert {each.value for each in parse(TOML, "t.toml").for_case("veth-64B-b4-1vs1-Rmax")} == {0.9, 1000.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('["*"]\nmin_troughput_pps = 1', 't.toml: ["*"] min_troughput_pps: there is no such limit; did you mean'),
+        ('["*"]\nthroughput_pps = 1', 't.toml: ["*"] throughput_pps: there is no such limit'),
+        ('["*"]\nmin_case = 1', "there is no such limit"),
+        ('["*"]\nmin_throughput_pps = "1M"', "'1M' is no finite number"),
+        ('["*"]\nmin_throughput_pps = true', "True is no finite number"),
+        ('["*"]\nmin_throughput_pps = nan', "nan is no finite number"),
+        ("min_throughput_pps = 1", "t.toml: min_throughput_pps stands outside a table"),
+        ("[[", "t.toml: not valid TOML"),
+    ],
+)
+def test_mistakes_in_the_file(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text, "t.toml")
+    assert message in str(caught.value)
+
+
+@given(st.text())
+def test_any_file_is_read_or_refused(text: str) -> None:
+    try:
+        parse(text, "t.toml")
+    except UsageError as error:
+        message = str(error)
+    else:
+        message = "t.toml"
+    assert message.startswith("t.toml")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "thresholds.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load(path)

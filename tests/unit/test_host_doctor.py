@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The doctor on recorded trees, and on this machine without changing it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host import disturbances, doctor
+from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
+from pytest_icbench.host.root import Root
+from pytest_icbench.switch import registry
+from tests.unit.recorded import NAMES, expand
+
+Tree = Callable[[str], Root]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return lambda name: expand(name, tmp_path / name)
+
+
+def levels(findings: list[Finding]) -> dict[str, Level]:
+    return {finding.topic: finding.level for finding in findings}
+
+
+def test_a_desktop(tree: Tree) -> None:
+    found = doctor.examine(tree("intel_pstate"), sample_s=0)
+    assert levels(found) == {
+        "host": Level.NOTE,
+        "cgroups": Level.GOOD,
+        "huge pages": Level.GOOD,
+        "governor": Level.DISTURBS,
+        "turbo": Level.DISTURBS,
+        "SMT": Level.DISTURBS,
+        "isolation": Level.DISTURBS,
+        "timer tick": Level.DISTURBS,
+        "irqbalance": Level.DISTURBS,
+        "watchdog": Level.DISTURBS,
+        "THP": Level.DISTURBS,
+        "swap": Level.DISTURBS,
+    }
+    assert kernel_line(found) == (
+        "nosmt isolcpus=managed_irq,domain,1-3,5-7 nohz_full=1-3,5-7 rcu_nocbs=1-3,5-7 nmi_watchdog=0"
+        " transparent_hugepage=madvise"
+    )
+    assert exit_code(found) == 0
+
+
+def test_a_server_of_two_nodes(tree: Tree) -> None:
+    found = doctor.examine(tree("acpi-cpufreq"), sample_s=0)
+    seen = levels(found)
+    assert seen["NUMA balancing"] is Level.DISTURBS
+    assert seen["IOMMU"] is Level.DISTURBS
+    assert seen["clock"] is Level.DISTURBS
+    assert "SMT" not in seen
+    assert "intel_iommu=on iommu=pt" in kernel_line(found)
+    assert "isolcpus=managed_irq,domain,1-7" in kernel_line(found)
+
+
+def test_a_prepared_machine(tree: Tree) -> None:
+    found = doctor.examine(tree("numa-smt"), sample_s=0)
+    seen = levels(found)
+    assert seen["governor"] is seen["turbo"] is seen["isolation"] is Level.GOOD
+    assert "IOMMU" not in seen
+    assert "isolcpus" not in kernel_line(found)
+    assert "nohz_full=2-3,10-11" in kernel_line(found)  # of the isolated ones
+
+
+def test_a_container_without_cpuset(tree: Tree) -> None:
+    found = doctor.examine(tree("amd-pstate"), sample_s=0)
+    seen = levels(found)
+    assert seen["cgroups"] is Level.MISSING
+    assert seen["huge pages"] is Level.MISSING  # 1056 MiB of pages and 976 MiB of memory
+    assert seen["timer tick"] is Level.GOOD
+    assert exit_code(found) == 1
+
+
+def test_a_virtual_machine_of_two_cores(tree: Tree) -> None:
+    found = doctor.examine(tree("virtual"), sample_s=0)
+    seen = levels(found)
+    assert seen["virtual machine"] is Level.DISTURBS
+    assert seen["cores"] is Level.DISTURBS
+    assert seen["isolation"] is seen["governor"] is Level.NOTE
+    assert kernel_line(found) == ""
+    assert exit_code(found) == 0
+
+
+def test_no_memory_for_huge_pages(tree: Tree) -> None:
+    root = tree("virtual")
+    root.write("/proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
+    found = [finding for finding in doctor.examine(root, sample_s=0) if finding.topic == "huge pages"]
+    assert [finding.level for finding in found] == [Level.MISSING]
+    assert kernel_line(found) == "hugepagesz=2M hugepages=1024"
+
+
+def test_a_machine_without_huge_pages_and_cgroups(tmp_path: Path) -> None:
+    found = doctor.examine(Root(tmp_path), sample_s=0)
+    assert levels(found)["huge pages"] is levels(found)["cgroups"] is Level.MISSING
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_finding_is_one_sentence(tree: Tree, name: str) -> None:
+    for finding in doctor.examine(tree(name), sample_s=0):
+        assert "\n" not in finding.text
+        assert not finding.text.endswith(".")
+        assert finding.level is not Level.DISTURBS or finding.remedy
+        json.dumps(finding.to_dict())
+
+
+def test_few_cores_are_not_isolated(tree: Tree) -> None:
+    assert disturbances.isolation_candidates(Topology.read(tree("virtual"))) == []
+    assert disturbances.isolation_candidates(Topology.read(tree("acpi-cpufreq"))) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_busy_processes() -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    before = {1: 100, 2: 0, os.getpid(): 0}
+    after = {1: 100 + ticks // 2, 2: 1, 3: 1000, os.getpid(): 1000}
+    assert disturbances.busy_processes(before, after, 1.0) == {1: 0.5}
+
+
+def test_it_sees_a_busy_process() -> None:
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        found = disturbances.find(Root(), sample_s=1.0)
+    finally:
+        burner.kill()
+        burner.wait()
+    busy = [finding.text for finding in found if finding.topic == "busy"]
+    assert len(busy) == 1
+    assert f"pid {burner.pid}" in busy[0]
+
+
+def test_rendering() -> None:
+    findings = [
+        Finding(Level.GOOD, "a", "fine"),
+        Finding(Level.MISSING, "bbb", "no such thing", "make one", ("x=1", "y=2")),
+        Finding(Level.DISTURBS, "c", "noise", None, ("x=1",)),
+    ]
+    lines = render(findings).splitlines()
+    assert lines[:6] == [
+        "missing:",
+        "  bbb  no such thing -> make one",
+        "disturbs:",
+        "  c    noise",
+        "good:",
+        "  a    fine",
+    ]
+    assert lines[-1] == "  x=1 y=2"
+    assert render([]) == ""
+
+
+def test_a_switch_that_cannot_run_is_missing_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Absent:
+        def probe(self, session: Any, binary: Any) -> None:
+            raise Unsupported("absent is not installed: apt install absent\ndetails")
+
+    monkeypatch.setattr(registry, "builtin_switches", lambda: {"absent": Absent})
+    found = [finding for finding in doctor.examine(sample_s=0) if finding.topic == "absent"]
+    assert found == [Finding(Level.MISSING, "absent", "absent is not installed: apt install absent")]
+    assert exit_code(found) == 1
+
+
+def test_without_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ICBENCH_WORKLOAD", str(tmp_path / "none"))
+    assert levels(list(doctor._workload())) == {"workload": Level.MISSING}
+
+
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [("icbench-workload 0.1.0, DPDK 22.11.4", Level.GOOD), ("icbench-workload 0.1.0, without DPDK", Level.MISSING)],
+)
+def test_a_workload_without_dpdk_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, level: Level
+) -> None:
+    program = tmp_path / "icbench-workload"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ICBENCH_WORKLOAD", str(program))
+    found = list(doctor._workload())
+    assert [finding.level for finding in found] == [level]
+    assert said in found[0].text
+
+
+def test_every_built_in_switch_is_examined() -> None:
+    topics = {finding.topic for finding in doctor.examine(sample_s=0)}
+    assert set(registry.builtin_switches()) <= topics

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Facts about hosts, on recorded trees; and that the running machine has them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.host import facts
+from pytest_icbench.host.root import Root
+from tests.unit.recorded import NAMES, expand
+
+Tree = Callable[[str], Root]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return lambda name: expand(name, tmp_path / name)
+
+
+def test_identity(tree: Tree) -> None:
+    root = tree("intel_pstate")
+    found = facts.identity(root)
+    assert found == {
+        "machine": facts.machine(root),
+        "cpu_model": "Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz",
+        "sockets": 1,
+        "cores": 4,
+        "cpus": 8,
+        "numa_nodes": 1,
+        "memory_gib": 31,
+        "hypervisor": None,
+    }
+    assert len(found["machine"]) == 16
+    assert found["machine"] not in "0123456789abcdef0123456789abcdef"
+
+
+def test_identity_counts_what_is_online(tree: Tree) -> None:
+    found = facts.identity(tree("amd-pstate"))
+    assert (found["cpus"], found["cores"], found["machine"]) == (7, 7, None)
+    found = facts.identity(tree("numa-smt"))
+    assert (found["sockets"], found["cores"], found["cpus"], found["numa_nodes"]) == (2, 8, 16, 2)
+
+
+def test_treatment(tree: Tree) -> None:
+    found = facts.treatment(tree("intel_pstate"))
+    assert found == {
+        "kernel": "6.1.0-18-amd64",
+        "kernel_parameters": {},
+        "distribution": "Debian GNU/Linux 12 (bookworm)",
+        "microcode": "0xf0",
+        "mitigations": {"meltdown": "Mitigation: PTI"},
+    }
+    parameters = facts.treatment(tree("amd-pstate"))["kernel_parameters"]
+    assert parameters["isolcpus"] == "managed_irq,domain,4-7"
+    assert parameters["hugepagesz"] == "2M 1G"
+    assert parameters["hugepages"] == "16 1"
+    assert "ro" not in parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("intel_pstate", None), ("virtual", "unknown"), ("numa-smt", None), ("acpi-cpufreq", None)]
+)
+def test_hypervisor(tree: Tree, name: str, expected: str | None) -> None:
+    assert facts.hypervisor(tree(name)) == expected
+
+
+def test_a_hypervisor_that_tells_its_name(tree: Tree) -> None:
+    root = tree("virtual")
+    (root.base / "sys/class/dmi/id").mkdir(parents=True)
+    root.write("/sys/class/dmi/id/sys_vendor", "QEMU")
+    assert facts.hypervisor(root) == "QEMU"
+    (root.base / "sys/hypervisor").mkdir()
+    root.write("/sys/hypervisor/type", "xen")
+    assert facts.hypervisor(root) == "xen"
+
+
+def test_conditions(tree: Tree) -> None:
+    found = facts.conditions(tree("intel_pstate"))
+    assert found == {
+        "load_1min": 0.42,
+        "frequency_mhz": dict.fromkeys(range(8), 800.0),
+        "frequency_driver": "intel_pstate",
+        "governors": ["powersave"],
+        "turbo": True,
+        "temperature_celsius": 51.0,  # of the package, not of the disk
+        "steal_ticks": 0,
+        "swap_used_kib": 102400,
+    }
+
+
+def test_conditions_of_a_virtual_machine(tree: Tree) -> None:
+    found = facts.conditions(tree("virtual"), [1])
+    assert found["frequency_mhz"] == {1: 2000.0}
+    assert found["steal_ticks"] == 73
+    assert found["temperature_celsius"] is None
+    assert found["turbo"] is None
+    assert facts.conditions(tree("virtual"))["steal_ticks"] == 158
+    assert facts.conditions(tree("amd-pstate"))["temperature_celsius"] == 38.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_is_plain_json(tree: Tree, name: str) -> None:
+    root = tree(name)
+    json.dumps([facts.identity(root), facts.treatment(root), facts.conditions(root)])
+
+
+def test_an_empty_tree_has_no_facts_and_no_error(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    assert facts.identity(root)["cpu_model"] is None
+    assert facts.treatment(root)["kernel"] is None
+    assert facts.conditions(root)["load_1min"] is None
+
+
+def test_stolen_time(tree: Tree) -> None:
+    root = tree("virtual")
+    meter = facts.StealMeter(root)
+    assert meter.read() == {0: 0.0, 1: 0.0}
+    stat = root.read("/proc/stat")
+    assert stat is not None
+    # 90 more ticks at work and 10 stolen on CPU 1; guest time, the last two, is in user time already.
+    root.write(
+        "/proc/stat", stat.replace("58072 9442 14171 174191 477 0 808 73 0", "58162 9442 14171 174191 477 0 808 83 9")
+    )
+    assert meter.read() == {0: 0.0, 1: pytest.approx(0.1)}
+    assert meter.read() == {0: 0.0, 1: 0.0}
+
+
+def test_the_running_machine() -> None:
+    found = facts.identity()
+    assert found["cpus"] >= 1
+    assert found["memory_gib"] >= 1
+    assert facts.treatment()["kernel"] == os.uname().release
+    assert facts.conditions()["load_1min"] >= 0
+    assert set(facts.StealMeter().read()) >= os.sched_getaffinity(0)
+
+
+def test_involuntary_switches() -> None:
+    first = facts.involuntary_switches(os.getpid())
+    assert first is not None
+    assert first >= 0
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(pid, 0)
+    assert facts.involuntary_switches(pid) is None

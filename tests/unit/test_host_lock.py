@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One session at a time: the message, a killed holder, a child that outlives the holder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.host.lock import HostLock, SessionBusyError
+
+_HOLD = """
+import os, sys, time
+from pathlib import Path
+from pytest_icbench.host.lock import HostLock
+lock = HostLock(Path(sys.argv[1]))
+if sys.argv[2] == "child" and os.fork() == 0:
+    time.sleep(60)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def holder(path: Path, *, child: str = "") -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path), child], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == str(process.pid)
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "lock"
+    lock = HostLock(path)
+    assert path.exists()
+    lock.release()
+    lock.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_one_in_this_process(tmp_path: Path) -> None:
+    lock = HostLock(tmp_path / "lock")
+    with pytest.raises(SessionBusyError, match="this process already has a session"):
+        HostLock(tmp_path / "lock")
+    lock.release()
+    HostLock(tmp_path / "lock").release()
+
+
+def test_another_process_is_named_with_its_time(tmp_path: Path) -> None:
+    other = holder(tmp_path / "lock")
+    try:
+        with pytest.raises(UsageError) as caught:
+            HostLock(tmp_path / "lock")
+        sentence = str(caught.value)
+        assert f"(process {other.pid}, since {time.strftime('%Y-%m-%dT', time.gmtime())}" in sentence
+        assert "\n" not in sentence
+        assert (tmp_path / "lock").exists()
+    finally:
+        end(other)
+    HostLock(tmp_path / "lock").release()
+
+
+def test_a_forked_child_does_not_keep_it(tmp_path: Path) -> None:
+    other = holder(tmp_path / "lock", child="child")
+    os.kill(other.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        HostLock(tmp_path / "lock").release()
+    finally:
+        end(other)
+
+
+def test_many_processes_get_it_one_by_one(tmp_path: Path) -> None:
+    """The file is removed with each release; still two never hold it together."""
+    script = """
+import os, sys
+from pathlib import Path
+from pytest_icbench.host.lock import HostLock, SessionBusyError
+path, inside = Path(sys.argv[1]), Path(sys.argv[2])
+got = 0
+while got < 30:
+    try:
+        lock = HostLock(path)
+    except SessionBusyError:
+        continue
+    os.mkdir(inside)
+    os.rmdir(inside)
+    lock.release()
+    got += 1
+"""
+    arguments = [sys.executable, "-c", script, str(tmp_path / "run" / "lock"), str(tmp_path / "inside")]
+    processes = [subprocess.Popen(arguments) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sessions: names, refusals, and probing, which changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.session import HostSession
+
+
+def test_without_root_it_is_a_skip_and_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Unsupported, match="needs root: run pytest as root"):
+        HostSession(run_dir=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_probing_makes_nothing() -> None:
+    before = Path("/run/icbench").exists()
+    session = HostSession.probing(binaries={"ovs": Path("/opt/ovs")})
+    assert not session.live
+    assert session.binary("ovs") == Path("/opt/ovs")
+    assert session.binary("vpp") is None
+    assert not session.dir.exists()
+    session.close()
+    assert Path("/run/icbench").exists() == before
+
+
+def test_names_carry_the_session_and_fit() -> None:
+    session = HostSession.probing()
+    assert re.fullmatch("[a-z0-9]{6}", session.id)
+    assert session.name("n0") == f"icb{session.id}-n0"
+    assert session.name_link("br0abcd") == f"ic{session.id}br0abcd"
+    assert len(session.name_link("br0abcd")) == 15
+    with pytest.raises(ValueError, match="more than 15 characters"):
+        session.name_link("br0abcde")
+    with pytest.raises(ValueError, match="more than 32 characters"):
+        session.name("x" * 40)
+    # A unix socket's path has 107 bytes; what a switch appends has to fit.
+    assert len(str(session.dir)) < 30
+
+
+def test_ids_differ() -> None:
+    assert len({HostSession.probing().id for _ in range(50)}) == 50

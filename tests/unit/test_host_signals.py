@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""SIGTERM ends a run as Ctrl-C does, and clean-up is not cut short by a second signal."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from pytest_icbench.host.signals import SignalGuard, shielded
+
+_RUN = """
+import signal, sys, time
+from pytest_icbench.host.signals import SignalGuard, shielded
+guard = SignalGuard()
+guard.install()
+try:
+    print("running", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt as interrupt:
+    print("interrupted", interrupt, guard.received, flush=True)
+    {clean_up}
+guard.restore()
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+print("clean", flush=True)
+"""
+_PLAIN = "time.sleep(0.5)"
+_SHIELDED = "guard.restore(); s = shielded(); s.__enter__(); time.sleep(0.5); s.__exit__(None, None, None)"
+
+
+@pytest.mark.parametrize("clean_up", [_PLAIN, _SHIELDED])
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_two_signals(first: signal.Signals, clean_up: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUN.format(clean_up=clean_up)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(first)
+    assert process.stdout.readline() == f"interrupted {first.name} {int(first)}\n"
+    # Enough for the shield to be entered; the guard itself needs no time.
+    threading.Event().wait(0.1)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert out == "clean\n"
+    assert "icbench: cleaning up" in err
+    assert process.returncode == 0
+
+
+def test_a_later_wish_counts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pytest_icbench.host import signals
+
+    monkeypatch.setattr(signals, "_GRACE_S", 0.0)
+    with SignalGuard() as guard:
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+        assert guard.received == signal.SIGTERM
+
+
+def test_other_threads_change_nothing() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    seen: list[object] = []
+
+    def work() -> None:
+        with shielded(), SignalGuard():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+def test_the_shield_gives_the_handlers_back_after_an_error() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ValueError, match="x"), shielded():
+        raise ValueError("x")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before

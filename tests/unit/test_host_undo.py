@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Undo kinds that need no root: each does its work, twice without harm, and nothing to what is not its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench import journal
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import cleanup, undo
+from pytest_icbench.host.exec import Spawner
+from pytest_icbench.journal import Journal, process_start_time
+
+
+def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:
+    script = "from pytest_icbench import journal; journal.load_kinds(); print(*sorted(journal._kinds))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(journal.__file__).parents[1],
+    )
+    kinds = {
+        "cgroup",
+        "command",
+        "container",
+        "file",
+        "hugepages",
+        "link",
+        "mount",
+        "netns",
+        "process",
+        "processes",
+        "tree",
+    }
+    assert kinds <= set(done.stdout.split())
+
+
+def test_processes_of_the_session_and_no_others(tmp_path: Path) -> None:
+    script = ["sh", "-c", "trap '' TERM; sleep 60 & wait; sleep 60"]
+    ours = [Spawner("undoaa").start(script, log=tmp_path / "log") for _ in range(2)]
+    other = Spawner("undoab").start(script, log=tmp_path / "log")
+    try:
+        for _ in range(2):
+            undo.undo_processes("undoaa")
+        assert [process.wait(1) for process in ours] == [-9, -9]
+        assert other.poll() is None
+        assert cleanup.session_processes("undoaa") == []
+        assert cleanup.session_processes("undoab") != []
+    finally:
+        undo.undo_processes("undoab")
+        other.wait(1)
+
+
+def test_a_process_is_known_by_its_start(tmp_path: Path) -> None:
+    process = Spawner("undoac").start(["sleep", "60"], log=tmp_path / "log")
+    start = process_start_time(process.pid)
+    assert start is not None
+    undo.undo_process(process.pid, start - 1)
+    assert process.poll() is None
+    for _ in range(2):
+        undo.undo_process(process.pid, start)
+    assert process.wait(1) == -9
+
+
+def test_a_frozen_session_member_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "session_processes", lambda session: [2**22 + 1])
+    with pytest.raises(ProvisionError, match="of session undoad do not end after SIGKILL"):
+        cleanup.kill_session("undoad", timeout_s=0.05)
+
+
+def test_files_and_trees(tmp_path: Path) -> None:
+    setting, tree = tmp_path / "setting", tmp_path / "tree"
+    setting.write_text("new\n")
+    (tree / "deep").mkdir(parents=True)
+    (tree / "deep" / "file").write_text("x")
+    (tree / "link").symlink_to(setting)
+    for _ in range(2):
+        undo.undo_file(str(setting), "old")
+        undo.undo_tree(str(tree))
+        undo.undo_file(str(tmp_path / "none"), "old")
+        undo.undo_mount(str(tmp_path / "none"))
+        undo.undo_netns("icb-none-at-all")
+    assert setting.read_text() == "old"
+    assert not tree.exists()
+
+
+def test_a_tree_that_is_a_link_loses_the_link_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "precious")
+    undo.undo_tree(str(tmp_path / "link"))
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_command(tmp_path: Path) -> None:
+    log = Journal(tmp_path / "journal")
+    log.record("command", argv=["touch", str(tmp_path / "done")])
+    log.record("command", argv=["sh", "-c", "exit 3"])
+    failures = log.undo_all()
+    assert (tmp_path / "done").exists()
+    assert len(failures) == 1
+    assert "failed with exit code 3" in failures[0]

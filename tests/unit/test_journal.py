@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The undo log: on disk before the change, undone in reverse, torn lines, owners."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_icbench import journal as module
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.journal import Entry, Journal, Owner, process_start_time, undo_kind
+
+
+@pytest.fixture
+def undone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names that the kinds ``note``, ``early``, ``lasting`` and ``broken`` were called with."""
+    module.load_kinds()  # else a later import registers its kinds in the copy
+    monkeypatch.setattr(module, "_kinds", {})
+    calls: list[str] = []
+    undo_kind("note")(lambda name: calls.append(name))
+    undo_kind("early", early=True)(lambda name: calls.append(name))
+    undo_kind("lasting", survives_reboot=True)(lambda name: calls.append(name))
+
+    @undo_kind("broken")
+    def broken(name: str) -> None:
+        calls.append(name)
+        raise ProvisionError(f"{name} is stuck")
+
+    return calls
+
+
+def test_it_is_on_disk_before_the_caller_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bytes] = []
+    path = tmp_path / "journal"
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(path.read_bytes()))
+    log = Journal(path)
+    number = log.record("note", name="a")
+    assert synced[-1] == path.read_bytes()
+    line = json.loads(synced[-1].splitlines()[-1])
+    assert line == {"entry": number, "kind": "note", "data": {"name": "a"}}
+
+
+def test_undone_in_reverse_and_once(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal")
+    for name in "abc":
+        log.record("note", name=name)
+    assert log.undo_all() == []
+    assert undone == ["c", "b", "a"]
+    assert log.undo_all() == []
+    assert undone == ["c", "b", "a"]
+
+
+def test_processes_end_before_what_they_hold_is_freed(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal")
+    log.record("early", name="processes")
+    log.record("note", name="pages")
+    log.record("note", name="link")
+    log.undo_all()
+    assert undone == ["processes", "link", "pages"]
+
+
+def test_done_is_forgotten(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal")
+    first, second = log.record("note", name="a"), log.record("note", name="b")
+    log.done(second)
+    log.done(second)
+    log.done(99)
+    assert Journal(log.path).pending() == [Entry(first, "note", {"name": "a"})]
+
+
+def test_it_goes_on_after_an_error_and_keeps_what_failed(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal")
+    log.record("note", name="a")
+    log.record("broken", name="b")
+    log.record("nobody's", name="c")
+    log.record("note", wrong="d")
+    log.record("note", name="e")
+    failures = log.undo_all()
+    assert undone == ["e", "b", "a"]
+    assert len(failures) == 3
+    assert "nobody knows how to undo nobody's" in failures[1]
+    assert "b is stuck" in failures[2]
+    assert [entry.kind for entry in Journal(log.path).pending()] == ["broken", "nobody's", "note"]
+
+
+def test_the_entries_of_another_boot(tmp_path: Path, undone: list[str]) -> None:
+    path = tmp_path / "journal"
+    log = Journal(path)
+    log.record("note", name="gone with the boot")
+    log.record("lasting", name="a directory")
+    owner = asdict(Owner.current()) | {"boot": "another"}
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({"schema": 1, "owner": owner}), *lines[1:]]) + "\n")
+    again = Journal(path)
+    assert again.owner is not None
+    assert not again.owner.alive()
+    assert again.undo_all() == []
+    assert undone == ["a directory"]
+    assert again.pending() == []
+
+
+def test_numbers_go_on_after_reopening(tmp_path: Path) -> None:
+    log = Journal(tmp_path / "journal")
+    numbers = [log.record("note", name="a"), log.record("note", name="b")]
+    log.done(numbers[1])
+    log.close()
+    log.close()
+    assert Journal(tmp_path / "journal").record("note", name="c") > numbers[1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=5), st.integers(1, 6)), max_size=8), st.floats(0, 1))
+def test_a_torn_journal_is_a_prefix(steps: list[str | int], where: float) -> None:
+    """Cut anywhere, it holds what the whole lines say, and can be written on."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as directory:
+        log = Journal(Path(directory) / "journal")
+        for step in steps:
+            if isinstance(step, str):
+                log.record("note", name=step)
+            else:
+                log.done(step)
+        log.close()
+        whole = log.path.read_bytes()
+        cut = whole[: round(where * len(whole))]
+        complete = cut[: cut.rfind(b"\n") + 1]
+        expected: dict[int, str] = {}
+        for line in complete.splitlines()[1:]:
+            value = json.loads(line)
+            if "entry" in value:
+                expected[value["entry"]] = value["data"]["name"]
+            else:
+                expected.pop(value["done"], None)
+        log.path.write_bytes(cut)
+        torn = Journal(log.path)
+        found = {entry.number: entry.data["name"] for entry in torn.pending()}
+        # A last line that lacks only its newline is whole: it may be there too, never anything else.
+        assert found == expected or cut + b"\n" == whole[: len(cut) + 1]
+        number = torn.record("note", name="next")
+        assert Journal(log.path).pending()[-1] == Entry(number, "note", {"name": "next"})
+
+
+def test_an_owner_is_known_by_pid_and_start_time() -> None:
+    owner = Owner.current()
+    assert owner.alive()
+    assert not Owner(owner.boot, owner.pid, owner.start_time + 1, owner.since).alive()
+    assert not Owner("another boot", owner.pid, owner.start_time, owner.since).alive()
+
+
+def test_a_zombie_is_dead() -> None:
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    try:
+        assert process_start_time(pid) is None
+    finally:
+        os.waitpid(pid, 0)
+    assert process_start_time(pid) is None
+
+
+def test_a_full_disk_is_an_error_before_the_change(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    log = Journal(tmp_path / "journal")
+    log.close()
+    log._file = os.open(full, os.O_WRONLY)
+    with pytest.raises(OSError, match="No space left"):
+        log.record("note", name="a")
+    assert log.pending() == []

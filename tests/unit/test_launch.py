@@ -1,0 +1,475 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches and measurements over a rig that is only a script: what is said, what is made of it, who gets paused."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.endpoints import Address, Endpoint, Veth, VhostUser
+from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.measure import Progress, Settings, launch, measure
+from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.switch.protocol import Busy
+
+EXECUTABLE = Path("/w")
+FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
+MAX = Case("veth", api="udp")
+PACED = Case("veth", api="udp", rate=Rate(1000))
+RTT = Case("veth", api="udp", rate=Rate(1000), dimension="latency")
+FRAMES = 1000
+
+
+@dataclass
+class Place:
+    policy: str = "dedicated"
+    endpoints: tuple[int, ...] = (0, 1, 2, 3)
+    yield_every: int = 0
+
+
+@dataclass
+class ScriptedRig:
+    """A rig whose processes say what a path would make them say.
+
+    Attributes:
+        path: frames sent to frames received, for each window; the ways there and back of a client are two of these.
+        edit: changes a line before it is said, or drops it (None).
+        exits: index to exit code, instead of a summary.
+        log: the calls that change what runs, in order.
+    """
+
+    path: Callable[[int], int] = lambda sent: sent
+    back: Callable[[int], int] = lambda sent: sent
+    edit: Callable[[int, dict[str, Any]], dict[str, Any] | None] = lambda index, line: line
+    exits: dict[int, int] = field(default_factory=dict)
+    endpoints: list[Endpoint] = field(
+        default_factory=lambda: [Veth(Address.of(p, s), "eth0", None) for p in (1, 2) for s in ("a", "b")]
+    )
+    placement: Place = field(default_factory=Place)
+    preflighted: bool = True
+    name: str = "rig"
+    log: list[str] = field(default_factory=list)
+    dead: str = ""
+    cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
+    _queue: list[list[Any]] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=dict)
+
+    def launch(self, plan: Any) -> str:
+        self.plan = plan
+        self.log.append(f"{self.name} launch")
+        for process in plan["processes"]:
+            self._say(process["index"], {"type": "ready", "link_up": True, "announced": True, "monotonic_ns": 1})
+        return "l1"
+
+    def _say(self, index: int, line: dict[str, Any]) -> None:
+        edited = self.edit(index, {"schema": 1, **line})
+        if edited is not None:
+            self._queue.append([index, json.dumps(edited)])
+
+    def start(self, launch_id: str, delay_s: float = 0.0) -> int:
+        begin = time.monotonic_ns()
+        argv = self.plan["processes"][0]["argv"]
+        window_s = self._option(argv, "--window")
+        windows = round(self._option(argv, "--duration") / window_s)
+        for process in self.plan["processes"]:
+            application = process["argv"][1].removeprefix("dpdk-")
+            self._speak(process["index"], application, windows, int(window_s * 1e9), begin)
+        return begin
+
+    @staticmethod
+    def _option(argv: list[str], name: str) -> float:
+        return float(argv[argv.index(name) + 1])
+
+    def _speak(self, index: int, application: str, windows: int, window_ns: int, begin: int) -> None:
+        there, both = self.path(FRAMES), self.back(self.path(FRAMES))
+        role = {"send": "sender", "recv": "receiver", "client": "client", "server": "server"}[application]
+        arrived = both if role == "client" else there
+        sent = {
+            "duration_ns": window_ns,
+            "scheduled": FRAMES,
+            "sent": FRAMES,
+            "refused": 0,
+            "not_offered": 0,
+            "tx_full": 0,
+            "catch_up_max": 1,
+            "lateness_p99_ns": 1,
+            "lateness_max_ns": 1,
+            "yields": 0,
+        }
+        received = {
+            "received": arrived,
+            "bytes": arrived * 60,
+            "duplicated": 0,
+            "reordered": 0,
+            "polls": 100,
+            "empty_polls": 50,
+        }
+        if role == "sender":
+            received = {}
+        if role in ("receiver", "server"):
+            sent = {}
+        head = {"role": role, "stream": index // 2 + 1, "involuntary_switches": 0}
+        for number in range(1, windows + 1):
+            at = begin + (number - 1) * window_ns
+            times = {"start_ns": at, "first_ns": at + 5 if arrived else None, "last_ns": at + 9 if arrived else None}
+            self._say(
+                index, {"type": "window", "window": number, "provisional": False, **head, **times, **sent, **received}
+            )
+        if index in self.exits:
+            return
+        total = {name: value * windows for name, value in (sent | received).items()}
+        highest = FRAMES * windows - 1 if arrived else -1
+        gaps = (FRAMES - arrived) * windows if arrived else 0
+        summary = {
+            "type": "summary",
+            "reason": "duration" if role in ("sender", "client") else "end",
+            "windows": windows,
+            "cpu_ns": 1,
+            "voluntary_switches": 0,
+            "sequences": FRAMES * windows,
+            "highest_sequence": highest,
+            "gaps": gaps,
+            "late": 0,
+            "foreign": 0,
+            "corrupted": 0,
+        }
+        rtt = {"count": arrived, "min": 9, "mean": 10.0, "max": 11, "significant_digits": 3, "counts": [[10, arrived]]}
+        unanswered = {"rtt_ns": rtt, "rtt_actual_ns": rtt, "unanswered": (FRAMES - arrived) * windows}
+        self._say(index, {**head, **total, **summary, **(unanswered if role == "client" else {})})
+
+    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+        lines, self._queue = self._queue, []
+        if not lines:
+            time.sleep(min(timeout_s, 0.01))
+        ended = bool(self.exits) and not lines
+        return {"lines": lines, "exited": self.exits if ended else {}}
+
+    def log_tail(self, launch_id: str, index: int) -> str:
+        return f"tail of {index}"
+
+    def end(self, launch_id: str) -> None:
+        self.log.append(f"{self.name} end")
+
+    def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
+        self.log.append(f"{self.name} told {text.strip()}")
+
+    def busy(self) -> Busy | None:
+        return next(self.cycles, None)
+
+    def check(self) -> None:
+        if self.dead:
+            raise ProvisionError(self.dead)
+
+    def build(self) -> None:
+        self.log.append(f"{self.name} build")
+
+    def close(self) -> None:
+        self.preflighted = False
+        self.log.append(f"{self.name} close")
+
+    def pause(self) -> None:
+        self.log.append(f"{self.name} pause")
+
+    def resume(self) -> None:
+        self.preflighted = False
+        self.log.append(f"{self.name} resume")
+
+
+def one(rig: ScriptedRig, case: Case = MAX, settings: Settings = FAST) -> Any:
+    return run_launch(rig, case, settings, executable=EXECUTABLE)
+
+
+def test_windows_are_matched_and_counted() -> None:
+    found = one(ScriptedRig(path=lambda sent: sent - 10))
+    assert (found.invalid, len(found.windows)) == (None, 3)
+    assert [window.lost for window in found.windows] == [10, 10, 10]
+    assert (found.total("sent"), found.total("received"), found.total("lost")) == (3000, 2970, 30)
+    assert found.throughput_pps == pytest.approx(990 / 0.02)
+    assert found.offered_pps == pytest.approx(1000 / 0.02)
+
+
+def test_pairs_are_added_up() -> None:
+    found = one(ScriptedRig(), Case("veth", api="udp", pairs=2))
+    assert [pair.pair for pair in found.pairs] == [1, 2]
+    assert found.throughput_pps == pytest.approx(2 * 1000 / 0.02)
+
+
+def test_discarded_windows_are_kept_as_evidence_only() -> None:
+    settings = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, skip_s=0.02, keep_s=0.02, repeats=1)
+    found = one(ScriptedRig(), settings=settings)
+    assert [window.kept for window in found.windows] == [False, True, False]
+    assert (found.total("sent"), found.duration_s) == (1000, pytest.approx(0.02))
+
+
+def test_a_client_is_matched_with_itself() -> None:
+    found = one(ScriptedRig(back=lambda sent: sent - 1), RTT)
+    assert found.invalid is None
+    assert found.total("lost") == 3
+    assert (found.rtt.count, found.rtt.lost, found.rtt.percentile(0.5)) == (999, 3, 10)
+
+
+def test_who_serves_starts_first() -> None:
+    rig = ScriptedRig()
+    rig.endpoints = [VhostUser(Address.of(1, "a"), "/s", serves=True), VhostUser(Address.of(1, "b"), "/s", "back-end")]
+    one(rig, Case("direct"))
+    assert [(p["index"], p["stage"], p.get("socket")) for p in rig.plan["processes"]] == [(0, 0, "/s"), (1, 1, None)]
+
+
+def test_only_endpoints_that_share_a_cpu_yield() -> None:
+    rig = ScriptedRig(placement=Place("cooperative", (0, 0), 64))
+    one(rig)
+    yields = [process["argv"][process["argv"].index("--yield") + 1] for process in rig.plan["processes"]]
+    assert yields == ["64", "1"]
+
+
+def test_busy_share_and_cycles_per_packet_come_from_between_the_samples() -> None:
+    rig = ScriptedRig(cycles=iter([Busy(1000, 500), Busy(901_000, 100_500)]))
+    found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
+    assert found.busy_share is None  # the script ends before the second sample
+    rig = ScriptedRig(cycles=iter([Busy(1000, 500), Busy(901_000, 100_500)]))
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
+    assert found.busy_share == pytest.approx(0.9)
+    assert found.cycles_per_packet == pytest.approx(900_000 / (10_000 * 0.17), rel=0.2)
+
+
+def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:
+    """Says a summary only once the second sample has been taken."""
+
+    def later(launch_id: str, timeout_s: float) -> dict[str, Any]:
+        time.sleep(0.18)
+        rig.poll = type(rig).poll.__get__(rig)  # type: ignore[method-assign]
+        return {"lines": [], "exited": {}}
+
+    rig._queue.append([index, json.dumps(line)])
+    rig.poll = later  # type: ignore[method-assign]
+
+
+def spoil(kind: str, index: int = 1, **changes: Any) -> Callable[[int, dict[str, Any]], dict[str, Any] | None]:
+    """Changes the lines of that kind that one process says."""
+    return lambda who, line: {**line, **changes} if who == index and line["type"] == kind else line
+
+
+def silent_from(window: int) -> Callable[[int, dict[str, Any]], dict[str, Any] | None]:
+    """Nothing arrives from that window on; the accounts are right."""
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any] | None:
+        if index == 1 and line["type"] == "window" and line["window"] >= window:
+            return {**line, "received": 0, "first_ns": None, "last_ns": None}
+        if index == 1 and line["type"] == "summary":
+            arrived = FRAMES * (window - 1)
+            return {**line, "received": arrived, "highest_sequence": arrived - 1, "gaps": 0}
+        return line
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("rig", "reason", "evidence"),
+    [
+        (ScriptedRig(path=lambda sent: 0), "no-forwarding", "pair 1: of 3000 frames sent from a to b none arrived"),
+        (ScriptedRig(edit=spoil("summary", corrupted=2)), "corrupted", "recv of pair 1 received 2 damaged frames"),
+        (ScriptedRig(edit=spoil("summary", foreign=500)), "flooded", "received 500 frames of others beside 3000"),
+        (ScriptedRig(edit=spoil("summary", gaps=1)), "accounts", "sent 3000 frames, but recv of pair 1 received 3000"),
+        (ScriptedRig(edit=spoil("summary", 0, refused=1)), "accounts", "scheduled 3000 frames, but sent 3000 and was"),
+        (ScriptedRig(edit=spoil("summary", 0, sequences=9)), "accounts", "sent 3000 frames with 9 sequence numbers"),
+        (ScriptedRig(edit=spoil("window", 1, received=1001)), "accounts", "received 1001 frames of 1000 sent"),
+        (ScriptedRig(edit=spoil("window", 1, first_ns=1)), "clock", "before its window"),
+    ],
+    ids=["silence", "damage", "flood", "gaps", "scheduled", "sequences", "window", "clock"],
+)
+def test_what_is_no_number_says_why(rig: ScriptedRig, reason: str, evidence: str) -> None:
+    found = one(rig)
+    assert found.invalid == reason
+    assert evidence in found.evidence
+
+
+def test_a_path_that_goes_silent_has_stalled() -> None:
+    settings = Settings(warmup_s=0.0, duration_s=0.12, window_s=0.02, repeats=1)
+    rig = ScriptedRig(edit=silent_from(3))
+    found = one(rig, settings=settings)
+    assert (found.invalid, found.evidence) == ("stalled", "pair 1: nothing arrived in the last 4 of 6 windows")
+
+
+def test_a_process_that_dies_fails_with_its_log() -> None:
+    with pytest.raises(WorkloadError, match=r"^recv of pair 1 was ended by signal 9\ntail of 1$"):
+        one(ScriptedRig(exits={1: -9}))
+    with pytest.raises(WorkloadError, match=r"^send of pair 1 ended with exit code 3 \(set-up failed\)"):
+        one(ScriptedRig(exits={0: 3}))
+    with pytest.raises(WorkloadError, match="send of pair 1 ended without a summary"):
+        one(ScriptedRig(exits={0: 0}))
+    with pytest.raises(WorkloadError, match=r"ended before its time \(reason: signal\)"):
+        one(ScriptedRig(edit=spoil("summary", 0, reason="signal")))
+
+
+def test_a_damaged_line_fails_the_launch() -> None:
+    rig = ScriptedRig(edit=spoil("summary", 0, sent="many"))
+    with pytest.raises(WorkloadError, match="send of pair 1: summary: sent: expected an integer, found 'many'"):
+        one(rig)
+    assert rig.log[-1] == "rig end"
+
+
+def test_a_dead_switch_is_named_instead_of_its_endpoints() -> None:
+    with pytest.raises(ProvisionError, match="the switch is dead"):
+        one(ScriptedRig(exits={1: 4}, dead="the switch is dead"))
+
+
+def test_every_wait_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "READY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(launch, "END_MARGIN_S", 0.1)
+    rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "ready") else line)
+    with pytest.raises(WorkloadError, match=r"^recv of pair 1: not ready within 0.1 s\ntail of 1"):
+        one(rig)
+    rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "summary") else line)
+    with pytest.raises(WorkloadError, match=r"^recv of pair 1: still running .* it hangs\ntail of 1"):
+        one(rig)
+    assert rig.log[-1] == "rig end"
+
+
+def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "FOLLOWER_GRACE_S", 0.01)
+    rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "summary") else line)
+    with pytest.raises(WorkloadError, match="server of pair 1: still running"):
+        one(rig, RTT)
+    assert "rig told stop" in rig.log
+
+
+def run(rig: ScriptedRig, reference: ScriptedRig | None = None, case: Case = MAX, **changes: Any) -> Any:
+    settings = Settings(**{**FAST.to_dict(), **changes})
+    return measure(rig, reference, case, settings, executable=EXECUTABLE)
+
+
+def test_a_measurement_of_launches() -> None:
+    found = run(ScriptedRig(path=lambda sent: sent - 100), repeats=6)
+    assert (found.case, found.metric, found.launches, found.windows) == ("veth-udp-64B-b32-1vs1-Rmax", "frmol", 6, 18)
+    assert found.throughput_pps == found.throughput_pps_low == found.throughput_pps_high == pytest.approx(45_000)
+    assert found.throughput_gbps == pytest.approx(45_000 * 64 * 8 / 1e9)
+    assert found.throughput_l1_gbps == pytest.approx(45_000 * 84 * 8 / 1e9)
+    assert found.frame_loss_ratio == found.trial_loss_ratio == 0.1
+    assert (found.confidence, found.ended_by, found.verdict) == (0.96875, "repeats", None)
+    assert (found.ratio_to_reference, found.rtt_p50_ns, found.cycles_per_packet) == (None, None, None)
+
+
+def test_fewer_than_six_launches_have_no_interval() -> None:
+    found = run(ScriptedRig(), repeats=3)
+    assert found.throughput_pps is not None
+    assert (found.throughput_pps_low, found.confidence, found.precision) == (None, None, None)
+
+
+def test_the_reference_is_interleaved_and_only_one_runs() -> None:
+    log: list[str] = []
+    rig = ScriptedRig(name="case", log=log, path=lambda sent: sent // 2)
+    reference = ScriptedRig(name="ref", log=log)
+    found = run(rig, reference, repeats=6)
+    assert (found.ratio_to_reference, found.ratio_to_reference_low) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert len(found.per_reference_launch) == 6
+    running = {"case"}
+    for entry in log:
+        name, what = entry.split()
+        running = running - {name} if what == "pause" else running | {name} if what == "resume" else running
+        assert what != "launch" or running == {name}
+    assert running == {"case"}
+
+
+def test_latency_ratio_is_the_references_over_the_cases() -> None:
+    def slow(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if line["type"] == "summary" and line["role"] == "client":
+            rtt = {**line["rtt_ns"], "min": 20, "max": 40, "counts": [[40, line["rtt_ns"]["count"]]]}
+            return {**line, "rtt_ns": rtt}
+        return line
+
+    found = run(ScriptedRig(edit=slow), ScriptedRig(), case=RTT)
+    assert (found.rtt_p50_ns, found.rtt_samples, found.rtt_lost) == (40, 3000, 0)
+    assert found.ratio_to_reference == pytest.approx(0.25)
+
+
+def test_there_is_no_ratio_at_a_fixed_rate() -> None:
+    found = run(ScriptedRig(), ScriptedRig(), case=PACED)
+    assert (found.metric, found.ratio_to_reference) == ("fixed", None)
+
+
+def test_a_sender_that_cannot_offer_the_rate_is_the_limit() -> None:
+    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(1_000_000)))
+    assert (found.generator_bound, found.bottleneck, found.trial_loss_ratio) == (True, "endpoint", 0)
+    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(50_000)))
+    assert (found.generator_bound, found.bottleneck) == (False, "unknown")
+
+
+def test_trouble_at_the_reference_costs_the_ratio_only() -> None:
+    found = run(ScriptedRig(), ScriptedRig(exits={0: 3}))
+    assert (found.verdict, found.launches, found.ratio_to_reference) == (None, 3, None)
+    assert found.reference_evidence.startswith("reference link veth: client of pair 1 ended with exit code 3")
+
+
+def test_an_invalid_launch_ends_the_case_with_its_reason() -> None:
+    found = run(ScriptedRig(path=lambda sent: 0))
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "no-forwarding", 0, 0)
+    assert "none arrived" in found.evidence
+    assert found.throughput_pps is None
+    assert found.per_launch[0].invalid == "no-forwarding"
+
+
+def test_only_the_harness_own_faults_are_repeated_and_twice_at_most() -> None:
+    faulty = {"left": 2}
+
+    def late_clock(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if index == 1 and line["type"] == "window" and line["window"] == 1 and faulty["left"]:
+            faulty["left"] -= 1
+            return {**line, "first_ns": 1}
+        return line
+
+    found = run(ScriptedRig(edit=late_clock))
+    assert (found.verdict, found.launches, found.repeated) == (None, 3, 2)
+    assert found.faults[0].startswith("clock: a frame of window 1")
+    faulty["left"] = 3
+    found = run(ScriptedRig(edit=late_clock))
+    assert (found.verdict, found.reason, found.repeated) == ("INVALID", "clock", 2)
+
+
+@pytest.mark.parametrize(
+    ("ways", "evidence"),
+    [
+        ({"path": lambda sent: 0}, "pair 1: of 100000 frames from a to b none arrived"),
+        ({"back": lambda sent: 0}, "pair 1: 100000 frames arrived from a to b, but none came back from b to a"),
+    ],
+)
+def test_the_preflight_names_the_silent_direction(ways: dict[str, Any], evidence: str) -> None:
+    rig = ScriptedRig(preflighted=False, **ways)
+    found = run(rig)
+    assert (found.verdict, found.reason, found.repeated) == ("INVALID", "no-forwarding", 2)
+    assert found.evidence.startswith(evidence)
+    assert rig.log.count("rig launch") == 3
+
+
+def test_one_preflight_serves_until_the_rig_is_built_anew() -> None:
+    rig = ScriptedRig(preflighted=False)
+    assert run(rig).verdict is None
+    assert run(rig).verdict is None
+    assert rig.log.count("rig launch") == 1 + 3 + 3
+    rig = ScriptedRig(preflighted=False)
+    assert run(rig, fresh=True).verdict is None
+    assert rig.log.count("rig build") == 2
+    assert rig.log.count("rig launch") == 6
+
+
+def test_progress_tells_the_rate_and_the_time_left() -> None:
+    heard: list[Progress] = []
+    measure(ScriptedRig(preflighted=False), None, MAX, FAST, heard.append, executable=EXECUTABLE)
+    assert heard[0].phase == "preflight"
+    assert [progress.launch for progress in heard if progress.receive_mpps is None][1:] == [1, 2, 3]
+    assert [progress.receive_mpps for progress in heard if progress.phase == "case"][1::2] == [0.05] * 3
+    assert all(progress.left_s >= 0 and progress.launches == 3 for progress in heard)
+
+
+def test_a_case_without_a_technique_runs_with_its_switchs_own_on_both_rigs() -> None:
+    rig, reference = ScriptedRig(), ScriptedRig()
+    found = measure(rig, reference, Case("veth"), FAST, api="raw-mmsg", executable=EXECUTABLE)
+    assert found.case == "veth-64B-b32-1vs1-Rmax"
+    assert all({"-R", "-m"} <= set(process["argv"]) for each in (rig, reference) for process in each.plan["processes"])

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Texts of the command line and the ini file to Options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.case import Rate
+from pytest_icbench.errors import UsageError
+from pytest_icbench.option_table import TABLE
+from pytest_icbench.options import Options, read
+from pytest_icbench.overrides import parse_overrides, settings_for
+
+
+def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **texts: str) -> Options:
+    """Options as of the command line; a name that begins with ``icbench_`` as of the ini file."""
+
+    def raw(name: str) -> tuple[str, str] | None:
+        if name in texts:
+            return ("--icbench-" + name.replace("_", "-") if not name.startswith("icbench_") else name), texts[name]
+        ini = f"icbench_{name}"
+        return (ini, texts[ini]) if ini in texts else None
+
+    return read(raw, root=root, directory=directory)
+
+
+def test_nothing_said() -> None:
+    assert options() == Options(reports=Path("/root/reports"))
+
+
+def test_every_row_has_a_help_text_and_a_name_of_its_own() -> None:
+    names = [row.name for row in TABLE]
+    assert len(set(names)) == len(names)
+    for row in TABLE:
+        assert row.help
+        assert row.flag or row.metavar
+        # argparse formats help texts with %.
+        assert row.help % {"default": ""}
+
+
+def test_axes_are_read() -> None:
+    found = options(
+        switch="ovs kernel",
+        packet_size="64..64..192 1518",
+        burst="32",
+        rate="max 1M 500k",
+        pairs="1,2",
+        switch_cores="2",
+        api="udp raw-mmsg",
+        port="memif",
+        blocking="yes",
+    )
+    assert found.switch == ("ovs", "kernel")
+    assert found.packet_size == (64, 128, 192, 1518)
+    assert found.burst == (32,)
+    assert found.rate == (Rate(), Rate(1_000_000), Rate(500_000))
+    assert found.pairs == (1, 2)
+    assert found.switch_cores == (2,)
+    assert found.api == ("udp", "raw-mmsg")
+    assert found.port == ("memif",)
+    assert found.blocking is True
+    assert found.touch is None
+
+
+def test_settings_are_read() -> None:
+    found = options(
+        precision="2.5%", duration="2s", window="100ms", max_duration="20m", repeats="8", skip="0.5", keep="1"
+    )
+    assert dict(found.settings) == {
+        "precision": 0.025,
+        "duration_s": 2.0,
+        "window_s": 0.1,
+        "max_duration_s": 1200.0,
+        "repeats": 8,
+        "skip_s": 0.5,
+        "keep_s": 1.0,
+    }
+
+
+def test_choices_are_read() -> None:
+    found = options(
+        placement="dedicated",
+        node="netns",
+        hugepage_size="1G",
+        ring="1024",
+        frequency="keep",
+        strict="yes",
+        fresh="yes",
+    )
+    assert (found.placement, found.node, found.hugepage_size_kib, found.ring) == (
+        "dedicated",
+        "netns",
+        1_048_576,
+        1024,
+    )
+    assert (found.frequency, found.strict, found.fresh, found.plan) == ("keep", True, True, False)
+
+
+def test_paths_of_the_ini_file_begin_at_the_root_and_those_of_the_command_line_here(tmp_path: Path) -> None:
+    (tmp_path / "limits.toml").touch()
+    assert options(tmp_path, Path("/"), icbench_thresholds="limits.toml").thresholds == tmp_path / "limits.toml"
+    assert options(Path("/"), tmp_path, thresholds="limits.toml").thresholds == tmp_path / "limits.toml"
+    assert options(tmp_path, icbench_reports="out").reports == tmp_path / "out"
+
+
+def test_binaries(tmp_path: Path) -> None:
+    tool = tmp_path / "testpmd"
+    tool.touch(mode=0o755)
+    assert dict(options(Path("/"), tmp_path, testpmd="testpmd").binaries) == {"testpmd": tool}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"packet_size": "63"}, "--icbench-packet-size: 63 is outside 64 to 9216"),
+        ({"packet_size": "64 9217"}, "--icbench-packet-size: 9217 is outside"),
+        ({"icbench_packet_size": "1"}, "icbench_packet_size: 1 is outside"),
+        ({"burst": "0"}, "--icbench-burst: 0 is outside 1 to 1024 frames"),
+        ({"burst": "1025"}, "--icbench-burst: 1025 is outside"),
+        ({"burst": "512"}, "does not fit into a ring of 256; take a lesser burst or a greater --icbench-ring"),
+        ({"burst": "512", "ring": "128"}, "does not fit into a ring of 128"),
+        ({"pairs": "0"}, "--icbench-pairs: 0 is outside 1 to"),
+        ({"pairs": "255"}, "--icbench-pairs: 255 is outside"),
+        ({"switch_cores": "0"}, "--icbench-switch-cores: 0 is outside"),
+        ({"rate": "0"}, "--icbench-rate: 0 is outside"),
+        ({"rate": "ndr"}, "unknown rate 'ndr'; a rate is max or frames per second"),
+        ({"rate": "1M pdr:0.5%"}, "unknown rate 'pdr:0.5%'"),
+        ({"rate": "1M..0..2M"}, "step 0"),
+        ({"api": "tcp"}, "there is no API 'tcp'; known are udp"),
+        ({"switch": " "}, "--icbench-switch: no value"),
+        ({"precision": "3"}, "write 3% or 0.03"),
+        ({"precision": "x"}, "'x' is no precision"),
+        ({"precision": "nan"}, "outside 0.001 to 0.5"),
+        ({"duration": "0"}, "--icbench-duration: 0 s is outside"),
+        ({"duration": "-1"}, "'-1' is no time"),
+        ({"duration": "1 week"}, "is no time"),
+        ({"repeats": "0"}, "--icbench-repeats: 0 is outside 1 to"),
+        ({"repeats": "1 2"}, "one number is wanted"),
+        ({"ring": "300"}, "300 is no power of two"),
+        ({"placement": "best"}, "'best' is none of auto, dedicated, cooperative"),
+        ({"node": "docker"}, "'docker' is none of lxc, netns"),
+        ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
+        ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
+        ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),
+        ({"testpmd": "/nowhere"}, "--icbench-testpmd: there is no file /nowhere"),
+        ({"ovs": "/proc/version"}, "--icbench-ovs: /proc/version is not executable"),
+        ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
+    ],
+)
+def test_mistakes_are_one_sentence(texts: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(**texts)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_greater_ring_takes_a_greater_burst() -> None:
+    assert options(burst="1024", ring="1024").burst == (1024,)
+
+
+def test_the_user_wins_over_the_call_and_the_call_over_the_marker() -> None:
+    marker = parse_overrides({"duration": 5, "repeats": 3, "window": 0.5}, "marker")
+    call = parse_overrides({"duration": "4s", "repeats": 4}, "call")
+    merged = settings_for(options(duration="2"), marker, call, "test")
+    assert (merged.duration_s, merged.repeats, merged.window_s) == (2.0, 4, 0.5)
+    assert merged.precision == 0.03
+
+
+def test_the_reference_can_be_left_out() -> None:
+    without = parse_overrides({"reference": False}, "marker")
+    assert not settings_for(options(), without, {}, "test").reference
+    assert settings_for(options(reference="yes"), without, {}, "test").reference
+
+
+def test_a_protocol_is_the_ground_for_single_settings() -> None:
+    merged = settings_for(options(keep="10"), parse_overrides({"protocol": "paper"}, "m"), {}, "test")
+    assert (merged.duration_s, merged.skip_s, merged.keep_s) == (60.0, 20.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: parse_overrides({"durations": 1}, "here"), "here: there is no setting 'durations'; did you mean"),
+        (lambda: parse_overrides({"duration": object()}, "here"), "neither a number nor a text"),
+        (lambda: parse_overrides({"duration": True}, "here"), "here: duration: 'yes' is no time"),
+        (lambda: parse_overrides({"reference": 2}, "here"), "here: reference: '2' is neither yes nor no"),
+        (lambda: parse_overrides({"duration": float("nan")}, "here"), "here: duration: 'nan' is no time"),
+        (lambda: settings_for(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
+        (lambda: settings_for(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
+    ],
+)
+def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert message in str(caught.value)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table at the end of a run, the plan, and times as they are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.case import APIS, Case, Rate
+from pytest_icbench.report.names import path_part, printable, properties
+from pytest_icbench.report.plan import Planned, plan_lines
+from pytest_icbench.report.terminal import WIDTH, summary_line, table
+from tests.measurements import measurement
+
+LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+
+
+def line(case: Case | None = None, **changed: Any) -> dict[str, Any]:
+    return measurement(case, **{"verdict": "PASS", **changed}).to_dict()
+
+
+def test_a_table_for_each_dimension_and_metric() -> None:
+    lines = table([line(), line(Case("veth", packet_size=1500)), line(LATENCY), line(Case("ovs", rate=Rate(10**6)))])
+    assert lines == [
+        "throughput, all with b32 1vs1 Rmax",
+        "case        Mpps frmol    interval  Gbit/s  loss %  limit by  verdict",
+        "ovs-64B           5.00  4.90..5.10    2.56    0.99  switch    PASS",
+        "veth-1500B        5.00  4.90..5.10    2.56    0.99  switch    PASS",
+        "",
+        "latency",
+        "case                 p50 µs  Mpps fixed  loss %  limit by  verdict",
+        "ovs-64B-b4-1vs1-R1k    20.0        5.00    0.99  switch    PASS",
+        "",
+        "throughput",
+        "case                  Mpps fixed    interval  Gbit/s  loss %  limit by  verdict",
+        "ovs-64B-b32-1vs1-R1M        5.00  4.90..5.10    2.56    0.99  switch    PASS",
+        "frmol: forwarding rate at maximum offered load (RFC 2285)",
+        "fixed: rate received at a fixed offered load",
+    ]
+
+
+def test_nothing_measured_nothing_shown() -> None:
+    assert table([]) == []
+
+
+def test_an_invalid_measurement_shows_its_reason_and_no_figures() -> None:
+    lines = table([line(verdict="INVALID", reason="stalled", evidence="no frame\x1b[31m for 2 s")])
+    assert lines[2] == "ovs-64B-b32-1vs1-Rmax              INVALID stalled"
+    assert "ovs-64B-b32-1vs1-Rmax: no frame?[31m for 2 s" in lines
+
+
+def test_a_lower_bound_is_marked() -> None:
+    lines = table([line(lower_bound=True)])
+    assert "≥5.00" in lines[2]
+    assert any(text.startswith("≥: ") for text in lines)
+
+
+def test_what_a_limit_says_is_told_below_the_table() -> None:
+    lines = table([line(verdict="INCONCLUSIVE", reason="throughput_pps 5M too near 5M, ovs-64B-b32-1vs1-Rmax")])
+    assert "INCONCLUSIVE: throughput_pps 5M too near 5M, ovs-64B-b32-1vs1-Rmax" in lines
+    lines = table([line(reference_evidence="reference link direct: died\n  log")])
+    assert "ovs-64B-b32-1vs1-Rmax: no ratio, reference link direct: died" in lines
+
+
+def test_repeated_launches_are_told() -> None:
+    assert any("2 launches repeated" in text for text in table([line(repeated=2)]))
+
+
+cases = st.builds(
+    Case,
+    switch=st.sampled_from(["ovs", "linux-bridge", "a-switch-with-a-very-long-name-from-somewhere-else-indeed"]),
+    packet_size=st.integers(64, 9216),
+    burst=st.integers(1, 1024),
+    pairs=st.integers(1, 254),
+    rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    dimension=st.sampled_from(["throughput", "latency"]),
+    port=st.none() | st.just("vhost-user-packed"),
+    api=st.none() | st.sampled_from(APIS),
+    blocking=st.booleans(),
+    touch=st.booleans(),
+    remote=st.booleans(),
+)
+rates = st.none() | st.floats(0, 2e8)
+changes = st.fixed_dictionaries(
+    {
+        "throughput_pps": rates,
+        "throughput_pps_low": rates,
+        "throughput_pps_high": rates,
+        "ratio_to_reference": st.none() | st.floats(0, 100),
+        "rtt_p99_ns": st.none() | st.floats(0, 1e10),
+        "verdict": st.sampled_from([None, "PASS", "NO_BASELINE", "INCONCLUSIVE", "INVALID"]),
+        "reason": st.none() | st.sampled_from(["no-forwarding", "accounts"]),
+        "evidence": st.none() | st.text(max_size=300),
+        "bottleneck": st.sampled_from(["unknown", "endpoint", "switch"]),
+        "lower_bound": st.booleans(),
+    }
+)
+
+
+@given(st.lists(st.tuples(cases, changes), max_size=6))
+def test_no_line_is_wider_than_the_page_or_has_control_characters(rows: list[tuple[Case, dict[str, Any]]]) -> None:
+    for text in table([line(case, **changed) for case, changed in rows]):
+        assert len(text) <= WIDTH
+        assert text == "" or text.isprintable()
+
+
+@given(cases, changes)
+def test_a_rate_has_its_metric(case: Case, changed: dict[str, Any]) -> None:
+    text = summary_line(line(case, **changed))
+    if " Mpps" in text:
+        assert f" Mpps {'frmol' if case.rate.is_max else 'fixed'}" in text
+
+
+@given(st.text())
+def test_a_path_component_is_safe_and_names_differ(text: str) -> None:
+    part = path_part(text)
+    assert 1 <= len(part) <= 200
+    assert part not in (".", "..")
+    assert "/" not in part
+    assert part.isascii()
+    assert part.isprintable()
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_different_texts_are_different_components(one: str, other: str) -> None:
+    if one and other and "%" not in one + other:
+        assert (path_part(one) == path_part(other)) == (one == other)
+
+
+def test_terminal_escapes_are_made_harmless() -> None:
+    assert printable("a\x1b]0;x\x07b\n") == "a?]0;x?b?"
+
+
+def test_properties_have_the_names_of_the_line() -> None:
+    result = line(generator_bound=True)
+    found = dict(properties(result))
+    assert found["icbench.case"] == "ovs-64B-b32-1vs1-Rmax"
+    assert found["icbench.throughput_pps"] == 5e6
+    assert found["icbench.generator_bound"] == "true"
+    assert {name.removeprefix("icbench.") for name in found} <= set(result)
+    assert "icbench.axes" not in found
+    assert "icbench.rtt_p50_ns" not in found
+
+
+def test_a_plan() -> None:
+    planned = [Planned("t.py::a[ovs]", 8.4, None), Planned("t.py::a[x]", 0.0, "x is not installed\nmore")]
+    assert plan_lines(planned, "cooperative") == [
+        "    0:08  t.py::a[ovs]",
+        "    skip  t.py::a[x]: x is not installed",
+        "1 of 2 cases, at least 0:08 (h:mm:ss or m:ss), placement cooperative; 1 would be skipped",
+    ]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results survive being written and read; what is newer or damaged is refused in one sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_icbench.codec import DamagedData, decode
+from pytest_icbench.result import SCHEMA, Launch, Measurement, Window
+
+_TEXT = st.text(max_size=12)
+_JSON = st.dictionaries(_TEXT, st.none() | st.booleans() | st.integers() | _TEXT, max_size=3)
+_SCALARS: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: st.integers(min_value=-(2**62), max_value=2**62),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    str: _TEXT,
+}
+
+
+def strategy(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of anything a result is made of."""
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: strategy(hints[field.name]) for field in dataclasses.fields(kind)})
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return st.one_of(*(st.none() if item is type(None) else strategy(item) for item in arguments))
+    if origin is tuple:
+        if arguments[-1] is ...:
+            return st.lists(strategy(arguments[0]), max_size=2).map(tuple)
+        return st.tuples(*map(strategy, arguments))
+    return _JSON if origin is dict else _SCALARS[kind]
+
+
+measurements = strategy(Measurement)
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@few
+@given(measurements)
+def test_a_measurement_survives_being_written(measurement: Measurement) -> None:
+    line = json.dumps(measurement.to_dict(windows=True), allow_nan=False)
+    assert Measurement.from_json(line) == measurement
+
+
+@few
+@given(measurements)
+def test_a_line_has_no_windows(measurement: Measurement) -> None:
+    line = measurement.to_json()
+    assert "\n" not in line
+    assert json.loads(line)["schema"] == SCHEMA
+
+    def bare(launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
+        return tuple(dataclasses.replace(launch, windows=()) for launch in launches)
+
+    assert Measurement.from_json(line) == dataclasses.replace(
+        measurement,
+        per_launch=bare(measurement.per_launch),
+        per_reference_launch=bare(measurement.per_reference_launch),
+    )
+
+
+@few
+@given(measurements, st.data())
+def test_a_missing_key_is_named(measurement: Measurement, data: st.DataObject) -> None:
+    written = measurement.to_dict()
+    required = [
+        field.name
+        for field in dataclasses.fields(Measurement)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    ]
+    gone = data.draw(st.sampled_from(required))
+    del written[gone]
+    with pytest.raises(DamagedData, match=rf"^results\.jsonl line 7: {gone} is missing$"):
+        Measurement.from_dict(written, "results.jsonl line 7")
+
+
+@few
+@given(measurements)
+def test_keys_of_a_later_version_are_ignored(measurement: Measurement) -> None:
+    written = measurement.to_dict(windows=True)
+    written["of_tomorrow"] = {"x": 1}
+    assert Measurement.from_dict(written) == measurement
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("", r"^x: not valid JSON \("),
+        ('{"schema": 1', r"^x: not valid JSON \("),
+        ("[]", "^x: expected an object, found list$"),
+        ("{}", "^x: schema is None; this is no result"),
+        ('{"schema": true}', "^x: schema is True; this is no result"),
+        ('{"schema": "1"}', "^x: schema is '1'; this is no result"),
+        ('{"schema": 2}', "^x: written with schema 2, but this version reads up to 1; update pytest-icbench$"),
+        ('{"schema": NaN}', r"^x: not valid JSON \(NaN is no JSON number\)$"),
+        ("[" * 100_000, "^x: n"),
+    ],
+)
+def test_what_is_no_result_is_refused_in_one_sentence(line: str, sentence: str) -> None:
+    with pytest.raises(DamagedData, match=sentence) as caught:
+        Measurement.from_json(line, "x")
+    assert "\n" not in str(caught.value)
+
+
+@few
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | _TEXT, lambda x: st.lists(x) | _JSON))
+def test_no_data_breaks_the_reader(data: Any) -> None:
+    with pytest.raises(DamagedData):
+        Measurement.from_dict({"schema": SCHEMA, "case": data})
+    with pytest.raises(DamagedData):
+        Measurement.from_dict(data)
+
+
+def test_a_wrong_type_is_shown() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Point:
+        x: int
+        y: float | None = None
+
+    globals()["Point"] = Point
+    assert decode(Point, {"x": 1, "y": 2}, "p") == Point(1, 2.0)
+    for data, sentence in [
+        ({"x": True}, "p: x: expected an integer, found True"),
+        ({"x": 1.0}, r"p: x: expected an integer, found 1\.0"),
+        ({"x": 1, "y": "2"}, "p: y: expected a number, found '2'"),
+        ([1], r"p: expected an object, found \[1\]"),
+    ]:
+        with pytest.raises(DamagedData, match=sentence):
+            decode(Point, data, "p")
+
+
+def window(**changes: Any) -> Window:
+    plain = {
+        field.name: 0
+        for field in dataclasses.fields(Window)
+        if field.name not in ("kept", "disturbed", "first_ns", "last_ns")
+    }
+    return Window(**{**plain, "duration_ns": 100_000_000, **changes})
+
+
+def test_a_windows_loss_and_rate() -> None:
+    found = window(sent=1000, received=990)
+    assert found.lost == 10
+    assert found.throughput_pps == pytest.approx(9900)

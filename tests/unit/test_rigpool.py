@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which rigs live, and that never two run."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.rigpool import Need, RigPool, Wanted
+
+
+class Rig:
+    """Remembers what is done to it; `world` has every rig that was made."""
+
+    def __init__(self, name: str, world: list[Rig], broken: str = "") -> None:
+        self.name, self.state, self.broken = name, "new", broken
+        self.world = world
+        world.append(self)
+
+    def build(self) -> None:
+        assert self.state == "new"
+        assert [rig.name for rig in self.world if rig.state == "running"] == []
+        if self.broken == "build":
+            raise ProvisionError(self.name)
+        self.state = "running"
+        assert sum(rig.state in ("running", "paused") for rig in self.world) <= 2
+
+    def pause(self) -> None:
+        assert self.state in ("running", "paused")
+        self.state = "paused"
+
+    def resume(self) -> None:
+        assert self.state == "paused"
+        assert [rig.name for rig in self.world if rig.state == "running"] == []
+        self.state = "running"
+
+    def close(self) -> None:
+        self.state = "closed"
+        if self.broken == "close":
+            raise RuntimeError(self.name)
+
+
+def need(rig: str, reference: str | None = None) -> Need:
+    def wanted(name: str) -> Wanted:
+        return Wanted(Case(name), cast(Any, None), name)
+
+    return Need(wanted(rig), None if reference is None else wanted(reference))
+
+
+def pool(world: list[Rig], broken: dict[str, str] | None = None) -> RigPool[Rig]:
+    return RigPool(lambda wanted: Rig(wanted.case.switch, world, (broken or {}).get(wanted.case.switch, "")))
+
+
+def states(world: list[Rig]) -> list[tuple[str, str]]:
+    return [(rig.name, rig.state) for rig in world]
+
+
+def test_a_rig_stays_for_the_next_case_that_can_use_it() -> None:
+    world: list[Rig] = []
+    rigs = pool(world)
+    first = rigs.acquire(need("a")).rig
+    rigs.release(need("a"))
+    assert rigs.acquire(need("a")).rig is first
+    rigs.release(need("b"))
+    assert states(world) == [("a", "closed")]
+
+
+def test_the_reference_outlives_its_case_and_is_paused() -> None:
+    world: list[Rig] = []
+    rigs = pool(world)
+    rigs.acquire(need("a", "direct"))
+    assert states(world) == [("a", "running"), ("direct", "paused")]
+    rigs.release(need("b", "direct"))
+    assert states(world) == [("a", "closed"), ("direct", "paused")]
+    rigs.acquire(need("b", "direct"))
+    assert states(world) == [("a", "closed"), ("direct", "paused"), ("b", "running")]
+    rigs.close()
+    rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
+
+
+def test_a_rig_that_cannot_be_built_is_closed_and_forgotten() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"bad": "build"})
+    with pytest.raises(ProvisionError):
+        rigs.acquire(need("bad", "direct"))
+    assert states(world) == [("bad", "closed")]
+    rigs.acquire(need("a"))
+    rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
+
+
+def test_a_reference_that_cannot_be_built_costs_the_ratio_alone() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"bad": "build"})
+    got = rigs.acquire(need("a", "bad"))
+    assert (got.rig.state, got.reference, got.trouble) == ("running", None, "reference link bad: bad")
+    assert states(world) == [("a", "running"), ("bad", "closed")]
+
+
+def test_an_error_while_closing_does_not_leave_the_other_open() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"a": "close"})
+    rigs.acquire(need("a", "direct"))
+    with pytest.raises(RuntimeError):
+        rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
+    rigs.acquire(need("b"))
+
+
+names = st.sampled_from("abc")
+
+
+@given(st.lists(st.tuples(names, st.none() | st.sampled_from("xy")), max_size=12), st.booleans())
+def test_at_most_two_live_and_one_runs_whatever_comes(order: list[tuple[str, str | None]], release: bool) -> None:
+    world: list[Rig] = []
+    rigs = pool(world)
+    for place, (rig, reference) in enumerate(order):
+        acquired = rigs.acquire(need(rig, reference))
+        got, beside = acquired.rig, acquired.reference
+        assert acquired.trouble is None
+        assert (got.name, got.state) == (rig, "running")
+        assert (beside is None) == (reference is None)
+        assert beside is None or (beside.name, beside.state) == (reference, "paused")
+        assert sum(each.state != "closed" for each in world) == (1 if reference is None else 2)
+        if release:
+            rigs.release(need(*order[place + 1]) if place + 1 < len(order) else None)
+    rigs.close()
+    assert {each.state for each in world} <= {"closed"}

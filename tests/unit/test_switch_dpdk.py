@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""testpmd, basicfwd and direct: what they start, in which words, and what becomes of processes that fail."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.endpoints import Address, Memif, VhostUser
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.switch import dpdk_process
+from pytest_icbench.switch.basicfwd import BasicFwd
+from pytest_icbench.switch.direct import Direct
+from pytest_icbench.switch.testpmd import TestPmd
+from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
+
+A, B = Address.of(1, "a"), Address.of(1, "b")
+
+
+def answer(words: list[str], text: str | None) -> str:
+    if words[1:] == ["-v", "--help"]:
+        return "EAL: RTE Version: 'DPDK 22.11.11'\nUsage: …"
+    raise AssertionError(words)
+
+
+@pytest.fixture
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    directory = tmp_path_factory.mktemp("h")
+    found = RecordingSession(directory, answer)
+    for name in ("testpmd", "basicfwd"):
+        found.binaries[name] = program(directory, name)
+    yield found
+    found.spawner.close()
+
+
+def option(argv: list[str], name: str) -> str:
+    return argv[argv.index(name) + 1]
+
+
+def devices(argv: list[str]) -> list[str]:
+    return [word.removeprefix("--vdev=") for word in argv if word.startswith("--vdev=")]
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_probe_tells_the_version_of_dpdk(session: Any, driver: Any) -> None:
+    assert driver().probe(session, None).version == "DPDK 22.11.11"
+    assert session.spawner.started == []
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_a_binary_that_is_missing_is_named_with_its_remedy(
+    session: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.binaries.clear()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(Unsupported, match=rf"{driver.name} is not installed: .*--icbench-{driver.name}"):
+        driver().probe(session, None)
+    with pytest.raises(Unsupported, match=rf"/no/where is not an executable file: give --icbench-{driver.name}"):
+        driver().probe(session, Path("/no/where"))
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_a_binary_that_is_something_else_is_refused_in_one_sentence(tmp_path: Path, driver: Any) -> None:
+    other: Any = RecordingSession(tmp_path, lambda words, text: "ls: invalid option -- 'w'")
+    with pytest.raises(Unsupported, match="is not a DPDK program") as caught:
+        driver().probe(other, program(tmp_path, "ls"))
+    assert "\n" not in str(caught.value)
+
+
+def test_testpmd_forwards_between_ports_it_serves(session: Any) -> None:
+    switch = TestPmd()
+    places = attachments_of(session.dir, pairs=2)
+    endpoints = switch.start(session, spec_of(session.dir, worker_cpus=(2, 5)), places)
+    (started,) = session.spawner.started
+    sockets = session.dir / "s"
+    assert started.argv[0] == str(session.binaries["testpmd"])
+    assert option(started.argv, "--lcores") == "0@(0,1),1@2,2@5"
+    assert option(started.argv, "--main-lcore") == "0"
+    assert {"--no-pci", "--in-memory", "--single-file-segments"} <= set(started.argv)
+    assert devices(started.argv) == [f"net_vhost{index},iface={sockets}/p{index},queues=1" for index in range(4)]
+    after = started.argv[started.argv.index("--") :]
+    assert {"--forward-mode=io", "--port-topology=paired", "--nb-cores=2", "--auto-start"} <= set(after)
+    assert started.cpus == [0, 1, 2, 5]
+    assert started.pipes  # at the end of its input it ends
+    assert started.env["RUNTIME_DIRECTORY"] == str(session.dir / "eal")
+    assert endpoints[0] == VhostUser(A, str(sockets / "p0"))
+    assert endpoints[3] == VhostUser(Address.of(2, "b"), str(sockets / "p3"))
+    assert switch.facts().version == "DPDK 22.11.11"
+
+
+def test_testpmd_of_jumbo_frames_has_buffers_for_them(session: Any) -> None:
+    TestPmd().start(session, spec_of(session.dir, mtu=9198), attachments_of(session.dir))
+    (started,) = session.spawner.started
+    (size,) = [int(word.partition("=")[2]) for word in started.argv if word.startswith("--mbuf-size=")]
+    assert size >= 9198 + 18 + 128
+
+
+def test_ports_of_other_kinds(session: Any) -> None:
+    spec = spec_of(session.dir, port="memif")
+    endpoints = TestPmd().start(session, spec, attachments_of(session.dir))
+    path = session.dir / "s" / "p0"
+    (started,) = session.spawner.started
+    assert devices(started.argv)[0] == f"net_memif0,role=server,id=0,socket={path},socket-abstract=no"
+    assert endpoints[0] == Memif(A, str(path), role="client")
+
+
+def test_packed_rings_are_the_endpoints_choice(session: Any) -> None:
+    spec = spec_of(session.dir, port="vhost-user-packed")
+    endpoints = BasicFwd().start(session, spec, attachments_of(session.dir))
+    assert [endpoint.packed for endpoint in endpoints if isinstance(endpoint, VhostUser)] == [True, True]
+
+
+def test_basicfwd_polls_on_its_main_core(session: Any) -> None:
+    BasicFwd().start(session, spec_of(session.dir), attachments_of(session.dir))
+    (started,) = session.spawner.started
+    assert option(started.argv, "--lcores") == "0@(2)"
+    assert started.cpus == [0, 1, 2]
+    assert int(option(started.argv, "-m")) == BasicFwd().needs(1, 1).hugepages_mib
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_death_at_start_is_told_with_the_log(session: Any, driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.spawner.serves = False
+    start = session.spawner.start
+
+    def dies(*args: Any, **more: Any) -> Any:
+        process = start(*args, **more)
+        process.code = 1
+        return process
+
+    monkeypatch.setattr(session.spawner, "start", dies)
+    with pytest.raises(ProvisionError, match=rf"(?s)^{driver.name} ended with exit code 1; .*last words"):
+        driver().start(session, spec_of(session.dir), attachments_of(session.dir))
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_a_start_that_hangs_ends(session: Any, driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.spawner.serves = False
+    monkeypatch.setattr(dpdk_process, "START_S", 0.05)
+    with pytest.raises(ProvisionError, match=rf"(?s){driver.name} has not opened .*/p0.* within 0.05 s.*last words"):
+        driver().start(session, spec_of(session.dir), attachments_of(session.dir))
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
+def test_life_and_death(session: Any, driver: Any) -> None:
+    switch = driver()
+    switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+    (process,) = session.spawner.processes
+    switch.check()
+    switch.pause()
+    switch.pause()
+    switch.resume()
+    assert process.signals == [signal.SIGSTOP, signal.SIGCONT]
+    process.code = -signal.SIGSEGV
+    with pytest.raises(ProvisionError, match=r"(?s)was killed by signal 11 \(Segmentation fault\).*last words"):
+        switch.check()
+    switch.stop()
+    switch.stop()
+    assert process.stopped == 1
+
+
+def test_stopping_a_paused_switch_wakes_it_first(session: Any) -> None:
+    switch = TestPmd()
+    switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+    switch.pause()
+    switch.stop()
+    assert session.spawner.processes[0].signals == [signal.SIGSTOP, signal.SIGCONT]
+
+
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd, Direct])
+def test_a_switch_that_was_never_started_can_be_stopped(driver: Any) -> None:
+    switch = driver()
+    switch.pause()
+    switch.resume()
+    switch.stop()
+
+
+def test_testpmd_refuses_cores_without_streams() -> None:
+    assert TestPmd().needs(2, 4).pollers == 4
+    with pytest.raises(Unsupported, match="at most 2 switch cores"):
+        TestPmd().needs(1, 3)
+
+
+def test_a_socket_path_too_long_is_refused(session: Any, tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    with pytest.raises(ProvisionError, match="holds 107"):
+        TestPmd().start(session, spec_of(deep), attachments_of(deep))
+    assert session.spawner.started == []
+
+
+def test_direct_ends_share_a_socket_and_one_serves() -> None:
+    places = attachments_of(Path("/tmp"), 2)
+    spec = spec_of(Path("/tmp"))
+    a, b, c, d = Direct().start(None, spec, places)  # type: ignore[arg-type]
+    assert (a, b) == (
+        VhostUser(A, "/tmp/s/d0", "front-end", serves=True),
+        VhostUser(B, "/tmp/s/d0", "back-end", serves=False),
+    )
+    assert (c.serves, d.serves) == (True, False)
+    assert isinstance(c, VhostUser)
+    assert c.socket == "/tmp/s/d2"
+
+
+def test_direct_over_memif() -> None:
+    a, b = Direct().start(None, spec_of(Path("/tmp"), port="memif"), attachments_of(Path("/tmp")))  # type: ignore[arg-type]
+    assert (a, b) == (Memif(A, "/tmp/s/d0", "client"), Memif(B, "/tmp/s/d0", "server"))
+
+
+class TestCounters:
+    """testpmd's counters come from EAL's telemetry."""
+
+    @pytest.fixture
+    def telemetry(self, session: Any) -> Iterator[dict[str, Any]]:
+        """A telemetry socket that answers from a dictionary."""
+        import json
+        import threading
+
+        directory = session.dir / "eal" / "dpdk" / "rte"
+        directory.mkdir(parents=True)
+        answers: dict[str, Any] = {}
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server.bind(str(directory / "dpdk_telemetry.v2"))
+        server.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                with client:
+                    client.sendall(json.dumps({"version": "x", "pid": 1, "max_output_len": 16384}).encode())
+                    while command := client.recv(1024).decode():
+                        client.sendall(json.dumps({command.partition(",")[0]: answers[command]}).encode())
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield answers
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join(2)
+
+    def fill(self, answers: dict[str, Any], status: str = "UP") -> None:
+        for port, (received, sent, lost) in enumerate([(7, 2, 0), (2, 5, 2)]):
+            answers[f"/ethdev/stats,{port}"] = {
+                "ipackets": received,
+                "opackets": sent,
+                "oerrors": lost,
+                "imissed": 0,
+                "ierrors": 0,
+                "rx_nombuf": 0,
+            }
+            answers[f"/ethdev/link_status,{port}"] = {"status": status}
+
+    def test_of_vhost_ports(self, session: Any, telemetry: dict[str, Any]) -> None:
+        self.fill(telemetry, "DOWN")
+        switch = TestPmd()
+        switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+        first, second = switch.counters() or []
+        assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (7, 2, 0)
+        assert (second.index, second.rx_packets, second.tx_packets, second.tx_dropped) == (1, 2, 5, 2)
+
+    def test_a_memif_without_its_peer_tells_nothing(self, session: Any, telemetry: dict[str, Any]) -> None:
+        self.fill(telemetry, "DOWN")
+        switch = TestPmd()
+        switch.start(session, spec_of(session.dir, port="memif"), attachments_of(session.dir))
+        assert [port.rx_packets for port in switch.counters() or []] == [None, None]
+        self.fill(telemetry, "UP")
+        assert [port.rx_packets for port in switch.counters() or []] == [7, 2]
+
+    def test_a_damaged_answer_is_an_error(self, session: Any, telemetry: dict[str, Any]) -> None:
+        switch = TestPmd()
+        switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+        self.fill(telemetry)
+        telemetry["/ethdev/stats,0"] = None
+        with pytest.raises(ProvisionError, match="does not count"):
+            switch.counters()

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""veth and linux-bridge: which links they ask for, in which order, and the catalogue of switches."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import APIS, MAX_FRAME_BYTES
+from pytest_icbench.endpoints import Veth
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.links import End
+from pytest_icbench.switch import kernel, linux_bridge
+from pytest_icbench.switch.linux_bridge import LinuxBridge
+from pytest_icbench.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
+from pytest_icbench.switch.veth import VethLink
+from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
+
+
+class RecordingLinks:
+    """Stands in for ``host.links`` in every driver."""
+
+    End = End
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.bridge_is_there = True
+
+    def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
+        self.calls.append(("pair", a.name, a.netns, b.name, b.netns, mtu))
+
+    def create_netns(self, session: Any, suffix: str) -> str:
+        self.calls.append(("netns", suffix))
+        return f"/run/netns/{suffix}"
+
+    def create_bridge(self, session: Any, name: str, *, mtu: int) -> None:
+        self.calls.append(("bridge", name, mtu))
+
+    def enslave(self, session: Any, name: str, bridge: str) -> None:
+        self.calls.append(("enslave", name, bridge))
+
+    def set_up(self, name: str) -> None:
+        self.calls.append(("up", name))
+
+    def remove_link(self, name: str, netns: str) -> None:
+        self.calls.append(("remove", name, netns))
+        if netns == "/proc/1000/ns/net":
+            raise ProvisionError("its node is not running")
+
+    def delete_link(self, session: Any, name: str, netns: str) -> None:
+        self.calls.append(("delete", name, netns))
+
+    def delete_netns(self, session: Any, path: str) -> None:
+        self.calls.append(("delete netns", path))
+
+    def exists(self, name: str, netns: str) -> bool:
+        return self.bridge_is_there
+
+    def statistics(self, name: str, netns: str) -> dict[str, int]:
+        self.calls.append(("statistics", name, netns))
+        return {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
+
+
+@pytest.fixture
+def links(monkeypatch: pytest.MonkeyPatch) -> RecordingLinks:
+    found = RecordingLinks()
+
+    @contextmanager
+    def entered(netns: str) -> Iterator[None]:
+        found.calls.append(("enter", netns))
+        yield
+        found.calls.append(("leave", netns))
+
+    for module in ("kernel", "veth", "linux_bridge"):
+        monkeypatch.setattr(f"pytest_icbench.switch.{module}.links", found)
+    monkeypatch.setattr(linux_bridge, "entered", entered)
+    return found
+
+
+def netns(index: int) -> str:
+    return f"/proc/{1000 + index}/ns/net"
+
+
+def test_veth_joins_the_nodes_of_each_pair(links: RecordingLinks, tmp_path: Path) -> None:
+    switch = VethLink()
+    session: Any = RecordingSession(tmp_path)
+    places = attachments_of(tmp_path, 2)
+    endpoints = switch.start(session, spec_of(tmp_path, port="veth", mtu=9198), places)
+    assert links.calls == [
+        ("pair", "eth0", netns(0), "eth0", netns(1), 9198),
+        ("pair", "eth0", netns(2), "eth0", netns(3), 9198),
+    ]
+    assert endpoints == [Veth(place.address, "eth0", "eth0", 9198) for place in places]
+    links.calls.clear()
+    switch.stop()
+    switch.stop()
+    assert links.calls == [("remove", "eth0", netns(index)) for index in range(4)]
+
+
+def test_veth_counts_from_the_other_side(links: RecordingLinks, tmp_path: Path) -> None:
+    switch = VethLink()
+    session: Any = RecordingSession(tmp_path)
+    switch.start(session, spec_of(tmp_path, port="veth"), attachments_of(tmp_path))
+    first, second = switch.counters() or []
+    assert (first.rx_packets, first.tx_packets, first.rx_dropped, first.tx_dropped) == (2, 1, 4, 3)
+    assert second.index == 1
+
+
+def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_path: Path) -> None:
+    switch = LinuxBridge()
+    session: Any = RecordingSession(tmp_path)
+    endpoints = switch.start(session, spec_of(tmp_path, port="veth"), attachments_of(tmp_path))
+    own = "/run/netns/r1-br"
+    assert links.calls == [
+        ("netns", "r1-br"),
+        *(("enter", own), ("bridge", "br0", 1500), ("up", "br0"), ("leave", own)),
+        ("pair", "eth0", netns(0), "p0", own, 1500),
+        *(("enter", own), ("enslave", "p0", "br0"), ("leave", own)),
+        ("pair", "eth0", netns(1), "p1", own, 1500),
+        *(("enter", own), ("enslave", "p1", "br0"), ("leave", own)),
+    ]
+    assert [endpoint.host_interface for endpoint in endpoints if isinstance(endpoint, Veth)] == ["p0", "p1"]
+    switch.check()
+    links.bridge_is_there = False
+    with pytest.raises(ProvisionError, match="the bridge of linux-bridge is gone"):
+        switch.check()
+    first, _ = switch.counters() or []
+    assert (first.rx_packets, first.tx_packets) == (1, 2)
+    links.calls.clear()
+    switch.stop()
+    switch.stop()
+    assert [call[0] for call in links.calls] == ["remove", "remove", "delete", "delete netns"]
+
+
+def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(kernel, "unshare", lambda kind: pytest.fail("a namespace was made"))
+    VethLink().probe(RecordingSession(Path("/tmp")), None)  # type: ignore[arg-type]
+
+
+def test_a_kernel_without_bridges_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(kind: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(kernel, "saved_netns", nullcontext)
+    monkeypatch.setattr(kernel, "unshare", refuses)
+    with pytest.raises(Unsupported, match=r"cannot make links of kind veth .*modprobe veth"):
+        LinuxBridge().probe(RecordingSession(Path("/tmp")), None)  # type: ignore[arg-type]
+
+
+def test_a_netdev_api_needs_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_DRIVER_PLACES", ("usr/lib/nowhere/librte_net_{0}.so*",))
+    kernel.probe_netdev_api("udp")
+    with pytest.raises(Unsupported, match=r"DPDK's driver net_af_packet is not installed: install .*af-packet"):
+        kernel.probe_netdev_api("af_packet")
+
+
+def test_af_xdp_needs_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_AF_XDP", 4095)
+    with pytest.raises(Unsupported, match="AF_XDP socket"):
+        kernel.probe_netdev_api("af_xdp")
+
+
+@pytest.mark.parametrize("name", builtin_switches())
+def test_every_driver_tells_what_collection_needs(name: str) -> None:
+    driver = builtin_switches()[name]
+    assert driver.name == name
+    assert driver.family in GROUPS
+    assert driver.ports
+    assert set(driver.default_apis) <= set(driver.apis) <= set(APIS)
+    assert driver.max_frame_bytes <= MAX_FRAME_BYTES
+    assert driver.max_pairs is None or driver.max_pairs >= 1
+    needs = driver().needs(1, driver.default_cores)
+    assert needs.pollers == driver.default_cores
+    assert (needs.hugepages_mib > 0) == (needs.pollers > 0)
+
+
+def test_groups() -> None:
+    switches = builtin_switches()
+    assert expand_group("all", switches) == list(switches)
+    assert expand_group("kernel", switches) == ["veth", "linux-bridge"]
+    assert expand_group("dpdk", switches) == ["direct", "basicfwd", "testpmd", "ovs"]
+    with pytest.raises(KeyError):
+        expand_group("veth", switches)
+    assert {switches[name].family: name for name in REFERENCE.values()} == REFERENCE
+
+
+def test_the_catalogue_imports_no_host_libraries() -> None:
+    code = "import sys, pytest_icbench.switch.registry; print([m for m in ('pyroute2', 'lxc') if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

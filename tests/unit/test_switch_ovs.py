@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ovs: the sequence of its commands, and what its tools print."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.endpoints import VhostUser
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.switch.ovs import OpenVSwitch
+from pytest_icbench.switch.ovs_output import parse_cycles, parse_drops, parse_flows, parse_table, parse_versions
+from pytest_icbench.switch.protocol import Busy
+from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
+
+VERSION = "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11\n"
+TOOLS = ("ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-appctl", "ovs-ofctl")
+FLOWS = """OFPST_FLOW reply (OF1.4) (xid=0x2):
+ cookie=0x0, duration=3.419s, table=0, n_packets=3190915, n_bytes=191454900, priority=1,in_port=1 actions=NORMAL
+ cookie=0x0, duration=3.407s, table=0, n_packets=1, n_bytes=60, priority=1,in_port=2 actions=NORMAL
+ cookie=0x0, duration=3.446s, table=0, n_packets=5, n_bytes=0, priority=0 actions=NORMAL
+"""
+PORTS = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
+  port LOCAL: rx pkts=0, bytes=0, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=0, bytes=0, drop=1, errs=0, coll=0
+           duration=3.475s
+  port  1: rx pkts=?, bytes=?, drop=?, errs=?, frame=?, over=?, crc=?
+           tx pkts=?, bytes=?, drop=?, errs=?, coll=?
+           duration=3.466s
+           CUSTOM Statistics
+                      ovs_tx_retries=9, ovs_tx_failure_drops=0, ovs_tx_mtu_exceeded_drops=0,
+                      ovs_tx_qos_drops=0, ovs_rx_qos_drops=4, ovs_tx_invalid_hwol_drops=0,
+  port  2: rx pkts=?, bytes=?, drop=?, errs=?, frame=?, over=?, crc=?
+           tx pkts=?, bytes=?, drop=?, errs=?, coll=?
+           duration=3.466s
+           CUSTOM Statistics
+                      ovs_tx_retries=0, ovs_tx_failure_drops=1185, ovs_tx_mtu_exceeded_drops=10,
+                      ovs_tx_qos_drops=0, ovs_rx_qos_drops=0, ovs_tx_invalid_hwol_drops=0,
+"""
+CYCLES = """pmd thread numa_id 0 core_id 0:
+  packets received: 7
+  idle cycles: 19661965526 (75.00%)
+  processing cycles: 100 (25.00%)
+pmd thread numa_id 0 core_id 1:
+  idle cycles: 1 (1.00%)
+  processing cycles: 2 (99.00%)
+main thread:
+  packets received: 0
+  idle cycles: 1000 (1.00%)
+  processing cycles: 1000 (99.00%)
+"""
+
+
+class Host:
+    """Answers as Open vSwitch's tools do."""
+
+    def __init__(self) -> None:
+        self.version = VERSION
+        self.types = ["dpdk", "dpdkvhostuser", "dpdkvhostuserclient", "internal"]
+        self.interfaces = [["br0", 65534, ["set", []]], ["p0", 1, ["set", []]], ["p1", 2, ["set", []]]]
+
+    def __call__(self, words: list[str], text: str | None) -> str:
+        name, rest = Path(words[0]).name, words[1:]
+        if rest == ["--version"]:
+            return self.version
+        if "list" in rest and rest[-1] == "Open_vSwitch":
+            row = [True, ["set", self.types]]
+            return json.dumps({"headings": ["dpdk_initialized", "iface_types"], "data": [row]})
+        if "list" in rest and rest[-1] == "Interface":
+            return json.dumps({"headings": ["name", "ofport", "error"], "data": self.interfaces})
+        answers = {"dump-flows": FLOWS, "dump-ports": PORTS, "dpif-netdev/pmd-stats-show": CYCLES}
+        assert name in TOOLS
+        return next((answers[word] for word in rest if word in answers), "")
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
+
+
+@pytest.fixture
+def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    directory = tmp_path_factory.mktemp("o")
+    found = RecordingSession(directory, host)
+    for place in ("bin", "sbin", "share/openvswitch"):
+        (directory / place).mkdir(parents=True)
+    for tool in TOOLS:
+        program(directory / "bin", tool)
+    (directory / "share" / "openvswitch" / "vswitch.ovsschema").write_text("{}")
+    found.binaries["ovs"] = program(directory / "sbin", "ovs-vswitchd")
+    netns: list[str] = []
+
+    def create(session: Any, suffix: str) -> str:
+        netns.append(suffix)
+        return "/netns/x"
+
+    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons.links.create_netns", create)
+    monkeypatch.setattr(
+        "pytest_icbench.switch.ovs_daemons.links.delete_netns", lambda session, path: netns.remove("r1-ovs")
+    )
+    found.netns = netns  # type: ignore[attr-defined]
+    yield found
+    found.spawner.close()
+
+
+def start(session: Any, pairs: int = 1, **changes: Any) -> tuple[OpenVSwitch, list[Any]]:
+    switch = OpenVSwitch()
+    return switch, switch.start(session, spec_of(session.dir, **changes), attachments_of(session.dir, pairs))
+
+
+def commands(session: Any, tool: str) -> list[list[str]]:
+    return [words[1:] for words in session.spawner.ran if Path(words[0]).name == tool]
+
+
+def test_everything_is_private(session: Any) -> None:
+    start(session)
+    database, daemon = session.spawner.started
+    directory = str(session.dir)
+    assert database.argv[:3] == [
+        f"{directory}/bin/ovsdb-server",
+        f"{directory}/conf.db",
+        f"--remote=punix:{directory}/db.sock",
+    ]
+    assert daemon.argv[:2] == [f"{directory}/sbin/ovs-vswitchd", f"unix:{directory}/db.sock"]
+    assert (database.netns, daemon.netns) == (None, "/netns/x")
+    for started in (database, daemon):
+        assert started.cpus == [0, 1]  # its PMD threads move to theirs by themselves
+        assert f"--unixctl={directory}" in " ".join(started.argv)
+        for variable in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"):
+            assert started.env[variable] == directory
+    for tool in ("ovs-vsctl", "ovs-appctl", "ovs-ofctl"):
+        for words in commands(session, tool):
+            if words != ["--version"]:
+                assert words[0].startswith("--timeout=")
+                assert any(directory in word for word in words[1:])
+
+
+def test_configuration_comes_before_the_daemon_and_ports_after(session: Any) -> None:
+    start(session)
+    configure, ask, add, check = commands(session, "ovs-vsctl")
+    settings = [word for word in configure if word.startswith("other_config:")]
+    assert "--no-wait" in configure
+    assert settings == [
+        'other_config:dpdk-init="true"',
+        'other_config:dpdk-extra="--no-pci --in-memory --single-file-segments --no-telemetry"',
+        f'other_config:dpdk-socket-limit="{64 + 2 * 72},{64 + 2 * 72}"',
+        'other_config:per-port-memory="true"',
+        'other_config:pmd-cpu-mask="0x4"',
+        'other_config:vhost-sock-dir="s"',
+    ]
+    assert ask[-2:] == ["list", "Open_vSwitch"]
+    assert "--no-wait" not in add
+    text = " ".join(add)
+    assert "add-br br0 -- set Bridge br0 datapath_type=netdev" in text
+    for index in (0, 1):
+        port = f"-- add-port br0 p{index} -- set Interface p{index} type=dpdkvhostuser mtu_request=1500"
+        assert f"{port} ofport_request={index + 1}" in text
+    assert check[-2:] == ["list", "Interface"]
+
+
+def test_the_memory_limit_is_whole_pages(session: Any) -> None:
+    session.hugepage_size_kib = 1048576
+    start(session)
+    assert 'other_config:dpdk-socket-limit="1024,1024"' in commands(session, "ovs-vsctl")[0]
+
+
+def test_each_port_has_its_normal_flow(session: Any) -> None:
+    start(session)
+    (add,) = commands(session, "ovs-ofctl")
+    assert add[-3:] == ["add-flows", f"unix:{session.dir}/br0.mgmt", "-"]
+    assert session.spawner.inputs[-1] == "priority=1,in_port=1,actions=NORMAL\npriority=1,in_port=2,actions=NORMAL"
+
+
+def test_endpoints_connect(session: Any) -> None:
+    switch, endpoints = start(session, port="vhost-user-packed", worker_cpus=(2, 65))
+    assert [(each.socket, each.serves, each.packed) for each in endpoints] == [
+        (str(session.dir / "s" / f"p{index}"), False, True) for index in (0, 1)
+    ]
+    config = switch.facts().config
+    assert config["other_config"]["pmd-cpu-mask"] == hex(1 << 65 | 1 << 2)
+    assert (switch.facts().version, config["dpdk"], config["port_type"]) == ("3.1.0", "22.11.11", "dpdkvhostuser")
+
+
+def test_without_server_ports_the_endpoints_serve(session: Any, host: Host) -> None:
+    host.types.remove("dpdkvhostuser")
+    _, endpoints = start(session)
+    path = session.dir / "s" / "p0"
+    assert f'options:vhost-server-path="{path}"' in commands(session, "ovs-vsctl")[2]
+    assert endpoints[0] == VhostUser(endpoints[0].address, str(path), serves=True)
+
+
+def test_a_port_that_was_not_made_is_an_error_with_the_log(session: Any, host: Host) -> None:
+    host.interfaces[2] = ["p1", -1, "could not add network device p1 to ofproto (No such device)"]
+    with pytest.raises(ProvisionError, match=r"(?s)could not make the port p1 \(could not add .*last words"):
+        start(session)
+
+
+def test_without_vhost_ports_it_says_so(session: Any, host: Host) -> None:
+    host.types[:] = ["internal", "system"]
+    with pytest.raises(ProvisionError, match=r"no vhost-user ports .*internal, system"):
+        start(session)
+
+
+def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = session.spawner.start
+
+    def dies(argv: Any, **more: Any) -> Any:
+        process = begin(argv, **more)
+        if "vswitchd" in str(argv[0]):
+            process.code = -signal.SIGABRT
+        return process
+
+    monkeypatch.setattr(session.spawner, "start", dies)
+    monkeypatch.setattr(
+        "pytest_icbench.switch.ovs.parse_table", lambda text: [{"dpdk_initialized": False, "iface_types": []}]
+    )
+    with pytest.raises(ProvisionError, match=r"(?s)ovs-vswitchd was killed by signal 6 \(Aborted\).*last words"):
+        start(session)
+
+
+def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
+    switch, _ = start(session)
+    assert session.netns == ["r1-ovs"]
+    switch.pause()
+    switch.stop()
+    switch.stop()
+    assert session.netns == []
+    assert [process.stopped for process in session.spawner.processes] == [1, 1]
+    assert session.spawner.processes[0].signals == []
+    assert session.spawner.processes[1].signals == [signal.SIGSTOP, signal.SIGCONT]
+    with pytest.raises(ProvisionError, match="was stopped"):
+        switch.check()
+
+
+def test_counters_and_busy(session: Any) -> None:
+    switch, _ = start(session)
+    first, second = switch.counters() or []
+    assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (3190915, None, 0)
+    assert (second.rx_packets, second.tx_packets, second.tx_dropped) == (1, None, 1195)
+    assert ["revalidator/wait"] in [words[2:] for words in commands(session, "ovs-appctl")]
+    assert switch.busy() == Busy(busy_cycles=102, idle_cycles=19661965527)
+
+
+def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) -> None:
+    host.version = "ls (GNU coreutils) 9.1"
+    with pytest.raises(Unsupported, match="is not Open vSwitch"):
+        OpenVSwitch().probe(session, None)
+    host.version = "ovs-vswitchd (Open vSwitch) 3.1.0\n"
+    with pytest.raises(Unsupported, match=r"was built without DPDK: install it .*openvswitch-switch-dpdk"):
+        OpenVSwitch().probe(session, None)
+
+
+def test_probe_finds_what_lacks(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert OpenVSwitch().probe(session, None).version == "3.1.0"
+    inside = str(session.dir)
+    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons._SCHEMAS", ("/no/where",))
+    monkeypatch.setattr(
+        "shutil.which",
+        lambda path: str(path) if str(path).startswith(inside) and Path(path).is_file() else None,
+    )
+    (session.dir / "bin" / "ovs-ofctl").unlink()
+    with pytest.raises(Unsupported, match="ovs-ofctl of Open vSwitch is not installed"):
+        OpenVSwitch().probe(session, None)
+    (session.dir / "share" / "openvswitch" / "vswitch.ovsschema").unlink()
+    with pytest.raises(Unsupported, match=r"vswitch.ovsschema is not in /no/where"):
+        OpenVSwitch().probe(session, None)
+    assert session.spawner.started == []
+
+
+def test_cores_without_queues_are_refused() -> None:
+    with pytest.raises(Unsupported, match="at most 2 switch cores"):
+        OpenVSwitch().needs(1, 3)
+    assert OpenVSwitch().needs(4, 2, jumbo=True).hugepages_mib > OpenVSwitch().needs(4, 2).hugepages_mib
+
+
+def test_sockets_elsewhere_are_refused(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(ProvisionError, match="makes its sockets below"):
+        OpenVSwitch().start(session, spec_of(session.dir), attachments_of(tmp_path))
+
+
+def test_versions() -> None:
+    assert parse_versions("ovs-vswitchd-dpdk (Open vSwitch) 3.5.0-beta\nDPDK 24.11.2\n") == ("3.5.0-beta", "24.11.2")
+    assert parse_versions("what?") == (None, None)
+
+
+def test_flows_and_drops() -> None:
+    assert parse_flows(FLOWS) == {1: 3190915, 2: 1}
+    assert parse_drops(PORTS) == {1: 0, 2: 1195}
+    assert (parse_flows(""), parse_drops("")) == ({}, {})
+
+
+def test_cycles_are_those_of_pmd_threads() -> None:
+    assert parse_cycles(CYCLES) == Busy(102, 19661965527)
+    assert parse_cycles("") == Busy(0, 0)
+
+
+def test_a_table_has_sets_maps_and_uuids() -> None:
+    data = [["set", ["a", ["uuid", "u"]]], ["map", [["k", "v"]]], ["uuid", "x"], 3, ["set", []]]
+    text = json.dumps({"headings": list("abcde"), "data": [data]})
+    assert parse_table(text) == [{"a": ["a", "u"], "b": {"k": "v"}, "c": "x", "d": 3, "e": []}]

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client's round-trip times: over the whole run from the intended and from the actual send time, and by
+ * window. */
+#ifndef ICBENCH_CLIENT_H
+#define ICBENCH_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "account.h"
+#include "io.h"
+#include "json.h"
+#include "receiver.h"
+#include "rtt.h"
+
+/* Windows whose histograms are open at a time: those that answers still come in for. */
+#define CLIENT_OPEN_WINDOWS 32
+
+/* A closed window's figures, ns; p50 and p99 are 0 where samples are too few to tell. */
+struct client_rtt {
+	uint64_t count, min, p50, p99, max;
+	double mean;
+};
+
+struct client_times {
+	const struct clock *clock;
+	struct rtt intended, actual; /* ns, measured windows only */
+	struct {
+		uint16_t number; /* 0: unused */
+		struct rtt rtt;
+	} open[CLIENT_OPEN_WINDOWS];
+	struct client_rtt *closed; /* WINDOW_COUNT of them */
+	const uint64_t *sent_at;   /* cycles, by sequence number modulo the horizon */
+};
+
+/* False if memory is short. */
+bool client_times_init(
+        struct client_times *t, const struct clock *clock, unsigned digits, const uint64_t *sent_at);
+void client_times_free(struct client_times *t);
+
+/* Records the first copies among n answers that arrived at time now (cycles). */
+void client_times_take(struct client_times *t, const struct io_frame *frames, const uint8_t *verdicts,
+        unsigned n, uint64_t now);
+
+/* The window's figures so far. */
+struct client_rtt client_times_window(struct client_times *t, uint16_t number);
+
+void client_window_json(struct json *j, const struct client_rtt *w);
+void client_histogram_json(struct json *j, const char *key, const struct rtt *h);
+
+#endif

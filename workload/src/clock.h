@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The time stamp counter as the one clock of the data path, and its relation to CLOCK_MONOTONIC. */
+#ifndef ICBENCH_CLOCK_H
+#define ICBENCH_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <x86intrin.h>
+
+struct clock {
+	uint64_t hz; /* TSC cycles per second */
+	double ns_per_cycle;
+	uint64_t anchor_tsc; /* a moment known on both clocks */
+	uint64_t anchor_ns;
+};
+
+static inline uint64_t clock_cycles(void)
+{
+	return __rdtsc();
+}
+
+/* Whether the TSC runs at a constant rate in all power states (CPUID 8000_0007h, EDX bit 8). */
+bool clock_is_invariant(void);
+
+/* Measures the TSC against CLOCK_MONOTONIC; takes about 20 ms, error a few parts per million. */
+void clock_calibrate(struct clock *clock);
+
+/* Takes a fresh anchor, so that conversions near now do not carry the calibration's error along. */
+void clock_anchor(struct clock *clock);
+
+/* CLOCK_MONOTONIC, in ns. */
+uint64_t clock_monotonic_ns(void);
+
+uint64_t clock_to_monotonic(const struct clock *clock, uint64_t tsc);
+uint64_t clock_from_monotonic(const struct clock *clock, uint64_t ns);
+uint64_t clock_ns_to_cycles(const struct clock *clock, double ns);
+
+static inline uint64_t clock_cycles_to_ns(const struct clock *clock, uint64_t cycles)
+{
+	return (uint64_t)((double)cycles * clock->ns_per_cycle + 0.5);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a run is told to start and to stop: signals, and with --supervised lines on stdin. */
+#ifndef ICBENCH_CONTROL_H
+#define ICBENCH_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum stop_reason { STOP_NONE, STOP_LINE, STOP_SIGNAL, STOP_EOF };
+
+extern atomic_int control_stop_reason;
+
+/* Set by a signal that comes when a stop has been asked for already: end without draining or waiting. */
+extern volatile bool control_abandon;
+
+/* Installs SIGINT and SIGTERM and ignores SIGPIPE; with supervised starts the thread that reads stdin.
+ * Returns 0, or an errno. */
+int control_init(bool supervised);
+
+static inline bool control_stopped(void)
+{
+	return atomic_load_explicit(&control_stop_reason, memory_order_relaxed) != STOP_NONE;
+}
+
+/* Whether `start` has been read; at_ns is its argument (CLOCK_MONOTONIC), 0 if it had none. */
+bool control_started(uint64_t *at_ns);
+
+/* Waits until `start` has been read or a stop was asked for. */
+void control_wait_start(void);
+
+/* Takes one line (without newline) as the stdin thread does; for it and for the fuzzer. */
+void control_line(const char *line);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between the versions of DPDK that the workload is built with (22.11 and later), and nothing
+ * else. */
+#ifndef ICBENCH_DPDK_COMPAT_H
+#define ICBENCH_DPDK_COMPAT_H
+
+#include <rte_version.h>
+
+#if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
+#error "DPDK 22.11 or later is needed"
+#endif
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpdk_port.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include "dpdk_compat.h"
+#include "frame.h"
+#include "io.h"
+#include "options.h"
+
+#define EAL_ARGS_MAX 64
+/* FCS, two VLAN tags, a virtio header: what drivers add to the MTU to find out whether a frame fits. */
+#define FRAME_ROOM_SPARE 64u
+#define MTU_DEFAULT 1500u
+/* Large enough for the batches in which drivers free, small enough to stay in the L1 cache: what a cache
+ * gives out next is what was freed last. */
+#define POOL_CACHE 256u
+#define RETRY_S 0.01
+#define LINGER_S 0.2
+#define MEMIF "net_memif"
+
+static bool fail(char *err, size_t err_len, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static bool fail(char *err, size_t err_len, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err, err_len, format, args);
+	va_end(args);
+	return false;
+}
+
+/* EAL prints its usage, and a driver might print, on stdout: there go JSON lines alone. */
+static int eal_init_quietly(int argc, char **argv)
+{
+	int saved, ret;
+
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	if (saved >= 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	ret = rte_eal_init(argc, argv);
+	fflush(stdout);
+	if (saved >= 0) {
+		dup2(saved, STDOUT_FILENO);
+		close(saved);
+	}
+	return ret;
+}
+
+static bool start_eal(int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	/* EAL keeps pointers into its arguments. */
+	static char program[] = "icbench-workload";
+	static char *argv[EAL_ARGS_MAX + 2];
+	unsigned ports;
+
+	if (eal_argc > EAL_ARGS_MAX)
+		return fail(err, err_len, "%d EAL arguments are too many: %d is the limit", eal_argc,
+		        EAL_ARGS_MAX);
+	argv[0] = program;
+	for (int i = 0; i < eal_argc; i++)
+		argv[i + 1] = eal_argv[i];
+	argv[eal_argc + 1] = NULL;
+	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
+	signal(SIGPIPE, SIG_IGN);
+	rte_openlog_stream(stderr);
+	if (eal_init_quietly(eal_argc + 1, argv) < 0) {
+		if (rte_errno == ENOMEM)
+			return fail(err, err_len,
+			        "EAL found too little memory: reserve huge pages, or ask for less with -m "
+			        "behind --");
+		return fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
+		        rte_strerror(rte_errno));
+	}
+	ports = rte_eth_dev_count_avail();
+	if (ports == 1)
+		return true;
+	rte_eal_cleanup();
+	if (ports == 0)
+		return fail(err, err_len,
+		        "EAL found no port: name one behind --, for example --vdev=net_memif0,role=client, "
+		        "and see the log above if one was named");
+	return fail(err, err_len, "EAL found %u ports: name exactly one behind --, with --vdev or --allow",
+	        ports);
+}
+
+static struct rte_mempool *make_pool(
+        const char *name, unsigned buffers, uint16_t room, char *err, size_t err_len)
+{
+	unsigned cache = RTE_MIN(POOL_CACHE, buffers / 2);
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(name, buffers, cache, 0, room, SOCKET_ID_ANY);
+
+	if (!pool)
+		fail(err, err_len,
+		        "no memory for %u buffers of %u bytes (about %u MiB): give more with -m behind --, "
+		        "or a smaller --ring "
+		        "or --burst",
+		        buffers, room, buffers * ((unsigned)room + 256) / (1u << 20) + 1);
+	return pool;
+}
+
+struct header_writer {
+	const struct options *o;
+	uint16_t frame_bytes;
+};
+
+static void write_headers(struct rte_mempool *pool, void *arg, void *object, unsigned index)
+{
+	struct header_writer *writer = arg;
+	struct rte_mbuf *mbuf = object;
+	uint8_t *l2 = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
+
+	RTE_SET_USED(pool);
+	RTE_SET_USED(index);
+	memset(l2, 0, writer->frame_bytes);
+	frame_write_headers(l2, writer->o);
+}
+
+static bool make_pools(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+{
+	struct header_writer writer = {.o = o, .frame_bytes = (uint16_t)port->frame_bytes};
+	uint32_t data = RTE_ALIGN_CEIL(port->frame_bytes + FRAME_ROOM_SPARE, RTE_CACHE_LINE_SIZE);
+	uint16_t room = (uint16_t)(RTE_PKTMBUF_HEADROOM + RTE_MAX(data, (uint32_t)RTE_MBUF_DEFAULT_DATAROOM));
+	/* In the ring, lent to the application, in the cache. */
+	unsigned spare = 2 * o->burst + POOL_CACHE * 3 / 2;
+
+	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
+	 */
+	port->rx_pool = make_pool("icbench_rx", port->rx_ring + port->tx_ring + spare, room, err, err_len);
+	if (!port->rx_pool)
+		return false;
+	port->tx_pool = make_pool("icbench_tx", port->tx_ring + spare, room, err, err_len);
+	if (!port->tx_pool)
+		return false;
+	rte_mempool_obj_iter(port->tx_pool, write_headers, &writer);
+	return true;
+}
+
+/* The number behind NAME= in the device's arguments, or fallback. */
+static unsigned device_argument(const struct rte_eth_dev_info *info, const char *name, unsigned fallback)
+{
+	const struct rte_devargs *devargs = rte_dev_devargs(info->device);
+	size_t length = strlen(name);
+
+	for (const char *at = devargs ? devargs->args : NULL; at && *at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return (unsigned)strtoul(at + length + 1, NULL, 10);
+	}
+	return fallback;
+}
+
+/* Some drivers fix the ring when the device is made, and take any number of descriptors without a word. */
+static uint32_t fixed_ring(const struct rte_eth_dev_info *info, uint32_t asked)
+{
+	if (!strcmp(info->driver_name, MEMIF))
+		return 1u << RTE_MIN(device_argument(info, "rsize", 10), 14u);
+	if (!strcmp(info->driver_name, "net_virtio_user"))
+		return RTE_MIN(asked, device_argument(info, "queue_size", 256));
+	return asked;
+}
+
+static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *info, const struct options *o,
+        uint32_t *mtu, char *err, size_t err_len)
+{
+	uint32_t needed = port->frame_bytes - FRAME_ETH_BYTES;
+
+	*mtu = 0; /* the driver's own */
+	if (!strcmp(info->driver_name, MEMIF)) {
+		/* It names a limit that it does not have, and loses and damages frames that need two of its
+		 * buffers. */
+		unsigned buffer = device_argument(info, "bsize", 2048);
+
+		if (port->frame_bytes > buffer)
+			return fail(err, err_len,
+			        "--packet-size %u does not fit into memif's buffers of %u bytes: add "
+			        "bsize=%u to --vdev, at both ends",
+			        o->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
+		return true;
+	}
+	if (needed <= MTU_DEFAULT)
+		return true;
+	if (needed > info->max_mtu || o->packet_size > info->max_rx_pktlen)
+		return fail(err, err_len,
+		        "--packet-size %u is too large for %s: its largest frame is %u bytes", o->packet_size,
+		        info->driver_name,
+		        RTE_MIN(info->max_rx_pktlen,
+		                (uint32_t)info->max_mtu + FRAME_ETH_BYTES + FRAME_FCS_BYTES));
+	*mtu = needed;
+	return true;
+}
+
+static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *info, uint64_t tx_offloads,
+        char *err, size_t err_len)
+{
+	struct rte_eth_txconf tx_conf = info->default_txconf;
+	int ret;
+
+	tx_conf.offloads = tx_offloads;
+	ret = rte_eth_tx_queue_setup(port->id, 0, port->tx_ring, SOCKET_ID_ANY, &tx_conf);
+	if (!ret)
+		ret = rte_eth_rx_queue_setup(port->id, 0, port->rx_ring, SOCKET_ID_ANY, NULL, port->rx_pool);
+	if (ret)
+		return fail(err, err_len, "%s refuses queues of %u descriptors: %s", port->driver,
+		        port->tx_ring, rte_strerror(-ret));
+	return true;
+}
+
+static bool configure(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	int ret = rte_eth_dev_info_get(port->id, &info);
+
+	if (ret)
+		return fail(err, err_len, "port %u does not say what it can do: %s", port->id,
+		        rte_strerror(-ret));
+	port->driver = info.driver_name;
+	port->lingers = !strcmp(port->driver, MEMIF) && (o->app == APP_SEND || o->app == APP_CLIENT);
+	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
+		return false;
+	/* Fast free wants all frames of a queue from one pool; a server also sends what it received. */
+	if (o->app != APP_SERVER)
+		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
+	if (ret)
+		return fail(err, err_len, "%s refuses one queue each way for frames of %u bytes: %s",
+		        port->driver, o->packet_size, rte_strerror(-ret));
+	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, o->ring);
+	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->rx_ring, &port->tx_ring);
+	if (ret)
+		return fail(
+		        err, err_len, "%s refuses --ring %u: %s", port->driver, o->ring, rte_strerror(-ret));
+	return make_pools(port, o, err, err_len) &&
+	       setup_queues(port, &info, conf.txmode.offloads, err, err_len);
+}
+
+/* What the queues really have: some drivers take fewer descriptors than they were asked for. */
+static void read_rings(struct dpdk_port *port)
+{
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
+
+	if (!rte_eth_rx_queue_info_get(port->id, 0, &rx) && rx.nb_desc)
+		port->rx_ring = rx.nb_desc;
+	if (!rte_eth_tx_queue_info_get(port->id, 0, &tx) && tx.nb_desc)
+		port->tx_ring = tx.nb_desc;
+}
+
+static bool start(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+{
+	uint8_t mac[6];
+	int ret = rte_eth_dev_start(port->id);
+
+	port->started = ret == 0;
+	/* A memif client connects when it starts: link_up() tries until its server is there. */
+	if (ret && strcmp(port->driver, MEMIF) != 0)
+		return fail(err, err_len, "%s does not start: %s", port->driver, rte_strerror(-ret));
+	read_rings(port);
+	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
+	 * and refuse to be told so. */
+	dpdk_port_mac(port, mac);
+	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0)
+		(void)rte_eth_promiscuous_enable(port->id);
+	return true;
+}
+
+/* memif unmaps its rings in the interrupt thread as soon as the peer has gone, also under a peer that is
+ * polling them: that one crashes. So whoever sent the last frame lets the other go first. */
+static void linger(struct dpdk_port *port)
+{
+	uint64_t end = rte_rdtsc() + (uint64_t)(LINGER_S * (double)rte_get_tsc_hz());
+
+	while (rte_rdtsc() < end && dpdk_port_link_up(port))
+		usleep(1000);
+}
+
+static void close_port(struct dpdk_port *port)
+{
+	if (port->lingers && port->started)
+		linger(port);
+	if (port->started)
+		rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	rte_mempool_free(port->rx_pool);
+	rte_mempool_free(port->tx_pool);
+	rte_eal_cleanup();
+}
+
+bool dpdk_port_open(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv, char *err,
+        size_t err_len)
+{
+	*port = (struct dpdk_port){.frame_bytes = o->packet_size - FRAME_FCS_BYTES};
+	if (!start_eal(eal_argc, eal_argv, err, err_len))
+		return false;
+	port->id = (uint16_t)rte_eth_find_next(0);
+	if (configure(port, o, err, err_len) && start(port, o, err, err_len))
+		return true;
+	close_port(port);
+	return false;
+}
+
+void dpdk_port_close(struct dpdk_port *port)
+{
+	close_port(port);
+}
+
+bool dpdk_port_link_up(struct dpdk_port *port)
+{
+	struct rte_eth_link link = {0};
+
+	if (!port->started) {
+		if (rte_rdtsc() < port->retry_cycles)
+			return false;
+		port->retry_cycles = rte_rdtsc() + (uint64_t)(RETRY_S * (double)rte_get_tsc_hz());
+		port->started = rte_eth_dev_start(port->id) == 0;
+		if (!port->started)
+			return false;
+	}
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+void dpdk_port_mac(const struct dpdk_port *port, uint8_t mac[6])
+{
+	struct rte_ether_addr address = {0};
+
+	rte_eth_macaddr_get(port->id, &address);
+	memcpy(mac, address.addr_bytes, 6);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of applications, and nothing else. */
+#include <stdio.h>
+
+#include "apps.h"
+#include "io.h"
+#include "options.h"
+#include "run.h"
+
+static const run_app APPLICATIONS[] = {
+        [APP_SEND] = app_send,
+        [APP_RECV] = app_recv,
+        [APP_CLIENT] = app_client,
+        [APP_SERVER] = app_server,
+};
+
+static void print_version(void)
+{
+#ifdef HAVE_DPDK
+	printf("icbench-workload %s, %s\n", ICBENCH_VERSION, io_dpdk_version());
+#else
+	printf("icbench-workload %s, without DPDK\n", ICBENCH_VERSION);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	char err[256];
+
+	switch (options_parse(&o, argc, argv, err, sizeof(err))) {
+	case OPTIONS_HELP:
+		options_help(stdout, o.app_name);
+		return EXIT_OK;
+	case OPTIONS_VERSION:
+		print_version();
+		return EXIT_OK;
+	case OPTIONS_PAUSE:
+		return app_pause();
+	case OPTIONS_BAD:
+		fprintf(stderr, "icbench-workload: %s\n", err);
+		return EXIT_USAGE;
+	default:
+		return run(&o, APPLICATIONS[o.app]);
+	}
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "option_table.h"
+
+#include <string.h>
+
+#include "frame.h"
+#include "io.h"
+
+#define AT(field) offsetof(struct options, field)
+
+const struct option_row OPTION_TABLE[] = {
+        {'r', "rate", "PPS", KIND_RATE, AT(rate_pps), 0, 1e9,
+                "frames per second; 0 is the maximum the port takes; k, M and decimals allowed (1.5M)"},
+        {'p', "packet-size", "BYTES", KIND_U32, AT(packet_size), FRAME_PACKET_MIN, FRAME_PACKET_MAX,
+                "Ethernet frame with its FCS"},
+        {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
+        {'R', "raw", "IF", KIND_TEXT, AT(raw_interface), 0, 0,
+                "AF_PACKET raw socket on interface IF instead of UDP"},
+        {'m', "mmsg", NULL, KIND_FLAG, AT(mmsg), 0, 0, "sendmmsg/recvmmsg a burst instead of a call a frame"},
+        {'B', "blocking", NULL, KIND_FLAG, AT(blocking), 0, 0,
+                "blocking sockets; a client then has a receiving thread"},
+        {'c', "touch", NULL, KIND_FLAG, AT(touch), 0, 0,
+                "generate and check every payload byte, and checksums"},
+        {'s', "silent", NULL, KIND_FLAG, AT(silent), 0, 0, "hold window lines back until the end"},
+        {0, "duration", "S", KIND_SECONDS, AT(duration_s), 0, 1e7,
+                "measured seconds after the warm-up; 0 is until told to stop"},
+        {0, "warmup", "S", KIND_SECONDS, AT(warmup_s), 0, 1e6,
+                "seconds of window 0 before the first measured window"},
+        {0, "count", "N", KIND_U64, AT(count), 0, 1e14, "stop after N scheduled frames; 0 is no limit"},
+        {0, "window", "S", KIND_SECONDS, AT(window_s), 0.001, 3600, "length of a window"},
+        {0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600,
+                "a receiver waits this long for frames under way after the sender's end"},
+        {0, "yield", "N", KIND_U32, AT(yield_every), 0, 1e9,
+                "0 never; 1 sched_yield() when idle or full; N > 1 also after every N frames sent"},
+        {0, "catch-up", "FRAMES", KIND_U32, AT(catch_up), 0, 1e9,
+                "cap on the burst with which a late sender catches up; 0 is no cap"},
+        {0, "stream-id", "N", KIND_U16, AT(stream_id), 1, 65535,
+                "which stream to send, and which one to count"},
+        {0, "port", "N", KIND_U16, AT(udp_port), 1, 65535, "UDP port, both ends"},
+        {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
+                "descriptors a ring (DPDK), or frames a socket's buffers hold at least"},
+        {0, "histogram", "DIGITS", KIND_U32, AT(histogram_digits), 1, 5,
+                "significant digits of the latency histogram"},
+        {0, "supervised", NULL, KIND_FLAG, AT(supervised), 0, 0,
+                "set up, say ready, wait for 'start' on stdin; its end ends the program"},
+        {0, "io", "null", KIND_IO, AT(io), 0, 0, "no I/O: the tool's own ceiling"},
+        {0, "fault", "KIND:N", KIND_FAULT, AT(fault), 1, 1e9,
+                "a sender drops, duplicates or reorders each N-th frame (drop:N, duplicate:N, reorder:N)"},
+};
+
+const size_t OPTION_ROWS = sizeof(OPTION_TABLE) / sizeof(OPTION_TABLE[0]);
+
+const struct options OPTION_DEFAULTS = {
+        .packet_size = 64,
+        .burst = 32,
+        .window_s = 0.1,
+        .drain_s = 2,
+        .ring = 256,
+        .histogram_digits = 3,
+        .stream_id = 1,
+        .udp_port = 9,
+};
+
+const struct option_row *option_by_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < OPTION_ROWS; i++)
+		if (strlen(OPTION_TABLE[i].name) == length &&
+		        strncmp(OPTION_TABLE[i].name, name, length) == 0)
+			return &OPTION_TABLE[i];
+	return NULL;
+}
+
+const struct option_row *option_by_letter(char letter)
+{
+	for (size_t i = 0; i < OPTION_ROWS; i++)
+		if (letter && OPTION_TABLE[i].letter == letter)
+			return &OPTION_TABLE[i];
+	return NULL;
+}
+
+static void print_default(FILE *out, const struct option_row *row)
+{
+	const char *field = (const char *)&OPTION_DEFAULTS + row->offset;
+
+	switch (row->kind) {
+	case KIND_U16:
+		fprintf(out, " [%u]", *(const uint16_t *)(const void *)field);
+		break;
+	case KIND_U32:
+		fprintf(out, " [%u]", *(const uint32_t *)(const void *)field);
+		break;
+	case KIND_U64:
+		fprintf(out, " [%llu]", (unsigned long long)*(const uint64_t *)(const void *)field);
+		break;
+	case KIND_RATE:
+	case KIND_SECONDS:
+		fprintf(out, " [%g]", *(const double *)(const void *)field);
+		break;
+	default:
+		break;
+	}
+}
+
+void options_help(FILE *out, const char *app_name)
+{
+	fprintf(out,
+	        "usage: icbench-workload %s LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC [options] [-- EAL "
+	        "options]\n",
+	        app_name ? app_name : "APP");
+	if (!app_name)
+		fputs("       icbench-workload pause\n"
+		      "       icbench-workload --version | --help | APP --help\n"
+		      "APP is send, recv, client or server, or one of these with dpdk- in front.\n",
+		        out);
+	fputs("\n", out);
+	for (size_t i = 0; i < OPTION_ROWS; i++) {
+		const struct option_row *row = &OPTION_TABLE[i];
+		char left[40], letter[5] = "    ";
+		char range[64] = "";
+
+		if (row->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+		snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
+		        row->argument ? row->argument : "");
+		if (row->max > row->min && row->kind != KIND_FAULT)
+			snprintf(range, sizeof(range), " (%.15g to %.15g)", row->min, row->max);
+		fprintf(out, "  %-26s %s%s", left, row->help, range);
+		print_default(out, row);
+		fputs("\n", out);
+	}
+}

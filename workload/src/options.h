@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Command line of every application: one table gives types, ranges, parsing and --help. */
+#ifndef ICBENCH_OPTIONS_H
+#define ICBENCH_OPTIONS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER };
+enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
+enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
+
+struct options {
+	enum app app;
+	const char *app_name; /* as typed, "dpdk-send" */
+	enum io_kind io;
+	struct in_addr local_ip, remote_ip;
+	uint8_t local_mac[6], remote_mac[6];
+	double rate_pps;      /* 0: maximum */
+	uint32_t packet_size; /* bytes, with FCS */
+	uint32_t burst;
+	const char *raw_interface;
+	bool mmsg, blocking, touch, silent, supervised;
+	double duration_s, warmup_s, window_s, drain_s;
+	uint64_t count;
+	uint32_t yield_every, catch_up, ring, histogram_digits;
+	uint16_t stream_id, udp_port;
+	enum fault_kind fault;
+	uint32_t fault_every;
+	int eal_argc; /* what stood behind "--" */
+	char **eal_argv;
+};
+
+enum options_outcome {
+	OPTIONS_RUN,     /* o is complete */
+	OPTIONS_HELP,    /* --help was asked for; o->app_name is set or NULL */
+	OPTIONS_VERSION, /* --version was asked for */
+	OPTIONS_PAUSE,   /* the application is `pause` */
+	OPTIONS_BAD,     /* err holds one sentence */
+};
+
+/* Parses a whole command line; argv[0] may be an application's name too. o keeps pointers into argv. */
+enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len);
+
+/* Usage and the table. app_name may be NULL. */
+void options_help(FILE *out, const char *app_name);
+
+#endif

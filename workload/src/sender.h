@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sending half of an application: paces, stamps, offers, counts by window. */
+#ifndef ICBENCH_SENDER_H
+#define ICBENCH_SENDER_H
+
+#include <stdint.h>
+
+#include "account.h"
+#include "pace.h"
+#include "rtt.h"
+#include "run.h"
+#include "window.h"
+
+/* Called at the end of each measured window. */
+typedef void (*sender_window)(void *context, uint16_t number, const struct window_tx *w);
+
+struct sender {
+	struct run *r;
+	struct pace pace;
+	struct window_cursor cursor;
+	struct window_tx now, total;
+	struct rtt lateness, lateness_total; /* ns */
+	uint64_t next_sequence;
+	uint64_t involuntary_before;
+	uint32_t since_yield;
+	uint16_t windows;  /* measured ones that have ended */
+	const char *ended; /* "duration" or "count" once it has come to its own end */
+	uint64_t *sent_at; /* cycles, by sequence number modulo the horizon, or NULL */
+	sender_window on_window;
+	void *context;
+};
+
+enum sender_step {
+	SENDER_SENT,  /* a burst was offered */
+	SENDER_IDLE,  /* nothing due yet */
+	SENDER_ENDED, /* duration, count or an error */
+};
+
+/* backlog_windows: how far, in windows, a sender may lag behind its schedule before frames are given up.
+ * False if memory is short. */
+bool sender_init(
+        struct sender *s, struct run *r, double backlog_windows, sender_window on_window, void *context);
+void sender_free(struct sender *s);
+
+/* From r->start on. */
+void sender_start(struct sender *s);
+
+/* Offers the burst that is due, if one is. */
+enum sender_step sender_step(struct sender *s);
+
+/* Cuts the current window short at the present moment. */
+void sender_cut(struct sender *s);
+
+/* Sends the end mark, and repeats it twice, calling `between` (may be NULL) instead of sleeping. */
+void sender_end_mark(struct sender *s, void (*between)(void *context));
+
+/* role, stream, reason, windows and the sender's counters, up to `sequences`. */
+void sender_summary(struct sender *s, struct json *j);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libFuzzer: arbitrary arguments. The input is cut into arguments at its zero bytes. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame.h"
+#include "io.h"
+#include "options.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_accepted(const struct options *o)
+{
+	assert(o->packet_size >= FRAME_PACKET_MIN && o->packet_size <= FRAME_PACKET_MAX);
+	assert(o->burst >= 1 && o->burst <= IO_BURST_MAX);
+	assert(o->stream_id && o->udp_port && o->ring);
+	assert(o->histogram_digits >= 1 && o->histogram_digits <= 5);
+	assert(o->rate_pps >= 0 && o->rate_pps <= 1e9 && o->window_s >= 0.001);
+	assert(o->duration_s >= 0 && o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
+	assert(o->fault == FAULT_NONE || o->fault_every >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char *addresses[] = {"10.0.0.1", "02:00:00:00:00:01", "10.0.0.2", "02:00:00:00:00:02"};
+	char *text = malloc(size + 1), *argv[70], err[256] = "";
+	int argc = 0;
+	struct options o;
+	enum options_outcome outcome;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = 0;
+	argv[argc++] = "icbench-workload";
+	/* Half of the inputs get a good beginning, so that the options themselves are reached. */
+	if (size && data[0] & 1) {
+		argv[argc++] = "client";
+		for (int i = 0; i < 4; i++)
+			argv[argc++] = addresses[i];
+	}
+	for (size_t at = 0; at < size && argc < 69; at += strlen(text + at) + 1)
+		argv[argc++] = text + at;
+	argv[argc] = NULL;
+	outcome = options_parse(&o, argc, argv, err, sizeof(err));
+	assert((outcome == OPTIONS_BAD) == (err[0] != 0));
+	if (outcome == OPTIONS_RUN)
+		check_accepted(&o);
+	free(text);
+	return 0;
+}

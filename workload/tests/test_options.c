@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each option: its forms, its bounds, its default, and what is said about bad values. */
+#include "options.h"
+
+#include <arpa/inet.h>
+
+#include "check.h"
+
+#define ADDRESSES "10.0.0.1", "02:00:00:00:00:0a", "10.0.0.2", "02:00:00:00:00:0B"
+#define MAX_ARGS 16
+
+static char err[256];
+
+/* Parses "send" with the addresses and up to three more arguments. */
+static enum options_outcome parse3(struct options *o, const char *a, const char *b, const char *c)
+{
+	const char *argv[MAX_ARGS] = {"icbench-workload", "send", ADDRESSES, a, b, c};
+	int argc = 6 + (a != NULL) + (b != NULL) + (c != NULL);
+
+	err[0] = 0;
+	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
+}
+
+static enum options_outcome parse_line(struct options *o, int argc, const char **argv)
+{
+	err[0] = 0;
+	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
+}
+
+static void defaults(void)
+{
+	struct options o;
+	struct in_addr local, remote;
+
+	inet_pton(AF_INET, "10.0.0.1", &local);
+	inet_pton(AF_INET, "10.0.0.2", &remote);
+	CHECK(parse3(&o, NULL, NULL, NULL) == OPTIONS_RUN);
+	CHECK(o.app == APP_SEND && o.io == IO_UDP && strcmp(o.app_name, "send") == 0);
+	CHECK(o.local_ip.s_addr == local.s_addr && o.remote_ip.s_addr == remote.s_addr);
+	CHECK(memcmp(o.local_mac, "\x02\0\0\0\0\x0a", 6) == 0 &&
+	        memcmp(o.remote_mac, "\x02\0\0\0\0\x0b", 6) == 0);
+	CHECK(o.rate_pps == 0 && o.packet_size == 64 && o.burst == 32 && !o.raw_interface);
+	CHECK(!o.mmsg && !o.blocking && !o.touch && !o.silent && !o.supervised);
+	CHECK(o.duration_s == 0 && o.warmup_s == 0 && o.window_s == 0.1 && o.drain_s == 2);
+	CHECK(o.count == 0 && o.yield_every == 0 && o.catch_up == 0 && o.ring == 256 &&
+	        o.histogram_digits == 3);
+	CHECK(o.stream_id == 1 && o.udp_port == 9 && o.fault == FAULT_NONE && o.eal_argc == 0);
+}
+
+struct numeric {
+	const char *name, *letter;
+	size_t offset;
+	int size; /* bytes of the field; 0: a double */
+	const char *low, *high, *below, *above;
+};
+
+#define FIELD(f) offsetof(struct options, f), (int)sizeof(((struct options *)0)->f)
+#define REAL(f) offsetof(struct options, f), 0
+
+static const struct numeric NUMERIC[] = {
+        {"--rate", "-r", REAL(rate_pps), "0", "1000M", "-1", "1000000001"},
+        {"--packet-size", "-p", FIELD(packet_size), "64", "9216", "63", "9217"},
+        {"--burst", "-b", FIELD(burst), "1", "1024", "0", "1025"},
+        {"--duration", NULL, REAL(duration_s), "0", "6553.4", "-1", "1e8"},
+        {"--warmup", NULL, REAL(warmup_s), "0", "1e6", "-0.1", "1e7"},
+        {"--count", NULL, FIELD(count), "0", "100000000000000", "-1", "1e15"},
+        {"--window", NULL, REAL(window_s), "0.001", "3600", "0.0009", "3601"},
+        {"--drain", NULL, REAL(drain_s), "0", "600", "-1", "601"},
+        {"--yield", NULL, FIELD(yield_every), "0", "1000000000", "-1", "1000000001"},
+        {"--catch-up", NULL, FIELD(catch_up), "0", "1000000000", "-1", "1000000001"},
+        {"--stream-id", NULL, FIELD(stream_id), "1", "65535", "0", "65536"},
+        {"--port", NULL, FIELD(udp_port), "1", "65535", "0", "65536"},
+        {"--ring", NULL, FIELD(ring), "1", "1000000", "0", "1000001"},
+        {"--histogram", NULL, FIELD(histogram_digits), "1", "5", "0", "6"},
+};
+
+static double value_of(const struct options *o, const struct numeric *n)
+{
+	const char *field = (const char *)o + n->offset;
+
+	switch (n->size) {
+	case 2:
+		return *(const uint16_t *)(const void *)field;
+	case 4:
+		return *(const uint32_t *)(const void *)field;
+	case 8:
+		return (double)*(const uint64_t *)(const void *)field;
+	default:
+		return *(const double *)(const void *)field;
+	}
+}
+
+static double number(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	return *end == 'M' ? v * 1e6 : v;
+}
+
+static void accepted(const struct numeric *n, const char *value)
+{
+	char joined[64];
+	struct options o;
+
+	CHECK(parse3(&o, n->name, value, NULL) == OPTIONS_RUN);
+	CHECK(value_of(&o, n) == number(value));
+	snprintf(joined, sizeof(joined), "%s=%s", n->name, value);
+	CHECK(parse3(&o, joined, NULL, NULL) == OPTIONS_RUN);
+	CHECK(value_of(&o, n) == number(value));
+	if (!n->letter)
+		return;
+	CHECK(parse3(&o, n->letter, value, NULL) == OPTIONS_RUN);
+	CHECK(value_of(&o, n) == number(value));
+	snprintf(joined, sizeof(joined), "%s%s", n->letter, value);
+	CHECK(parse3(&o, joined, NULL, NULL) == OPTIONS_RUN);
+	CHECK(value_of(&o, n) == number(value));
+}
+
+/* Refused, in one sentence that names the option and the value. */
+static void refused(const struct numeric *n, const char *value)
+{
+	struct options o;
+
+	CHECK(parse3(&o, n->name, value, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, n->name);
+	CHECK_CONTAINS(err, value);
+	CHECK(!strchr(err, '\n'));
+}
+
+static void numeric_options(void)
+{
+	static const char *const GARBAGE[] = {
+	        "x", "1x", "0x10", "nan", "inf", "1e999", "", " 1", "1 ", "1,5", "+1", "--burst"};
+	struct options o;
+
+	for (size_t i = 0; i < sizeof(NUMERIC) / sizeof(NUMERIC[0]); i++) {
+		const struct numeric *n = &NUMERIC[i];
+
+		accepted(n, n->low);
+		accepted(n, n->high);
+		refused(n, n->below);
+		refused(n, n->above);
+		for (size_t g = 0; g < sizeof(GARBAGE) / sizeof(GARBAGE[0]); g++)
+			refused(n, GARBAGE[g]);
+		if (n->size)
+			refused(n, "2.5");
+		if (strcmp(n->name, "--rate") != 0)
+			refused(n, "2k");
+		CHECK(parse3(&o, n->name, NULL, NULL) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "needs a value");
+	}
+}
+
+static void rates(void)
+{
+	static const struct {
+		const char *text;
+		double pps;
+	} RATES[] = {{"1.5M", 1.5e6}, {"200k", 2e5}, {"0.5", 0.5}, {".25M", 250000}, {"1e6", 1e6},
+	        {"14880952", 14880952}};
+	struct options o;
+
+	for (size_t i = 0; i < sizeof(RATES) / sizeof(RATES[0]); i++) {
+		CHECK(parse3(&o, "-r", RATES[i].text, NULL) == OPTIONS_RUN);
+		CHECK(o.rate_pps == RATES[i].pps);
+	}
+	CHECK(parse3(&o, "-r", "1kk", NULL) == OPTIONS_BAD);
+	CHECK(parse3(&o, "-r", "M", NULL) == OPTIONS_BAD);
+	CHECK(parse3(&o, "-r", "1G", NULL) == OPTIONS_BAD);
+}
+
+static void flags(void)
+{
+	struct options o;
+
+	CHECK(parse3(&o, "-mB", "-cs", "--supervised") == OPTIONS_RUN);
+	CHECK(o.mmsg && o.blocking && o.touch && o.silent && o.supervised);
+	CHECK(parse3(&o, "--mmsg", "--blocking", "--touch") == OPTIONS_RUN);
+	CHECK(o.mmsg && o.blocking && o.touch && !o.silent);
+	CHECK(parse3(&o, "-mb64", NULL, NULL) == OPTIONS_RUN);
+	CHECK(o.mmsg && o.burst == 64);
+	CHECK(parse3(&o, "-mb", "64", "-s") == OPTIONS_RUN);
+	CHECK(o.mmsg && o.burst == 64 && o.silent);
+	CHECK(parse3(&o, "--silent=1", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "takes no value");
+	CHECK(parse3(&o, "-mx", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'-x'");
+	CHECK(parse3(&o, "--burs=3", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "unknown option");
+	CHECK(parse3(&o, "-", NULL, NULL) == OPTIONS_BAD);
+}
+
+static void backends(void)
+{
+	struct options o;
+
+	CHECK(parse3(&o, "-R", "veth0", NULL) == OPTIONS_RUN);
+	CHECK(o.io == IO_RAW && strcmp(o.raw_interface, "veth0") == 0);
+	CHECK(parse3(&o, "--raw=", NULL, NULL) == OPTIONS_BAD);
+	CHECK(parse3(&o, "--io", "null", NULL) == OPTIONS_RUN);
+	CHECK(o.io == IO_NULL);
+	CHECK(parse3(&o, "--io=udp", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'null'");
+	CHECK(parse3(&o, "--io", NULL, NULL) == OPTIONS_BAD);
+}
+
+static void faults(void)
+{
+	static const char *const BAD[] = {
+	        "drop", "drop:", "drop:0", "drop:x", "lose:3", ":3", "drop:1.5", "drop:2:3", "dro:1"};
+	struct options o;
+
+	CHECK(parse3(&o, "--fault", "drop:10", NULL) == OPTIONS_RUN);
+	CHECK(o.fault == FAULT_DROP && o.fault_every == 10);
+	CHECK(parse3(&o, "--fault=duplicate:1", NULL, NULL) == OPTIONS_RUN);
+	CHECK(o.fault == FAULT_DUPLICATE && o.fault_every == 1);
+	CHECK(parse3(&o, "--fault=reorder:1000000000", NULL, NULL) == OPTIONS_RUN);
+	CHECK(o.fault == FAULT_REORDER && o.fault_every == 1000000000);
+	for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+		CHECK(parse3(&o, "--fault", BAD[i], NULL) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "--fault");
+	}
+}
+
+static void applications(void)
+{
+	static const char *const NAMES[] = {"send", "recv", "client", "server"};
+	char twin[16];
+	struct options o;
+
+	for (int i = 0; i < 4; i++) {
+		const char *argv[] = {"x", NAMES[i], ADDRESSES};
+		const char *linked[] = {"/usr/bin/dpdk-send", ADDRESSES};
+
+		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_UDP);
+		snprintf(twin, sizeof(twin), "dpdk-%s", NAMES[i]);
+		argv[1] = twin;
+		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
+		linked[0] = twin;
+		CHECK(parse_line(&o, 5, linked) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_DPDK);
+	}
+}
+
+static void without_an_application(void)
+{
+	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
+	const char *pause[] = {"icbench-workload", "pause"}, *version[] = {"icbench-workload", "--version"};
+	const char *help[] = {"icbench-workload", "--help"},
+	           *app_help[] = {"icbench-workload", "recv", "--help"};
+	struct options o;
+
+	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
+	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'sned'");
+	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
+	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
+	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);
+	CHECK(!o.app_name);
+	CHECK(parse_line(&o, 3, app_help) == OPTIONS_HELP);
+	CHECK(strcmp(o.app_name, "recv") == 0);
+	CHECK(options_parse(&o, 0, NULL, err, sizeof(err)) == OPTIONS_BAD);
+}
+
+static void addresses(void)
+{
+	static const char *const BAD_IP[] = {"10.0.0", "10.0.0.256", "::1", "", "ten", "10.0.0.1/24"};
+	static const char *const BAD_MAC[] = {"02:00:00:00:00", "02:00:00:00:00:0g", "02-00-00-00-00-01",
+	        "02:00:00:00:00:01:02", "0200.0000.0001", "", "2:0:0:0:0:1", "02:00:00:00:00:1"};
+	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
+	struct options o;
+
+	for (int position = 0; position < 4; position++) {
+		size_t n = position % 2 ? sizeof(BAD_MAC) / sizeof(char *) : sizeof(BAD_IP) / sizeof(char *);
+
+		for (size_t i = 0; i < n; i++) {
+			const char *argv[] = {"x", "send", ADDRESSES};
+
+			argv[2 + position] = position % 2 ? BAD_MAC[i] : BAD_IP[i];
+			CHECK(parse_line(&o, 6, argv) == OPTIONS_BAD);
+			CHECK_CONTAINS(err, NAMES[position]);
+		}
+	}
+	for (int given = 0; given < 4; given++) {
+		const char *argv[] = {"x", "send", ADDRESSES};
+
+		CHECK(parse_line(&o, 2 + given, argv) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "REMOTE_MAC");
+	}
+	CHECK(parse3(&o, "5th", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'5th'");
+}
+
+static void options_between_addresses(void)
+{
+	const char *argv[] = {"x", "recv", "-m", "10.0.0.1", "-b", "8", "02:00:00:00:00:01", "10.0.0.2",
+	        "--drain=1", "02:00:00:00:00:02"};
+	struct options o;
+
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
+	CHECK(o.app == APP_RECV && o.mmsg && o.burst == 8 && o.drain_s == 1);
+}
+
+static void eal_options(void)
+{
+	const char *argv[] = {"x", "dpdk-send", ADDRESSES, "--", "--no-pci", "-m", "128"};
+	struct options o;
+
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
+	CHECK(o.eal_argc == 3 && strcmp(o.eal_argv[0], "--no-pci") == 0 && !o.mmsg);
+	argv[1] = "send";
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--no-pci");
+	CHECK(parse_line(&o, 7, argv) == OPTIONS_RUN);
+}
+
+static void what_no_single_option_says(void)
+{
+	const char *burst[] = {"x", "dpdk-send", ADDRESSES, "-b", "512"};
+	struct options o;
+
+	CHECK(parse_line(&o, 8, burst) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "ring of 256");
+	burst[1] = "send";
+	CHECK(parse_line(&o, 8, burst) == OPTIONS_RUN);
+	CHECK(parse3(&o, "--duration=6553.5", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--window");
+	CHECK(parse3(&o, "--duration=6553.5", "--window=1", NULL) == OPTIONS_RUN);
+}
+
+static void help_lists_every_option(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	CHECK(out);
+	options_help(out, "send");
+	fclose(out);
+	for (size_t i = 0; i < sizeof(NUMERIC) / sizeof(NUMERIC[0]); i++)
+		CHECK_CONTAINS(text, NUMERIC[i].name);
+	CHECK_CONTAINS(text, "-p, --packet-size BYTES");
+	CHECK_CONTAINS(text, "(64 to 9216) [64]");
+	CHECK_CONTAINS(text, "--supervised");
+	CHECK_CONTAINS(text, "--fault");
+	free(text);
+}
+
+int main(void)
+{
+	defaults();
+	numeric_options();
+	rates();
+	flags();
+	backends();
+	faults();
+	applications();
+	without_an_application();
+	addresses();
+	options_between_addresses();
+	eal_options();
+	what_no_single_option_says();
+	help_lists_every_option();
+	return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receive path: bursts of frames with injected loss, duplication, reordering, damage and strangers,
+ * against a model that looks at one frame at a time.
+ */
+#include "receiver.h"
+
+#include <stdatomic.h>
+
+#include "check.h"
+#include "frame.h"
+
+#define FRAMES 400000u
+#define WINDOWS 40u
+#define SLOT 256u
+
+static const struct options OPTIONS = {.app = APP_RECV,
+        .app_name = "recv",
+        .packet_size = 128,
+        .burst = 64,
+        .touch = true,
+        .stream_id = 7,
+        .drain_s = 1};
+
+struct model {
+	uint8_t seen[FRAMES];
+	uint64_t next, received, foreign, corrupted;
+	struct window_rx windows[WINDOWS + 1];
+};
+
+/* What a frame of the injected traffic is. */
+enum sort { OURS, STRANGE_STREAM, NOT_UDP, SHORT, DAMAGED, CONTROL };
+
+static struct run run_for(const struct options *o)
+{
+	struct run r = {.o = o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
+
+	return r;
+}
+
+static uint16_t window_of(uint64_t sequence)
+{
+	return (uint16_t)(sequence * (WINDOWS + 1) / FRAMES);
+}
+
+static void put_frame(struct io_frame *f, uint8_t *buffer, enum sort sort, uint64_t sequence)
+{
+	uint32_t length = frame_payload_bytes(OPTIONS.packet_size);
+	struct frame_label label = {OPTIONS.stream_id, window_of(sequence), sequence};
+
+	if (sort == STRANGE_STREAM)
+		label.stream++;
+	if (sort == CONTROL)
+		label = (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 0};
+	frame_write_headers(buffer, &OPTIONS);
+	frame_stamp(buffer + FRAME_HEADER_BYTES, label, 1);
+	frame_fill(buffer + FRAME_HEADER_BYTES, length, label.sequence);
+	frame_seal(buffer);
+	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)OPTIONS.packet_size};
+	f->payload =
+	        frame_parse(buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, OPTIONS.udp_port, &f->payload_len);
+	CHECK(f->payload == buffer + FRAME_HEADER_BYTES);
+	CHECK_EQUAL(f->payload_len, length);
+	if (sort == DAMAGED)
+		f->payload[FRAME_STAMP_BYTES + sequence % (length - FRAME_STAMP_BYTES)] ^=
+		        (uint8_t)(1 + sequence % 255);
+	if (sort == NOT_UDP)
+		f->payload = NULL;
+	if (sort == SHORT)
+		f->payload_len = FRAME_STAMP_BYTES - 1;
+}
+
+static uint8_t model_take(struct model *m, enum sort sort, uint64_t sequence)
+{
+	struct window_rx *w = &m->windows[window_of(sequence)];
+
+	m->foreign += sort == STRANGE_STREAM || sort == NOT_UDP || sort == SHORT;
+	m->corrupted += sort == DAMAGED;
+	if (sort != OURS)
+		return RECEIVER_NOT_OURS;
+	w->bytes += OPTIONS.packet_size;
+	if (m->seen[sequence]) {
+		w->duplicated++;
+		return RECEIVER_AGAIN;
+	}
+	w->reordered += sequence < m->next;
+	m->next = sequence >= m->next ? sequence + 1 : m->next;
+	m->seen[sequence] = 1;
+	m->received++;
+	w->received++;
+	return RECEIVER_FIRST;
+}
+
+static void compare(const struct receiver *rx, const struct model *m)
+{
+	uint64_t polls = 0;
+
+	CHECK_EQUAL(rx->received, m->received);
+	CHECK_EQUAL(rx->foreign, m->foreign);
+	CHECK_EQUAL(rx->corrupted, m->corrupted);
+	CHECK_EQUAL(rx->late, 0);
+	CHECK_EQUAL(account_next(rx->account), m->next);
+	CHECK_EQUAL(account_gaps(rx->account), m->next - m->received);
+	for (unsigned i = 0; i <= WINDOWS; i++) {
+		CHECK_EQUAL(rx->windows[i].received, m->windows[i].received);
+		CHECK_EQUAL(rx->windows[i].bytes, m->windows[i].bytes);
+		CHECK_EQUAL(rx->windows[i].duplicated, m->windows[i].duplicated);
+		CHECK_EQUAL(rx->windows[i].reordered, m->windows[i].reordered);
+		polls += rx->windows[i].polls;
+	}
+	CHECK(polls > 0);
+}
+
+/* permille: how often, in a thousand, something goes wrong. */
+static void random_traffic(uint64_t seed, unsigned permille)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	struct run r = run_for(&OPTIONS);
+	struct receiver rx;
+	struct io_frame frames[IO_BURST_MAX];
+	uint8_t *buffers = calloc(IO_BURST_MAX, SLOT), verdicts[IO_BURST_MAX], expected[IO_BURST_MAX];
+	uint64_t random = seed, sequence = 0;
+
+	CHECK(m && buffers && receiver_init(&rx, &r, NULL, NULL));
+	while (sequence < FRAMES) {
+		unsigned n = (unsigned)(check_random(&random) % (OPTIONS.burst + 1));
+
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t pick = check_random(&random),
+			         number = sequence < FRAMES ? sequence : FRAMES - 1;
+			enum sort sort = OURS;
+
+			if (pick % 1000 < permille) {
+				switch (pick >> 32 & 7) {
+				case 0: /* loss */
+					number += number + 1 < FRAMES;
+					sequence = number + 1;
+					break;
+				case 1: /* something older again, or what was lost before */
+					number = number > 300 ? number - pick % 300 : 0;
+					break;
+				default:
+					sort = (enum sort)(1 + pick % 5);
+				}
+			} else {
+				sequence = number + 1;
+			}
+			put_frame(&frames[i], buffers + i * SLOT, sort, number);
+			expected[i] = model_take(m, sort, number);
+		}
+		receiver_take(&rx, frames, n, 1000, verdicts);
+		CHECK(memcmp(verdicts, expected, n) == 0);
+	}
+	compare(&rx, m);
+	receiver_free(&rx);
+	free(buffers);
+	free(m);
+}
+
+/* Windows are reported once the next one's frames come; polls count until draining begins. */
+static unsigned reported[WINDOWS + 1];
+
+static void on_window(void *context, uint16_t number, const struct window_rx *w)
+{
+	CHECK(context == reported && w->received > 0);
+	reported[number]++;
+}
+
+static void windows_and_end(void)
+{
+	struct run r = run_for(&OPTIONS);
+	struct receiver rx;
+	struct io_frame f;
+	uint8_t buffer[SLOT];
+	const uint64_t second = r.clock.hz;
+
+	CHECK(receiver_init(&rx, &r, on_window, reported));
+	receiver_take(&rx, NULL, 0, 5, NULL);
+	for (uint64_t s = 0; s < FRAMES; s += FRAMES / 400) {
+		put_frame(&f, buffer, OURS, s);
+		receiver_take(&rx, &f, 1, 10 + s, NULL);
+	}
+	CHECK_EQUAL(reported[0], 0); /* nobody wants the warm-up */
+	for (unsigned i = 1; i < WINDOWS; i++)
+		CHECK_EQUAL(reported[i], 1);
+	CHECK_EQUAL(reported[WINDOWS], 0);
+	CHECK_EQUAL(rx.windows[0].empty_polls, 1);
+	CHECK(rx.windows[1].first < rx.windows[1].last && rx.windows[1].last < rx.windows[2].first);
+	CHECK(!receiver_done(&rx, 1000));
+
+	/* The end mark: frames are missing, so it drains to the end. */
+	rx.end_mark = FRAMES + 1;
+	CHECK(!receiver_done(&rx, 1000));
+	CHECK(strcmp(rx.ended, "end") == 0);
+	CHECK(!receiver_done(&rx, 1000 + second - 1));
+	CHECK(receiver_done(&rx, 1000 + second));
+	/* With everything here it does not wait. */
+	rx.end_mark = rx.received + 1;
+	CHECK(receiver_done(&rx, 1001));
+	receiver_take(&rx, NULL, 0, 1002, NULL);
+	CHECK_EQUAL(rx.windows[WINDOWS].empty_polls, 0);
+	receiver_free(&rx);
+}
+
+static void told_to_stop(void)
+{
+	struct run r = run_for(&OPTIONS);
+	struct receiver rx;
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	CHECK(!receiver_done(&rx, 100));
+	atomic_store(&control_stop_reason, STOP_LINE);
+	CHECK(!receiver_done(&rx, 100));
+	CHECK(!receiver_done(&rx, 100 + r.clock.hz - 1));
+	CHECK(receiver_done(&rx, 100 + r.clock.hz));
+	control_abandon = true;
+	CHECK(receiver_done(&rx, 101));
+	receiver_free(&rx);
+}
+
+int main(void)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		random_traffic(seed, 0);
+		random_traffic(seed, 5);
+		random_traffic(seed, 400);
+	}
+	windows_and_end();
+	told_to_stop();
+	return 0;
+}
