@@ -131,15 +131,6 @@ static void poll_answers(struct client *c)
 		run_failed(c->r, "receive", errno);
 }
 
-static void poll_between(void *context)
-{
-	struct client *c = context;
-
-	if (c->threaded)
-		sched_yield();
-	poll_answers(c);
-}
-
 /* Distinct frames that have come back. */
 static uint64_t answered(struct client *c)
 {
@@ -158,8 +149,11 @@ static void drain(struct client *c)
 	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, c->r->o->drain_s * 1e9);
 
 	while (answered(c) < c->tx.next_sequence && !control_abandon && !c->r->error.call &&
-	        clock_cycles() < deadline)
-		poll_between(c);
+	        clock_cycles() < deadline) {
+		if (c->threaded)
+			sched_yield();
+		poll_answers(c);
+	}
 }
 
 /* Whether the last frame sent has come back. */
@@ -214,7 +208,7 @@ static void loop(struct client *c)
 	receiver_begin_drain(&c->rx, clock_cycles(), NULL);
 	pthread_mutex_unlock(&c->lock);
 	drain(c);
-	sender_end_mark(&c->tx, poll_between);
+	sender_end_mark(&c->tx);
 }
 
 static void write_end(struct client *c)

@@ -52,7 +52,7 @@ int app_send(struct run *r)
 		while (!control_stopped() && sender_step(&s) != SENDER_ENDED)
 			;
 		sender_cut(&s);
-		sender_end_mark(&s, NULL);
+		sender_end_mark(&s);
 	}
 	write_summary(&s);
 	sender_free(&s);

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_alarm.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -31,7 +33,11 @@
  * gives out next is what was freed last. */
 #define POOL_CACHE 256u
 #define RETRY_S 0.01
-#define LINGER_S 0.2
+/* memif: the sender waits for its receiver to go, and that one for the end marks to be over. Short, since a
+ * switch at the other end does not go. */
+#define LINGER_SENDER_S 0.2
+#define LINGER_RECEIVER_S 0.1
+#define INTERRUPTS_S 1.0
 #define MEMIF "net_memif"
 
 static bool fail(char *err, size_t err_len, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -233,7 +239,9 @@ static bool configure(struct dpdk_port *port, const struct options *o, char *err
 		return fail(err, err_len, "port %u does not say what it can do: %s", port->id,
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
-	port->lingers = !strcmp(port->driver, MEMIF) && (o->app == APP_SEND || o->app == APP_CLIENT);
+	if (!strcmp(port->driver, MEMIF))
+		port->linger_s =
+		        o->app == APP_SEND || o->app == APP_CLIENT ? LINGER_SENDER_S : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
 		return false;
 	/* Fast free wants all frames of a queue from one pool; a server also sends what it received. */
@@ -282,19 +290,48 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	return true;
 }
 
+static uint64_t deadline_in(double seconds)
+{
+	return rte_rdtsc() + (uint64_t)(seconds * (double)rte_get_tsc_hz());
+}
+
+static atomic_bool interrupts_seen;
+
+static void note_interrupts(void *unused)
+{
+	RTE_SET_USED(unused);
+	atomic_store(&interrupts_seen, true);
+}
+
+/* Returns when the interrupt thread has come to the end of what it was at: alarms run in it too. */
+static void wait_for_interrupts(void)
+{
+	uint64_t deadline = deadline_in(INTERRUPTS_S);
+
+	atomic_store(&interrupts_seen, false);
+	if (rte_eal_alarm_set(1, note_interrupts, NULL))
+		return;
+	while (!atomic_load(&interrupts_seen) && rte_rdtsc() < deadline)
+		usleep(100);
+	rte_eal_alarm_cancel(note_interrupts, NULL);
+}
+
 /* memif unmaps its rings in the interrupt thread as soon as the peer has gone, also under a peer that is
- * polling them: that one crashes. So whoever sent the last frame lets the other go first. */
+ * using them: that one crashes. So a receiver stays until its sender has surely sent the last end mark, and
+ * the sender, which touches the rings no more, until the receiver has gone. Each stops its port only when
+ * that thread has done with it: it says "down" before it unmaps, and two at it crash too. */
 static void linger(struct dpdk_port *port)
 {
-	uint64_t end = rte_rdtsc() + (uint64_t)(LINGER_S * (double)rte_get_tsc_hz());
+	uint64_t deadline = deadline_in(port->linger_s);
 
-	while (rte_rdtsc() < end && dpdk_port_link_up(port))
+	while (rte_rdtsc() < deadline && dpdk_port_link_up(port))
 		usleep(1000);
+	wait_for_interrupts();
 }
 
 static void close_port(struct dpdk_port *port)
 {
-	if (port->lingers && port->started)
+	if (port->linger_s > 0 && port->started)
 		linger(port);
 	if (port->started)
 		rte_eth_dev_stop(port->id);
@@ -329,7 +366,7 @@ bool dpdk_port_link_up(struct dpdk_port *port)
 	if (!port->started) {
 		if (rte_rdtsc() < port->retry_cycles)
 			return false;
-		port->retry_cycles = rte_rdtsc() + (uint64_t)(RETRY_S * (double)rte_get_tsc_hz());
+		port->retry_cycles = deadline_in(RETRY_S);
 		port->started = rte_eth_dev_start(port->id) == 0;
 		if (!port->started)
 			return false;

@@ -13,7 +13,7 @@ struct options;
 
 struct dpdk_port {
 	uint16_t id;
-	bool lingers;              /* lets its peer close first */
+	double linger_s;           /* how long it lets its peer close first */
 	bool started;              /* false only for a memif client whose server is not there yet */
 	uint16_t rx_ring, tx_ring; /* descriptors, after the driver's adjustment; a vhost back-end has the
 	                              rings of its peer */

@@ -10,7 +10,7 @@
 
 #define LATENESS_DIGITS 2
 /* Pauses before the second and the third end mark: long enough for a full queue to empty. */
-static const uint64_t END_MARK_PAUSE_NS[] = {10000000, 40000000};
+static const long END_MARK_PAUSE_NS[] = {10000000, 40000000};
 
 bool sender_init(
         struct sender *s, struct run *r, double backlog_windows, sender_window on_window, void *context)
@@ -201,23 +201,19 @@ void sender_cut(struct sender *s)
 	close_window(s, now < s->cursor.end ? now : s->cursor.end);
 }
 
-void sender_end_mark(struct sender *s, void (*between)(void *context))
+void sender_end_mark(struct sender *s)
 {
-	for (unsigned i = 0; !s->r->error.call && !control_abandon; i++) {
-		uint64_t until;
+	const struct run *r = s->r;
 
+	run_send_control(s->r, s->next_sequence + 1);
+	for (unsigned i = 0; i < sizeof(END_MARK_PAUSE_NS) / sizeof(END_MARK_PAUSE_NS[0]); i++) {
+		const struct timespec pause = {.tv_nsec = END_MARK_PAUSE_NS[i]};
+
+		/* A signal ends the pause early, and the next mark comes so much sooner. */
+		nanosleep(&pause, NULL);
+		if (r->error.call || control_abandon || !r->ops->link_up(r->io))
+			return;
 		run_send_control(s->r, s->next_sequence + 1);
-		if (i == sizeof(END_MARK_PAUSE_NS) / sizeof(END_MARK_PAUSE_NS[0]))
-			break;
-		until = clock_monotonic_ns() + END_MARK_PAUSE_NS[i];
-		while (clock_monotonic_ns() < until && !control_abandon) {
-			const struct timespec pause = {.tv_nsec = 1000000};
-
-			if (between)
-				between(s->context);
-			else
-				nanosleep(&pause, NULL);
-		}
 	}
 }
 

@@ -51,8 +51,8 @@ enum sender_step sender_step(struct sender *s);
 /* Cuts the current window short at the present moment. */
 void sender_cut(struct sender *s);
 
-/* Sends the end mark, and repeats it twice, calling `between` (may be NULL) instead of sleeping. */
-void sender_end_mark(struct sender *s, void (*between)(void *context));
+/* Sends the end mark, and repeats it twice while the link is up. */
+void sender_end_mark(struct sender *s);
 
 /* role, stream, reason, windows and the sender's counters, up to `sequences`. */
 void sender_summary(struct sender *s, struct json *j);
