@@ -64,10 +64,15 @@ def test_a_killed_process_has_the_signal_as_its_exit_code(session: HostSession, 
     assert process.wait(5) == -signal.SIGKILL
 
 
+#: Signals 32 and 33 are the C library's own: its calls neither show nor change what an ancestor did to them, and it
+#: sets them itself before it uses them.
+C_LIBRARY_SIGNALS = 1 << 31 | 1 << 32
+
+
 def test_signals_have_their_default_effect_again(session: HostSession, kind: str) -> None:
     masks = output(session, started(session, kind), "grep -E 'SigBlk|SigIgn' /proc/self/status")
     for line in masks.splitlines():
-        assert int(line.split()[1], 16) == 0, masks
+        assert int(line.split()[1], 16) & ~C_LIBRARY_SIGNALS == 0, masks
 
 
 def test_processes_are_pinned_and_marked(session: HostSession, kind: str) -> None:
