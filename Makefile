@@ -13,12 +13,14 @@ PYTEST = $(VENV)/bin/pytest
 END_TO_END = tests/plugin/test_end_to_end.py
 # Each a program of its own, outside the package.
 SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py)
+# A package of programs.
+VALIDATION = $(wildcard benchmarks/validation/*.py benchmarks/validation/*/*.py)
 SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-c test-unit test-host test-dpdk lint bench clean
+.PHONY: help install demo test test-c test-unit test-host test-dpdk lint bench validate clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -49,13 +51,16 @@ lint: install ## ruff, mypy --strict, clang-format
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS)
+	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS) $(VALIDATION)
 	@echo clang-format; $(VENV)/bin/clang-format --dry-run -Werror $(SOURCES_C)
 
 bench: install ## the tool against other tools, side by side
 	@for program in $$(grep -l __main__ benchmarks/*.py); do \
 		echo "== $$program"; $(VENV)/bin/python $$program $(ARGS) || failed=yes; \
 	done; [ -z "$$failed" ]
+
+validate: install ## what the numbers are worth, claim by claim: docs/validation.md; needs root
+	PYTHONPATH=benchmarks $(VENV)/bin/python -P -m validation $(ARGS)
 
 clean: ## remove what was built and cached; .venv and reports stay
 	rm -rf build build-* dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

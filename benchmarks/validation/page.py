@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of docs/validation.md that are made from the records: between `<!-- NAME -->` and `<!-- end NAME -->`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from validation.model import Claim, Record, Row
+
+_SIGN = {"holds": "✓ holds", "fails": "✗ **fails**", "not shown": "not shown"}
+
+
+def generate(text: str, claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
+    """The page with its generated parts made anew. Raises ValueError if it lacks the marks of one."""
+    parts = {"summary": summary(claims, records), "claims": sections(claims, records), "host": hosts(records)}
+    for name, part in parts.items():
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        if not marks.search(text):
+            raise ValueError(f"the page has no part between <!-- {name} --> and <!-- end {name} -->")
+        text = marks.sub(lambda found, part=part: f"{found[1]}{part}\n{found[2]}", text)  # type: ignore[misc]
+    return text
+
+
+def summary(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
+    """One line a claim."""
+    lines = ["| claim | | bounds kept | took | on |", "| --- | --- | --- | --- | --- |"]
+    for name, claim in claims.items():
+        record = records.get(name)
+        link = f"[{claim.TITLE}](#{anchor(claim.TITLE)})"
+        if record is None:
+            lines.append(f"| {link} | {_SIGN['not shown']} | | | |")
+            continue
+        bounds = [row.held for row in record.rows if row.bound]
+        kept = f"{sum(bounds)} of {len(bounds)}"
+        lines.append(f"| {link} | {_SIGN[record.state]} | {kept} | {record.duration_s:.0f} s | {record.date} |")
+    return "\n".join(lines)
+
+
+def anchor(heading: str) -> str:
+    """Anchor that a renderer gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+
+
+def sections(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
+    """A section a claim: what is claimed, how it is shown, what was found."""
+    return "\n\n".join(section(name, claim, records.get(name)) for name, claim in claims.items())
+
+
+def section(name: str, claim: Claim, record: Record | None) -> str:
+    head = f"### {claim.TITLE}\n\n**Claimed.** {claim.CLAIM}\n\n{claim.METHOD.strip()}\n"
+    if record is None:
+        return f'{head}\nNot run yet: `make validate ARGS="--only {name}"`.'
+    if record.missing is not None:
+        return f"{head}\n**Not shown here:** {record.missing}"
+    parts = [head, table(record.rows)]
+    if record.notes:
+        parts.append("\n".join(f"* {note}" for note in record.notes))
+    parts += [
+        f"![{caption}](validation/{name}-{figure}.svg)\n\n*{caption}*" for figure, caption in claim.FIGURES.items()
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts)
+
+
+def table(rows: tuple[Row, ...]) -> str:
+    """The figures; columns that nothing stands in are left out."""
+    lines = ["| figure | measured | interval | bound | |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
+        interval = ""
+        if row.low is not None and row.high is not None:
+            interval = f"{shown(row.low)} to {shown(row.high)}"
+            interval += f" ({row.coverage * 100:.1f} %)" if row.coverage is not None else ""
+        sign = ("✓" if row.held else "✗") if row.bound else ""
+        cells = [row.what, shown(row.value), interval, row.bound, sign]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """Counts in full, other numbers with five significant digits, text as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    digits = f"{value:.5g}"
+    return f"{value:,.0f}" if "e+" in digits else digits
+
+
+def hosts(records: Mapping[str, Record]) -> str:
+    """The facts of each different host that the records come from."""
+    different: list[tuple[dict[str, Any], list[str]]] = []
+    for name, record in records.items():
+        for facts, names in different:
+            if facts == record.host:
+                names.append(name)
+                break
+        else:
+            different.append((record.host, [name]))
+    tables = []
+    for facts, names in different:
+        lines = [f"Of {', '.join(names)}:", "", "| fact | |", "| --- | --- |"]
+        lines += [f"| {key} | {value} |" for key, value in facts.items()]
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)

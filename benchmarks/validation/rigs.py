@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rigs and launches for claims: as the plugin makes them, without a test around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings as Lengths
+from pytest_icbench.measure.launch import Run
+from pytest_icbench.measure.preflight import preflight
+from pytest_icbench.measure.voices import Voice
+from pytest_icbench.placement import Placement, plan
+from pytest_icbench.result import Launch, Window
+from pytest_icbench.rig import Rig
+from pytest_icbench.switch.registry import builtin_switches
+from validation.model import Row, Settings
+
+#: At least this part of the windows has to be free of steal and preemption for a claim about time to be shown.
+QUIET_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class _Node:
+    node: str
+
+
+def placement(session: HostSession, case: Case, policy: str = "auto") -> Placement:
+    """Where the case's threads run. Raises Unsupported if this host cannot have it: the reason and its remedy."""
+    driver = builtin_switches()[case.switch]
+    driver().probe(session, None)
+    driver().probe_api(session, case.resolved_api(driver))
+    workers = driver().needs(case.pairs, case.resolved_cores(driver)).pollers
+    if policy not in ("auto", "dedicated", "cooperative"):
+        raise ValueError(f"no placement {policy}")
+    return plan(Topology.read(session.root), workers=workers, endpoints=2 * case.pairs, policy=policy)  # type: ignore[arg-type]
+
+
+@contextmanager
+def built(session: HostSession, case: Case, settings: Settings, where: Placement | None = None) -> Iterator[Rig]:
+    """A rig that forwards, closed afterwards. Raises Unsupported; ProvisionError if it forwards nothing."""
+    rig = Rig(case, where or placement(session, case), session, _Node(settings.node))
+    rig.build()
+    try:
+        silent = preflight(rig, case, Lengths())
+        if silent is not None:
+            raise ProvisionError(f"{case.id}: {silent}")
+        yield rig
+    finally:
+        rig.close()
+
+
+def launch(rig: Rig, case: Case, lengths: Lengths) -> tuple[Launch, list[Voice]]:
+    """One launch, and what its processes said: side a of pair 1, side b, ..."""
+    run = Run(rig, case, lengths)
+    return run.run(0, None), list(run.choir.voices.values())
+
+
+def can_run(session: HostSession, cases: Sequence[Case]) -> tuple[list[Case], list[str]]:
+    """The cases that this host can have, and a note for each that it cannot."""
+    able, notes = [], []
+    for case in cases:
+        try:
+            placement(session, case)
+            able.append(case)
+        except Unsupported as reason:
+            notes.append(f"Without {case.id}: {reason}")
+    return able, notes
+
+
+def quiet_share(windows: Sequence[Window]) -> Row:
+    """The part of the windows in which the host took no time from an endpoint, beside its bound."""
+    share = sum(not window.disturbed for window in windows) / len(windows) if windows else 0.0
+    bound = f"at least {QUIET_SHARE:.0%}"
+    return Row("windows free of steal and preemption", f"{share:.1%} of {len(windows)}", bound, share >= QUIET_SHARE)

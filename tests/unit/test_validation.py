@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/validation.md says what its records say; records survive their files; a claim holds if all its bounds do."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "validation"
+
+
+@pytest.fixture(scope="module")
+def validation() -> Iterator[Any]:
+    """The package `benchmarks/validation`, which is part of the source tree only."""
+    if not (ROOT / "benchmarks" / "validation").exists():
+        pytest.skip("the benchmarks are part of the source tree only")
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield import_module
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture
+def model(validation: Any) -> Any:
+    return validation("validation.model")
+
+
+@pytest.fixture
+def page(validation: Any) -> Any:
+    return validation("validation.page")
+
+
+@pytest.fixture
+def claims(validation: Any) -> Any:
+    return validation("validation.claims").load()
+
+
+def recorded(validation: Any, claims: Any) -> Any:
+    return validation("validation.__main__").read(DOCS, claims)
+
+
+def test_generated_parts_of_the_page_match_the_records(validation: Any, page: Any, claims: Any) -> None:
+    text = (ROOT / "docs" / "validation.md").read_text()
+    assert page.generate(text, claims, recorded(validation, claims)) == text, "run: make validate ARGS=--draw"
+
+
+def test_every_record_and_figure_belongs_to_a_claim_and_the_other_way_round(validation: Any, claims: Any) -> None:
+    drawing = validation("validation.drawing")
+    expected = set()
+    for name, record in recorded(validation, claims).items():
+        expected |= {f"{name}.json", *(drawing.figure_names(name, claims[name]) if record.missing is None else ())}
+    assert {file.name for file in DOCS.glob("*")} == expected
+
+
+def test_records_name_no_place_on_a_machine() -> None:
+    for file in DOCS.glob("*.json"):
+        assert not re.search(r"(?<![\w.])/(home|root|tmp|work|usr|run)/", file.read_text()), file.name
+
+
+def test_every_claim_has_its_parts(claims: Any) -> None:
+    for name, claim in claims.items():
+        assert claim.TITLE, name
+        assert claim.CLAIM.endswith("."), name
+        assert claim.METHOD.strip(), name
+        assert 0 < claim.SECONDS <= 180, name
+        assert all(caption.endswith(".") for caption in claim.FIGURES.values()), name
+        assert callable(claim.check), name
+        assert callable(claim.draw), name
+
+
+@pytest.mark.parametrize(
+    ("rows", "state"),
+    [
+        ([], "not shown"),
+        ([{}], "not shown"),
+        ([{"bound": "1"}], "holds"),
+        ([{"bound": "1"}, {}], "holds"),
+        ([{"bound": "1"}, {"bound": "2", "held": False}], "fails"),
+    ],
+)
+def test_a_claim_holds_only_if_it_has_bounds_and_all_are_kept(
+    model: Any, rows: list[dict[str, Any]], state: str
+) -> None:
+    record = model.Record("x", "2026-01-01", 1.0, {}, tuple(model.Row("figure", 1, **row) for row in rows))
+    assert record.state == state
+
+
+def test_records_survive_their_files(model: Any, tmp_path: Path) -> None:
+    rows = (model.Row("counted", 12, "12", True), model.Row("rate", 0.5, low=0.25, high=0.75, coverage=0.97))
+    data = {"points": [1, 2.5, 3], "nested": [[1, 2], []], "text": ["a [b", "c,"], "empty": {}}
+    record = model.Record("x", "2026-01-01", 1.5, {"CPUs": 2}, rows, ("note",), data)
+    record.write(tmp_path)
+    assert model.Record.read(tmp_path / "x.json") == record
+    assert "[1, 2.5, 3]" in (tmp_path / "x.json").read_text()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 2}', '{"schema": 1, "claim": "x"}'])
+def test_damaged_records_are_refused(model: Any, tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(Exception, match=r"^x\.json: "):
+        model.Record.read(tmp_path / "x.json")
+
+
+def test_a_page_without_marks_is_refused(page: Any) -> None:
+    with pytest.raises(ValueError, match="<!-- summary -->"):
+        page.generate("# Validation\n", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234567, "1,234,567"), (0.123456, "0.12346"), (1234567.8, "1,234,568"), (99.0, "99"), ("a|b", "a|b")],
+)
+def test_figures_are_shown_readably(page: Any, value: Any, text: str) -> None:
+    assert page.shown(value) == text
