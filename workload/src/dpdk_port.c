@@ -326,13 +326,14 @@ static void linger(struct dpdk_port *port)
 
 	while (rte_rdtsc() < deadline && dpdk_port_link_up(port))
 		usleep(1000);
-	wait_for_interrupts();
 }
 
 static void close_port(struct dpdk_port *port)
 {
 	if (port->linger_s > 0 && port->started)
 		linger(port);
+	/* virtio-user too: its peer's leaving is dealt with in that thread. */
+	wait_for_interrupts();
 	if (port->started)
 		rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
@@ -372,6 +373,11 @@ bool dpdk_port_link_up(struct dpdk_port *port)
 			return false;
 	}
 	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+bool dpdk_port_peer_left(struct dpdk_port *port)
+{
+	return port->linger_s > 0 && !dpdk_port_link_up(port);
 }
 
 void dpdk_port_mac(const struct dpdk_port *port, uint8_t mac[6])

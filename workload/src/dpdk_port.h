@@ -30,6 +30,8 @@ void dpdk_port_close(struct dpdk_port *port);
 
 /* Whether the peer is there. Starts a port that could not be started before. */
 bool dpdk_port_link_up(struct dpdk_port *port);
+/* Whether the peer of a memif port is gone. */
+bool dpdk_port_peer_left(struct dpdk_port *port);
 void dpdk_port_mac(const struct dpdk_port *port, uint8_t mac[6]);
 
 #endif

@@ -45,6 +45,8 @@ struct io_ops {
 	void (*close)(struct io *io);
 	void (*facts)(struct io *io, struct io_facts *facts);
 	bool (*link_up)(struct io *io);
+	/* Whether the peer has left for good and took the port's memory along; NULL where none can. */
+	bool (*peer_left)(struct io *io);
 
 	/* Lends up to n transmit payloads; frames already lent and not yet taken come first, so that a
 	 * partly refused burst can be offered again. Returns how many (fewer only when the pool is dry). */

@@ -142,6 +142,11 @@ static bool dpdk_link_up(struct io *io)
 	return dpdk_port_link_up(&io->port);
 }
 
+static bool dpdk_peer_left(struct io *io)
+{
+	return dpdk_port_peer_left(&io->port);
+}
+
 static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 {
 	uint16_t bytes = (uint16_t)io->port.frame_bytes;
@@ -249,6 +254,7 @@ const struct io_ops io_dpdk = {
         .close = dpdk_close,
         .facts = dpdk_facts,
         .link_up = dpdk_link_up,
+        .peer_left = dpdk_peer_left,
         .tx_acquire = dpdk_tx_acquire,
         .tx_commit = dpdk_tx_commit,
         .rx_poll = dpdk_rx_poll,

@@ -104,6 +104,11 @@ static bool fault_link_up(struct io *f)
 	return f->ops->link_up(f->io);
 }
 
+static bool fault_peer_left(struct io *f)
+{
+	return f->ops->peer_left && f->ops->peer_left(f->io);
+}
+
 static int fault_rx_poll(struct io *f, struct io_frame *frames, unsigned n)
 {
 	return f->ops->rx_poll(f->io, frames, n);
@@ -147,6 +152,7 @@ struct io *io_fault_wrap(
 	        .close = fault_close,
 	        .facts = fault_facts,
 	        .link_up = fault_link_up,
+	        .peer_left = fault_peer_left,
 	        .tx_acquire = fault_tx_acquire,
 	        .tx_commit = fault_tx_commit,
 	        .rx_poll = fault_rx_poll,

@@ -211,7 +211,9 @@ void sender_end_mark(struct sender *s)
 
 		/* A signal ends the pause early, and the next mark comes so much sooner. */
 		nanosleep(&pause, NULL);
-		if (r->error.call || control_abandon || !r->ops->link_up(r->io))
+		if (r->error.call || control_abandon)
+			return;
+		if (r->ops->peer_left && r->ops->peer_left(r->io))
 			return;
 		run_send_control(s->r, s->next_sequence + 1);
 	}

@@ -51,7 +51,7 @@ enum sender_step sender_step(struct sender *s);
 /* Cuts the current window short at the present moment. */
 void sender_cut(struct sender *s);
 
-/* Sends the end mark, and repeats it twice while the link is up. */
+/* Sends the end mark, and repeats it twice while the peer is there. */
 void sender_end_mark(struct sender *s);
 
 /* role, stream, reason, windows and the sender's counters, up to `sequences`. */
