@@ -47,6 +47,7 @@ class State:
         self.is_worker = worker is not None
         self._run_name = str(worker["icbench_run"]) if worker is not None else None
         self._dropped: list[Any] = []
+        self._heard_a_case = False
         self._own_files = self._choose_files()
         if options.plan and _distributed(config):
             raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
@@ -231,6 +232,7 @@ class State:
 
     def receive(self, report: pytest.TestReport) -> None:
         """A report has been made, here or by a worker."""
+        self._heard_a_case = self._heard_a_case or _CASE_ID.search(report.nodeid) is not None
         results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
         if not results:
             return
@@ -240,8 +242,12 @@ class State:
         add_system_out(self.config, report, results)
 
     def leave_no_files(self) -> None:
-        """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know."""
-        if not self._own_files or _distributed(self.config):
+        """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know yet."""
+        if not _distributed(self.config):
+            self._drop_files()
+
+    def _drop_files(self) -> None:
+        if not self._own_files:
             return
         from pytest_icbench.report.junit import drop_unused
 
@@ -261,6 +267,8 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
+        if _distributed(self.config) and not self._heard_a_case:
+            self._drop_files()
         if self._leftovers is not None and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

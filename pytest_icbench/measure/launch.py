@@ -102,6 +102,8 @@ class Run:
             self._until_ready(began + READY_TIMEOUT_S)
             started_at = time.time() + START_DELAY_S
             asked_ns = self.rig.start(self.id, START_DELAY_S)
+            # What was said before is no sign of life: the harness itself may have been kept off its CPU since.
+            self.heard_at = dict.fromkeys(self.choir.voices, time.monotonic())
             over = self._until_over(asked_ns)
         except WorkloadError:
             # A switch that died takes its endpoints along: then it is the one to name.

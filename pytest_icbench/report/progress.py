@@ -18,6 +18,8 @@ from pytest_icbench.schedule import Schedule, clock
 #: Least time between two updates: writing costs the harness' CPU some microseconds, reading costs the user.
 LIVE_INTERVAL_S = 0.2
 PLAIN_INTERVAL_S = 10.0
+#: In a pipe a case's first line waits this long for a rate to show.
+PLAIN_PATIENCE_S = 2.0
 
 
 class ProgressLine:
@@ -36,7 +38,8 @@ class ProgressLine:
         self._plain = self._reporter is not None and not self._live and not quiet
         self._shown = False
         self._column = 0
-        self._last = 0.0
+        self._last: float | None = None
+        self._began = time.monotonic()
 
     def _is_terminal(self) -> bool:
         return bool(self._reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
@@ -50,19 +53,28 @@ class ProgressLine:
             left_s: what the case itself still takes.
         """
         now = time.monotonic()
-        interval = LIVE_INTERVAL_S if self._live else PLAIN_INTERVAL_S
-        if not (self._live or self._plain) or (self._last and now - self._last < interval):
+        if not self._is_due(now, rated=mpps is not None):
             return
         self._last = now
         parts = [f"case {self.schedule.current} of {self.schedule.total}", printable(case), phase]
         if mpps is not None:
-            parts.append(f"{mpps:.2f} Mpps")
+            parts.append(f"{mpps:.2f} Mpps" if mpps >= 0.1 else f"{mpps:.4f} Mpps")
         parts.append(f"{clock(self.schedule.left_s(left_s))} left")
         self._write("  ".join(parts))
 
+    def _is_due(self, now: float, *, rated: bool) -> bool:
+        if self._live:
+            return self._last is None or now - self._last >= LIVE_INTERVAL_S
+        if not self._plain:
+            return False
+        if self._last is None:
+            return rated or now - self._began >= PLAIN_PATIENCE_S
+        return now - self._last >= PLAIN_INTERVAL_S
+
     def next_case(self) -> None:
-        """The next update is shown at once."""
-        self._last = 0.0
+        """The next update is shown at once; in a pipe, the next that has a rate."""
+        self._last = None
+        self._began = time.monotonic()
 
     def clear(self) -> None:
         """Takes the live line away and puts the cursor back where pytest left it."""

@@ -107,12 +107,15 @@ def test_two_workers_on_one_host_are_refused(inner: Runner) -> None:
 
 def test_two_workers_without_benchmarks_run(inner: Runner) -> None:
     pytest.importorskip("xdist")
+    inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
     inner.spawn_with_bench(*XDIST, "-n2", "-k", "plain").assert_outcomes(passed=1)
+    assert not (inner.path / "reports").exists()
 
 
 def test_one_worker_runs_and_its_results_reach_the_controller(inner: Runner) -> None:
     pytest.importorskip("xdist")
+    inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
     result = inner.spawn_with_bench(*XDIST, "-n1", "--junitxml=own.xml")
     result.assert_outcomes(passed=3)
@@ -141,7 +144,6 @@ def test_progress_in_a_pipe_is_whole_lines(
     result = inner.run("-v")
     result.stdout.fnmatch_lines(
         [
-            "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  build  *:* left",
             "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  case 1/7  5.25 Mpps  *:* left",
             "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
             "icbench: case 2 of 2 *",
