@@ -33,6 +33,7 @@ class Request:
     Attributes:
         switch: names and groups, as written.
         api, port: None or names, ``all`` among them.
+        variant: None or names, ``default`` among them for the natural one.
         settings: names of ``measure.Settings``.
     """
 
@@ -44,6 +45,7 @@ class Request:
     switch_cores: tuple[int, ...] | None = None
     api: tuple[str, ...] | None = None
     port: tuple[str, ...] | None = None
+    variant: tuple[str, ...] | None = None
     blocking: tuple[bool, ...] = (False,)
     touch: tuple[bool, ...] = (False,)
     dimension: Dimension = "throughput"
@@ -59,7 +61,10 @@ _AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
     "switch_cores": values.cores,
     "api": values.apis,
     "port": parse_words,
+    "variant": parse_words,
 }
+#: The variant that a switch is without any.
+DEFAULT_VARIANT = "default"
 _FLAGS = ("blocking", "touch")
 ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
 
@@ -84,7 +89,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
         if name in NAMES:
             overrides[name] = value
-        elif value is None and name in ("api", "port", "switch_cores"):
+        elif value is None and name in ("api", "port", "switch_cores", "variant"):
             continue
         elif name in _AXES:
             found[name] = _AXES[name](as_text(value, at), at)
@@ -129,11 +134,29 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
             raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
 
 
+def _check_variants(variants: Iterable[str], switches: Iterable[type[Switch]], where: str) -> None:
+    for variant in variants:
+        if variant != DEFAULT_VARIANT and not any(cls.has_variant(variant) for cls in switches):
+            raise UsageError(f"{where}: none of its switches has the variant '{variant}'")
+
+
+def _variants(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | None, ...]:
+    """Of those wanted the ones that the switch has; the natural one if it has none of them."""
+    if wanted is None:
+        return (None,)
+    found = tuple(None if name == DEFAULT_VARIANT else name for name in wanted if _has(cls, name))
+    return found or (None,)
+
+
+def _has(cls: type[Switch], variant: str) -> bool:
+    return variant == DEFAULT_VARIANT or cls.has_variant(variant)
+
+
 def expand(request: Request, options: Options, catalogue: Catalogue, where: str) -> list[Case]:
     """All cases of a request, with the axes that the user replaced.
 
     A switch takes of ``api``, ``port`` and ``switch_cores`` what it can do; one that the marker itself names and that
-    can do none of it is an error.
+    can do none of it is an error. Of variants that it does not have it takes the natural one.
 
     Raises:
         UsageError: one sentence that begins with ``where``.
@@ -143,14 +166,17 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep = set(resolve_switches(options.switch or ("all",), catalogue, "--icbench-switch"))
     cases: dict[Case, None] = {}
-    for name in resolve_switches(request.switch, catalogue, f"{where}: switch"):
+    names = resolve_switches(request.switch, catalogue, f"{where}: switch")
+    _check_variants(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
+    for name in names:
         cls = catalogue[name]
         named = name in request.switch
         apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
         ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
         if name not in keep:
             continue
-        for cores, pairs, port, api, blocking, touch, size, burst, rate in product(
+        for variant, cores, pairs, port, api, blocking, touch, size, burst, rate in product(
+            _variants(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
             options.pairs or request.pairs,
             ports,
@@ -169,6 +195,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 rate=rate,
                 dimension=request.dimension,
                 port=None if port == cls.ports[0] else port,
+                variant=variant,
                 switch_cores=cores,
                 api=None if cls.default_apis == (api,) else api,
                 blocking=blocking and api in SOCKET_APIS,

@@ -102,6 +102,7 @@ class HostRig:
                 work_dir=work_dir,
                 binary=Path(spec["binary"]) if spec.get("binary") else None,
                 endpoint_cpus=tuple(self._cpus),
+                variant=case.variant,
             ),
             attachments,
         )

@@ -46,6 +46,7 @@ class SwitchSpec:
         worker_cpus: one CPU for each worker of the switch.
         service_cpus: where everything else of the switch (control threads) may run.
         mtu: layer 3 MTU of every port.
+        variant: which of its variants, None for the natural one.
         work_dir: private directory for sockets, databases, logs; removed with the rig.
         binary: the user's binary instead of the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
@@ -59,6 +60,7 @@ class SwitchSpec:
     work_dir: Path
     binary: Path | None = None
     endpoint_cpus: Sequence[int] = ()
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,13 @@ class Switch(Protocol):
     max_frame_bytes: ClassVar[int]
     #: Greatest number of pairs, None without a limit.
     max_pairs: ClassVar[int | None]
+    #: Ways to forward beside the natural one, by name.
+    variants: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def has_variant(cls, variant: str) -> bool:
+        """Whether it has such a variant; a driver whose variants have parameters overrides this."""
+        return variant in cls.variants
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Changes nothing. Raises Unsupported with the reason and the remedy."""

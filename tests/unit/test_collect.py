@@ -27,6 +27,11 @@ class _Kernel:
     scalable: ClassVar[bool] = False
     max_frame_bytes: ClassVar[int] = 9216
     max_pairs: ClassVar[int | None] = None
+    variants: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def has_variant(cls, variant: str) -> bool:
+        return variant in cls.variants
 
 
 @dataclass
@@ -40,6 +45,7 @@ class _Poll(_Kernel):
     scalable: ClassVar[bool] = True
     max_frame_bytes: ClassVar[int] = 1518
     max_pairs: ClassVar[int | None] = 1
+    variants: ClassVar[tuple[str, ...]] = ("wire", "cross")
 
 
 SWITCHES = cast(Any, {"bridge": _Kernel, "poll": _Poll})
@@ -52,6 +58,18 @@ def ids(options: Options | None = None, **marker: Any) -> list[str]:
 
 def test_an_empty_marker_is_every_switch_with_its_natural_choices() -> None:
     assert ids() == ["bridge-udp-64B-b32-1vs1-Rmax", "bridge-raw-64B-b32-1vs1-Rmax", "poll-64B-b32-1vs1-Rmax"]
+
+
+def test_a_switch_takes_the_variants_it_has() -> None:
+    assert ids(variant="wire", api="udp dpdk") == ["bridge-udp-64B-b32-1vs1-Rmax", "poll:wire-64B-b32-1vs1-Rmax"]
+    assert ids(switch="poll", variant=["cross", "default"]) == [
+        "poll:cross-64B-b32-1vs1-Rmax",
+        "poll-64B-b32-1vs1-Rmax",
+    ]
+    with pytest.raises(UsageError, match=r"variant: none of its switches has the variant 'wyre'"):
+        ids(variant="wyre")
+    with pytest.raises(UsageError, match="'wire'"):
+        ids(switch="bridge", variant="wire")
 
 
 def test_axes_multiply_in_order() -> None:
