@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.stats import Histogram
 
@@ -172,7 +173,10 @@ class Measurement:
         launches, windows: how many of each the figures stand on.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``.
         precision: half the width of the interval of the main figure over that figure.
-        confidence: coverage of the intervals, from the order statistics used.
+        confidence: coverage of the intervals, stopping rule included; None where there is none.
+        bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
+        drift: change of the main figure from the first to the last launch, over it, where it drifted along a line; the
+            interval is about its level in the middle of the case's time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
         repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
         placement: the policy; where every thread ran stands in ``treatment``.
@@ -249,6 +253,8 @@ class Measurement:
     ended_by: str = "repeats"
     precision: float | None = None
     confidence: float | None = None
+    bands: Bands | None = None
+    drift: float | None = None
     lower_bound: bool = False
     bottleneck_evidence: str = ""
     evidence: str | None = None

@@ -94,10 +94,8 @@ def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     return Estimate(median(ordered), ordered[rank - 1], ordered[-rank], coverage)
 
 
-def paired_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
-) -> Estimate:
-    """Median of the ratios of values measured next to each other, with its order-statistic interval.
+def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """Ratios of values measured next to each other: what moves both is in neither.
 
     Raises:
         ValueError: other lengths, or a denominator that is not positive.
@@ -106,7 +104,17 @@ def paired_ratio(
         raise ValueError(f"{len(numerators)} values cannot be paired with {len(denominators)}")
     if any(value <= 0 for value in denominators):
         raise ValueError("a ratio needs positive denominators")
-    return median_estimate([above / below for above, below in zip(numerators, denominators, strict=True)], confidence)
+    return [above / below for above, below in zip(numerators, denominators, strict=True)]
+
+
+def paired_ratio(
+    numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
+) -> Estimate:
+    """Median of the ratios of values measured next to each other, with its order-statistic interval.
+
+    Raises ValueError as ``quotients`` does.
+    """
+    return median_estimate(quotients(numerators, denominators), confidence)
 
 
 def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:

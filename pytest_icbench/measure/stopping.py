@@ -2,22 +2,34 @@
 """How many launches: decided by the width of the interval alone. Pure.
 
 Looking at the interval after each launch and stopping when it happens to be narrow favours samples that lie too close
-together. Two things hold the coverage: there are never fewer than six launches, and an interval must be narrow at two
-looks in a row. ``tests/unit/test_stopping.py`` shows the coverage by simulation.
+together. Three things hold the coverage: intervals that are looked at are wider than those of a fixed number
+(``LOOKED_CONFIDENCE``), there are never fewer than six launches (eight where they fall into two bands), and an interval
+must be narrow at two looks in a row. ``benchmarks/validation`` shows the coverage by simulation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_icbench.intervals import LOOKED_CONFIDENCE, over_launches
 from pytest_icbench.measure.settings import Settings
-from pytest_icbench.stats import median_estimate
+from pytest_icbench.stats import CONFIDENCE
+
+#: Fewest launches that fall into two bands: of six, all lie in the greater one too often.
+FEWEST_IN_BANDS = 8
+
+
+def confidence(settings: Settings) -> float:
+    """Of intervals over launches, before what looking at them costs."""
+    return CONFIDENCE if settings.repeats is not None else LOOKED_CONFIDENCE
 
 
 def narrow(values: Sequence[float], precision: float) -> bool:
-    """Whether the order-statistic interval of the median is within ± ``precision`` of it."""
-    width = median_estimate(values).relative_half_width
-    return width is not None and width <= precision
+    """Whether the interval of the median is within ± ``precision`` of it."""
+    found = over_launches(values, LOOKED_CONFIDENCE)
+    width = found.estimate.relative_half_width
+    enough = found.bands is None or len(values) >= FEWEST_IN_BANDS
+    return enough and width is not None and width <= precision
 
 
 def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next_s: float) -> str | None:

@@ -9,11 +9,13 @@ from typing import Any
 
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Endpoint, Veth
+from pytest_icbench.intervals import median_over_launches, over_launches
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.result import Launch, Measurement, PairResult
-from pytest_icbench.stats import CONFIDENCE, Estimate, median, median_estimate, merge, paired_ratio
+from pytest_icbench.stats import CONFIDENCE, Estimate, median, merge, quotients
 
 #: Preamble, start of frame and least gap of Ethernet, in bytes a frame.
 L1_OVERHEAD_BYTES = 20
@@ -78,8 +80,10 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     """The measurement that the launches make; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
     figures = [figure for figure in (main_figure(case, launch) for launch in launches) if figure == figure]
-    main = median_estimate(figures) if figures else None
-    pps = median_estimate([launch.throughput_pps for launch in launches]) if launches else None
+    level = confidence(settings)
+    found = over_launches(figures, level) if figures else None
+    main = found.estimate if found else None
+    pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
     limit = find_bottleneck(
         Witnesses.of(launches),
         maximum=case.rate.is_max or any(launch.generator_bound for launch in launches),
@@ -111,7 +115,9 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         disturbed_windows=sum(window.disturbed for window in measured),
         ended_by=gathered.ended_by,
         precision=main.relative_half_width if main else None,
-        confidence=main.coverage if main else None,
+        confidence=CONFIDENCE if main and main.coverage else None,
+        bands=found.bands if found else None,
+        drift=found.drift if found else None,
         repeated=len(gathered.faults),
         faults=tuple(gathered.faults),
         started_at=gathered.started_at,
@@ -127,13 +133,13 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         **_throughput(case, pps),
         **_counters(launches),
         **_fairness(case, launches),
-        **_rtt(launches),
-        **_named("ratio_to_reference", ratio_to_reference(case, gathered)),
-        **_named("cycles_per_packet", _cycles(launches)),
+        **_rtt(launches, level),
+        **_named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
+        **_named("cycles_per_packet", _cycles(launches, level)),
     )
 
 
-def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
+def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFIDENCE) -> Estimate | None:
     """Throughput over throughput at maximum load, reference p50 over p50 for latency; absent at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
     if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
@@ -143,7 +149,8 @@ def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     if not figures:
         return None
     own, reference = ([figure[side] for figure in figures] for side in (0, 1))
-    return paired_ratio(own, reference) if case.dimension == "throughput" else paired_ratio(reference, own)
+    ratios = quotients(own, reference) if case.dimension == "throughput" else quotients(reference, own)
+    return median_over_launches(ratios, confidence)
 
 
 def _named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
@@ -213,31 +220,33 @@ def _fairness(case: Case, launches: Sequence[Launch]) -> dict[str, Any]:
     return {"fairness": max(rates) / min(rates) if rates and min(rates) > 0 else None}
 
 
-def _rtt(launches: Sequence[Launch]) -> dict[str, Any]:
+def _rtt(launches: Sequence[Launch], confidence: float) -> dict[str, Any]:
     every = [launch.rtt for launch in launches if launch.rtt is not None]
     merged = merge(every)
     if merged is None:
         return {}
     found: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
     found["rtt_max_ns"] = float(merged.maximum) if merged.maximum is not None else None
-    found.update(_rtt_figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every]))
+    found.update(_rtt_figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every], confidence))
     for name, q in PERCENTILES.items():
         values = [histogram.percentile(q) for histogram in every]
-        found.update(_rtt_figure(f"rtt_{name}_ns", merged.percentile(q), values))
+        found.update(_rtt_figure(f"rtt_{name}_ns", merged.percentile(q), values, confidence))
     return found
 
 
-def _rtt_figure(name: str, merged: float | None, by_launch: Sequence[float | None]) -> dict[str, Any]:
+def _rtt_figure(
+    name: str, merged: float | None, by_launch: Sequence[float | None], confidence: float
+) -> dict[str, Any]:
     """The point from the merged histogram; the interval from launches, if each of them has the figure."""
     known = [float(value) for value in by_launch if value is not None]
     if merged is None:
         return _named(name, None)
     if len(known) < len(by_launch):
         return _named(name, Estimate(float(merged)))
-    interval = median_estimate(known, CONFIDENCE)
+    interval = median_over_launches(known, confidence)
     return _named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
 
 
-def _cycles(launches: Sequence[Launch]) -> Estimate | None:
+def _cycles(launches: Sequence[Launch], confidence: float) -> Estimate | None:
     known = [launch.cycles_per_packet for launch in launches if launch.cycles_per_packet is not None]
-    return median_estimate(known) if known else None
+    return median_over_launches(known, confidence) if known else None

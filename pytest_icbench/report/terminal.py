@@ -11,6 +11,9 @@ from pytest_icbench.report.names import printable
 #: Widest line of a table.
 WIDTH = 100
 
+#: Part of a figure by which it drifts before a note says so.
+NOTABLE_DRIFT = 0.01
+
 Result = Mapping[str, Any]
 
 _METRICS = {
@@ -190,12 +193,25 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: {str(result['evidence']).splitlines()[0]}")
         if result.get("verdict") in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.get("reason"):
             notes.append(f"{result['verdict']}: {result['reason']}")
+        if bands := result.get("bands"):
+            notes.append(f"{case}: two bands, {_bands(result, bands)}; the median lies in the greater one")
+        if abs(result.get("drift") or 0.0) >= NOTABLE_DRIFT:
+            notes.append(f"{case}: drifted by {result['drift']:+.1%} while it was measured; the level is that halfway")
         if result.get("reference_evidence"):
             notes.append(f"{case}: no ratio, {str(result['reference_evidence']).splitlines()[0]}")
         if result.get("repeated"):
             times = f"{result['repeated']} launch{'es' if result['repeated'] > 1 else ''}"
             notes.append(f"{case}: {times} repeated, a fault of the harness")
     return [line for note in notes for line in _wrapped(printable(note))]
+
+
+def _bands(result: Result, bands: Mapping[str, Any]) -> str:
+    latency = result.get("dimension") == "latency"
+    parts = []
+    for name in ("low", "high"):
+        value = f"{bands[name] / 1000:.1f} µs" if latency else f"{_mpps(bands[name])} Mpps"
+        parts.append(f"{bands[f'launches_{name}']} launches at {value}")
+    return " and ".join(parts)
 
 
 def _wrapped(text: str) -> list[str]:

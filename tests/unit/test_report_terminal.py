@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.bands import Bands
 from pytest_icbench.case import APIS, Case, Rate
 from pytest_icbench.report.names import path_part, printable, properties
 from pytest_icbench.report.plan import Planned, plan_lines
@@ -151,3 +152,13 @@ def test_a_plan() -> None:
         "    skip  t.py::a[x]: x is not installed",
         "1 of 2 cases, at least 0:08 (h:mm:ss or m:ss), placement cooperative; 1 would be skipped",
     ]
+
+
+def test_bands_and_drift_are_said() -> None:
+    bands = Bands(4.7e6, 5e6, 3, 5)
+    lines = table([line(bands=bands, drift=-0.031)])
+    assert any("two bands, 3 launches at 4.70 Mpps and 5 launches at 5.00 Mpps" in text for text in lines)
+    assert any("drifted by -3.1% while it was measured" in text for text in lines)
+    lines = table([line(LATENCY, bands=Bands(20_000, 30_000, 4, 4), drift=0.004)])
+    assert any("4 launches at 20.0 µs and 4 launches at 30.0 µs" in text for text in lines)
+    assert not any("drifted" in text for text in lines)

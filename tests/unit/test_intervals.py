@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Intervals over launches: interpolated ranks, bands left alone, a line taken out."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.intervals import (
+    LOOKED_CONFIDENCE,
+    find_slope,
+    interpolated,
+    median_over_launches,
+    over_launches,
+    student_quantile,
+)
+from pytest_icbench.stats import Estimate, median_rank
+
+values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
+
+
+@pytest.mark.parametrize("confidence", [0.95, LOOKED_CONFIDENCE])
+def test_interpolated_ends_lie_between_the_two_ranks_that_cover_more_and_less(confidence: float) -> None:
+    for n in range(6, 60):
+        found = median_rank(n, confidence)
+        assert found is not None
+        rank, _ = found
+        estimate = interpolated([float(i) for i in range(1, n + 1)], confidence)
+        assert estimate.low is not None
+        assert rank <= estimate.low <= rank + 1
+        assert estimate.high == pytest.approx(n + 1 - estimate.low)
+
+
+# Hettmansperger and Sheather's 1986 paper: endpoints' weight for n = 10 and 95 %, ranks 2 (97.9 %) and 3 (89.1 %).
+def test_the_weight_is_that_of_the_paper() -> None:
+    excess = (1 - 2 * 11 / 1024 - 0.95) / (2 * 45 / 1024)
+    weight = 8 * excess / (2 + 6 * excess)
+    assert interpolated([float(i) for i in range(1, 11)]).low == pytest.approx(2 + weight)
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 10, 20])
+def test_coverage_of_the_interpolated_interval_is_what_was_asked_for(n: int) -> None:
+    generator, trials, hits = random.Random(n), 4000, 0
+    for _ in range(trials):
+        estimate = interpolated([generator.gauss(5, 1) for _ in range(n)])
+        assert estimate.low is not None
+        assert estimate.high is not None
+        hits += estimate.low <= 5 <= estimate.high
+    assert hits / trials == pytest.approx(0.95, abs=0.012)
+
+
+def test_six_launches_are_the_fewest_with_an_interval() -> None:
+    assert median_over_launches([3, 1, 2, 5, 4]) == Estimate(3)
+    assert median_over_launches([3, 1, 2, 5, 4, 6], LOOKED_CONFIDENCE) == Estimate(3.5, 1, 6, LOOKED_CONFIDENCE)
+    assert median_over_launches([7.0] * 6) == Estimate(7, 7, 7, 0.95)
+
+
+def test_between_bands_nothing_is_interpolated() -> None:
+    series = [100, 94, 100.2, 99.8, 94.1, 100.1, 93.9]
+    found = over_launches(series)
+    assert found.bands is not None
+    assert (found.estimate.low, found.estimate.high) == (93.9, 100.2)
+
+
+def test_a_line_is_taken_out_and_told() -> None:
+    noise = [0.1, -0.2, 0.15, -0.05, 0.2, -0.1, -0.15, 0.05]
+    found = over_launches([100 + 2 * index + each for index, each in enumerate(noise)])
+    assert found.drift == pytest.approx(14 / 107, rel=0.02)
+    assert found.estimate.value == pytest.approx(107, abs=0.2)
+    assert found.estimate.low is not None
+    assert found.estimate.high is not None
+    assert 106.5 < found.estimate.low < 107 < found.estimate.high < 107.5
+
+
+def test_a_perfect_line_has_a_level() -> None:
+    found = over_launches([10.0, 11.0, 12.0, 13.0, 14.0, 15.0])
+    assert found.estimate.value == pytest.approx(12.5)
+    assert found.drift == pytest.approx(5 / 12.5)
+
+
+def test_a_level_that_wanders_is_no_line() -> None:
+    steps = [100, 100.5, 101, 103, 106, 107, 107.5, 107, 107.3, 107.2, 107.4, 107.1]
+    assert find_slope(steps) is None
+    assert over_launches(steps).drift is None
+
+
+def test_lines_are_seldom_found_where_there_is_none() -> None:
+    generator = random.Random(7)
+    found = sum(find_slope([generator.gauss(0, 1) for _ in range(12)]) is not None for _ in range(2000))
+    assert 0.01 < found / 2000 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+@given(values)
+def test_an_interval_holds_its_value_and_is_not_wider_than_the_values_need(series: list[float]) -> None:
+    found = over_launches(series)
+    estimate = found.estimate
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low <= estimate.value <= estimate.high
+    if found.drift is None:
+        assert min(series) <= estimate.low
+        assert estimate.high <= max(series)
+
+
+@given(values, st.floats(min_value=1e-3, max_value=1e3))
+def test_the_unit_does_not_matter(series: list[float], factor: float) -> None:
+    plain = interpolated(series).scaled(factor)
+    scaled = interpolated([value * factor for value in series])
+    assert (scaled.low, scaled.value, scaled.high) == pytest.approx((plain.low, plain.value, plain.high))
+
+
+# Tables of Student's distribution.
+@pytest.mark.parametrize(
+    ("freedom", "q", "t"), [(4, 0.975, 2.776), (5, 0.975, 2.571), (10, 0.995, 3.169), (38, 0.975, 2.024)]
+)
+def test_students_quantiles_are_those_of_the_tables(freedom: int, q: float, t: float) -> None:
+    assert student_quantile(freedom, q) == pytest.approx(t, rel=0.005)
