@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import bench_host as host
 import workload_runs
@@ -102,8 +103,8 @@ def sockperf_rate(pair: Pair) -> float:
     return int(count.group(1)) / float(seconds.group(1))
 
 
-def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
-    """Median round-trip time in ns from the actual send time, one frame at a time, both ends polling."""
+def workload_rtts(pair: Pair, binary: str, rate_pps: int) -> dict[str, Any]:
+    """Round-trip times from the actual send time, one frame at a time, both ends polling: the workload's histogram."""
     options = ["--burst", "1", "--silent"]
     # Late frames are given up: what is measured stays one at a time.
     timing = ["--rate", str(rate_pps), "--catch-up", "1", "--warmup", "0.4", "--duration", str(pair.seconds)]
@@ -114,33 +115,40 @@ def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
         workload_runs.lines(server, 30)
     finally:
         host.end(server)
-    histogram = summary["rtt_actual_ns"]
+    histogram: dict[str, Any] = summary["rtt_actual_ns"]
+    return histogram
+
+
+def quantile_ns(histogram: dict[str, Any], q: float) -> float:
+    """The value that the part q of the samples does not exceed, in ns."""
     below = 0
     for value, count in histogram["counts"]:
         below += count
-        if 2 * below >= histogram["count"]:
+        if below >= q * histogram["count"]:
             return float(value)
     raise host.fail("no frame came back")
 
 
-def sockperf_rtt_ns(pair: Pair, rate_pps: int) -> float:
-    """Median round-trip time in ns of sockperf ping-pong, both ends polling."""
+def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
+    """Median round-trip time in ns from the actual send time, one frame at a time, both ends polling."""
+    return quantile_ns(workload_rtts(pair, binary, rate_pps), 0.5)
+
+
+def sockperf_rtts(pair: Pair, rate_pps: int) -> dict[float, float]:
+    """Percentiles (50.0, 75.0, 90.0, 99.0, ...) of sockperf ping-pong's round-trip times in ns, both ends polling."""
     common = ["-i", host.address(2), "-p", PORT, "--nonblocked"]
     server = pair.listening(2, ["sockperf", "server", *common])
     try:
-        options = [
-            "-m",
-            str(PAYLOAD_BYTES),
-            "-t",
-            str(max(1, round(pair.seconds))),
-            "--full-rtt",
-            "--mps",
-            str(rate_pps),
-        ]
-        output = run(pair.on(1, ["sockperf", "ping-pong", *common, *options]), pair.seconds)
+        timing = ["-t", str(max(1, round(pair.seconds))), "--full-rtt", "--mps", str(rate_pps)]
+        output = run(pair.on(1, ["sockperf", "ping-pong", *common, "-m", str(PAYLOAD_BYTES), *timing]), pair.seconds)
     finally:
         host.end(server)
-    median = re.search(r"percentile 50\.000 =\s+([\d.]+)", output)
-    if not median:
-        raise host.fail("sockperf printed no median: this benchmark knows version 3.7")
-    return float(median.group(1)) * 1000
+    found = re.findall(r"percentile ([\d.]+) =\s+([\d.]+)", output)
+    if not found:
+        raise host.fail("sockperf printed no percentiles: this benchmark knows version 3.7")
+    return {float(percent): float(value) * 1000 for percent, value in found}
+
+
+def sockperf_rtt_ns(pair: Pair, rate_pps: int) -> float:
+    """Median round-trip time in ns of sockperf ping-pong, both ends polling."""
+    return sockperf_rtts(pair, rate_pps)[50.0]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_icbench.errors import IcbenchError, Unsupported
-from validation import drawing, page
+from validation import drawing, page, priority
 from validation.claims import load
 from validation.facts import host_facts
 from validation.model import Claim, Record, Settings, worst
@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     expected = sum(claims[name].SECONDS for name in chosen)
     if chosen and not options.quick:
         tell(f"{', '.join(chosen)}: about {expected / 60:.0f} minutes")
-    good = [run(name, claims[name], options, out) for name in chosen]
+    with priority.own_processes():
+        good = [run(name, claims[name], options, out) for name in chosen]
     records = read(out, claims)
     if options.draw:
         for name, record in records.items():

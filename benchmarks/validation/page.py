@@ -57,24 +57,25 @@ def section(name: str, claim: Claim, record: Record | None) -> str:
     parts = [head, table(record.rows)]
     if record.notes:
         parts.append("\n".join(f"* {note}" for note in record.notes))
-    parts += [
-        f"![{caption}](validation/{name}-{figure}.svg)\n\n*{caption}*" for figure, caption in claim.FIGURES.items()
-    ]
+    for figure, caption in claim.FIGURES.items():
+        parts.append(f"![{figure}](validation/{name}-{figure}.svg)\n\n*{caption}*")
     return "\n\n".join(part.rstrip("\n") for part in parts)
 
 
 def table(rows: tuple[Row, ...]) -> str:
     """The figures; columns that nothing stands in are left out."""
-    lines = ["| figure | measured | interval | bound | |", "| --- | --- | --- | --- | --- |"]
+    cells = [("figure", "measured", "interval", "bound", "")]
     for row in rows:
         interval = ""
         if row.low is not None and row.high is not None:
             interval = f"{shown(row.low)} to {shown(row.high)}"
             interval += f" ({row.coverage * 100:.1f} %)" if row.coverage is not None else ""
         sign = ("✓" if row.held else "✗") if row.bound else ""
-        cells = [row.what, shown(row.value), interval, row.bound, sign]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+        cells.append((row.what, shown(row.value), interval, row.bound, sign))
+    filled = [column for column in range(5) if column in (0, 1) or any(row[column] for row in cells[1:])]
+    texts = [[row[column].replace("|", "\\|") for column in filled] for row in cells]
+    texts.insert(1, ["---"] * len(filled))
+    return "\n".join("| " + " | ".join(row) + " |" for row in texts)
 
 
 def shown(value: Any) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -120,3 +121,48 @@ def test_a_page_without_marks_is_refused(page: Any) -> None:
 )
 def test_figures_are_shown_readably(page: Any, value: Any, text: str) -> None:
     assert page.shown(value) == text
+
+
+def test_columns_without_content_are_left_out(page: Any, model: Any) -> None:
+    rows = (model.Row("counted", 12, "12"), model.Row("text|more", "a"))
+    assert page.table(rows).splitlines() == [
+        "| figure | measured | bound |  |",
+        "| --- | --- | --- | --- |",
+        "| counted | 12 | 12 | ✓ |",
+        "| text\\|more | a |  |  |",
+    ]
+
+
+def packet(sequence: int, window: int = 1, ethertype: int = 0x0800, protocol: int = 17) -> bytes:
+    """A frame as the workload sends it, as far as a capture looks at it."""
+    ip = b"\x45" + bytes(8) + bytes([protocol]) + bytes(10)
+    return (
+        bytes(12)
+        + struct.pack(">H", ethertype)
+        + ip
+        + bytes(8)
+        + struct.pack(">HH6s8x", 1, window, sequence.to_bytes(6))
+    )
+
+
+def test_a_capture_tells_data_from_end_marks_and_others(validation: Any, tmp_path: Path) -> None:
+    frames = [packet(0), packet(1), packet(9, protocol=1), packet(2, ethertype=0x0806), packet(2), bytes(60)]
+    frames += [packet(4, window=0xFFFF), packet(0, window=0xFFFF)]
+    file = tmp_path / "capture"
+    records = [struct.pack("<IIII", 7, 5 * n, len(frame), len(frame)) + frame for n, frame in enumerate(frames)]
+    file.write_bytes(struct.pack("<I20x", 0xA1B23C4D) + b"".join(records))
+    capture = validation("validation.capture").read(file)
+    assert capture.sequences == (0, 1, 2)
+    assert capture.times_ns == (7_000_000_000, 7_000_000_005, 7_000_000_020)
+    assert (capture.end_marks, capture.others, capture.frames) == (1, 4, len(frames))
+    file.write_bytes(struct.pack("<I20x", 0xA1B2C3D4))
+    with pytest.raises(ValueError, match="no capture with nanoseconds"):
+        validation("validation.capture").read(file)
+
+
+@pytest.mark.parametrize(
+    ("counts", "wrong"),
+    [((10, 8, 2, 5, 3), 0), ((10, 8, 1, 5, 3), 1), ((10, 8, 2, 5, 2), 1), ((10, 9, 2, 9, 1), 2)],
+)
+def test_frames_missing_from_either_sum_are_counted(validation: Any, counts: tuple[int, ...], wrong: int) -> None:
+    assert validation("validation.claims.accounts").Sums(*counts).unaccounted == wrong

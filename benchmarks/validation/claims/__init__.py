@@ -8,7 +8,7 @@ from typing import cast
 
 from validation.model import Claim
 
-NAMES = ("rate",)
+NAMES = ("accounts", "rate", "meters")
 
 
 def load() -> dict[str, Claim]:
