@@ -160,7 +160,21 @@ TABLE: tuple[Row, ...] = (
         values.one_of("thesis", "paper"),
         setting="protocol",
     ),
-    Row("warmup", "S", "seconds of traffic before the first window", values.seconds(*WARMUP_S), setting="warmup_s"),
+    Row(
+        "warmup",
+        "S",
+        "exactly so many seconds of traffic before the first window (default: until the rate is stationary)",
+        values.seconds(*WARMUP_S),
+        setting="warmup_s",
+    ),
+    Row(
+        "max_warmup",
+        "S",
+        "wait at most this long for a stationary rate, then measure what there is and say so; 0: do not wait"
+        " (2 if nothing is said)",
+        values.seconds(*WARMUP_S),
+        setting="max_warmup_s",
+    ),
     Row(
         "drain",
         "S",

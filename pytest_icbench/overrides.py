@@ -54,12 +54,17 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
 
     Raises UsageError if together they make no sense; ``where`` begins the message.
     """
-    from pytest_icbench.measure import Settings  # at use: collection of unrelated suites needs none of it
+    # At use: collection of unrelated suites needs none of it.
+    from pytest_icbench.measure import Settings
+    from pytest_icbench.measure.settings import LEAST_WARMUP_S, MOST_WARMUP_S
 
     merged = {**marker, **call, **options.settings}
     protocol = merged.pop("protocol", None)
+    adaptive: dict[str, Any] = {}
+    if protocol is None and not merged.keys() & {"warmup_s", "skip_s", "keep_s"}:
+        adaptive = {"warmup_s": LEAST_WARMUP_S, "max_warmup_s": MOST_WARMUP_S}
     try:
-        base = Settings(ring=options.ring, debug=options.debug, fresh=options.fresh)
+        base = Settings(**adaptive, ring=options.ring, debug=options.debug, fresh=options.fresh)
         if protocol is not None:
             base = base.with_protocol(protocol)
         return Settings(**{**base.to_dict(), **merged})

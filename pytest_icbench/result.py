@@ -110,6 +110,8 @@ class Launch:
         generator_bound: the sender could not offer what was asked for, by its own means.
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
         windows: every measured window of every pair, kept or not; empty when read back without them.
+        discarded_s: length of the windows before the measured part, where the launch waited for a stationary rate.
+        stationary: whether the rate became stationary; None where nobody waited for it.
     """
 
     index: int
@@ -128,6 +130,8 @@ class Launch:
     invalid: str | None = None
     evidence: str | None = None
     windows: tuple[Window, ...] = ()
+    discarded_s: float = 0.0
+    stationary: bool | None = None
 
     def total(self, counter: str) -> int:
         """Sum of a counter of ``PairCounts`` over the pairs."""
@@ -177,6 +181,8 @@ class Measurement:
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
         drift: change of the main figure from the first to the last launch, over it, where it drifted along a line; the
             interval is about its level in the middle of the case's time.
+        discarded_s: traffic of all launches before their rate was stationary, without the fixed part of the warm-up.
+        unsettled_launches: launches whose rate did not become stationary in time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
         repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
         placement: the policy; where every thread ran stands in ``treatment``.
@@ -260,6 +266,8 @@ class Measurement:
     evidence: str | None = None
     reference_evidence: str | None = None
     disturbed_windows: int = 0
+    discarded_s: float = 0.0
+    unsettled_launches: int = 0
     repeated: int = 0
     faults: tuple[str, ...] = ()
     started_at: float = 0.0

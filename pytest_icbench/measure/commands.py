@@ -38,7 +38,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             stream=index // 2 + 1,
             rate_pps=case.rate.pps or 0,
             # A receiver learns from its sender's end mark when to end.
-            duration_s=settings.duration_s if leads else 0.0,
+            duration_s=settings.sending_s if leads else 0.0,
             warmup_s=settings.warmup_s,
             window_s=settings.window_s,
             drain_s=settings.drain_s,

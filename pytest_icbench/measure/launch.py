@@ -20,6 +20,7 @@ from pytest_icbench.measure import assemble, validity
 from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import BusyLike, MeasuredRig
 from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.settling import Settling
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.result import Launch, PairCounts
@@ -82,7 +83,9 @@ class Run:
         self.case = case
         self.settings = settings if case.dimension == "throughput" else settings.for_histograms
         self.on_rate = on_rate
-        self.enough = enough
+        self.settling = Settling(self.settings) if enough is None and self.settings.settles else None
+        self.enough = enough if self.settling is None else self.settling.enough
+        self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings)
         self.choir = Choir(self.commands)
         self.cpus = [command.cpu for command in self.commands.values()]
@@ -112,8 +115,11 @@ class Run:
         finally:
             self.rig.end(self.id)
         self.rig.check()
-        drained = over - (asked_ns / 1e9 + self.settings.warmup_s + self.settings.duration_s)
-        measured = self.settings.warmup_s + self.settings.duration_s + min(max(drained, 0.0), self.settings.drain_s)
+        sent_s = self.settings.warmup_s + self.settings.sending_s
+        if self.ended_early_s is not None:
+            sent_s = min(sent_s, self.ended_early_s - asked_ns / 1e9)
+        drained = over - (asked_ns / 1e9 + sent_s)
+        measured = sent_s + min(max(drained, 0.0), self.settings.drain_s)
         return self._judged(index, started_at, asked_ns, lambda: time.monotonic() - began - measured)
 
     def _poll(self, timeout_s: float) -> None:
@@ -155,7 +161,7 @@ class Run:
     def _until_over(self, asked_ns: int) -> float:
         """Hears everybody to the summary; returns when the last one came, in seconds of CLOCK_MONOTONIC."""
         first_window = asked_ns / 1e9 + self.settings.warmup_s
-        senders_end = first_window + self.settings.duration_s
+        senders_end = first_window + self.settings.sending_s
         # A client waits for its last answers, then its server drains: twice the drain.
         deadline = senders_end + 2 * self.settings.drain_s + END_MARGIN_S
         samples = [first_window, senders_end - BUSY_MARGIN_S]
@@ -171,6 +177,10 @@ class Run:
             self._check_silence(now, senders_end)
             if self.enough is not None and self.enough(self.choir):
                 self.enough = None
+                if samples and self.settling is not None:
+                    samples.clear()
+                    self._sample_busy()
+                self.ended_early_s = time.monotonic()
                 self.choir.stop_early()
                 self.rig.tell(self.id, "stop\n")
             if self.choir.leaders_over and stop_at is None:
@@ -210,6 +220,8 @@ class Run:
         couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(self.case.pairs)]
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         dedicated = self.rig.placement.policy == "dedicated"
+        if self.settling is not None:
+            matched = self.settling.keep(matched)
         windows = tuple(assemble.mark_disturbed(matched, self.steal, self.cpus, dedicated=dedicated))
         pairs = tuple(
             assemble.count_pair(*couple, [window for window in windows if window.pair == number])
@@ -235,6 +247,8 @@ class Run:
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,
+            discarded_s=self.settling.discarded_s if self.settling else 0.0,
+            stationary=self.settling.stationary if self.settling else None,
         )
 
     @staticmethod

@@ -33,6 +33,7 @@ def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: P
     short = replace(
         settings,
         warmup_s=0.0,
+        max_warmup_s=0.0,
         duration_s=PATIENCE_S,
         window_s=WINDOW_S,
         drain_s=min(settings.drain_s, 0.1),

@@ -8,6 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.warmup import FEWEST_WINDOWS
+
+#: What an adaptive launch of throughput sends before its first window, and how long it may wait for a stationary rate.
+LEAST_WARMUP_S, MOST_WARMUP_S = 0.1, 2.0
+#: Least warm-up of a launch of latency where that of throughput is adaptive.
+LATENCY_WARMUP_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,8 @@ class Settings:
         min_launches: fewest launches; six is the fewest whose range is a 95 % interval of the median.
         repeats: a fixed number of launches instead; then neither precision nor max_duration_s matter.
         warmup_s: sent before the first window, not counted.
+        max_warmup_s: longest warm-up of a throughput launch that waits until its rate is stationary; up to ``warmup_s``
+            (and with ``skip_s`` or ``keep_s``) the warm-up is fixed.
         duration_s: measured time of a launch.
         window_s: length of a window.
         drain_s: how long a receiver waits for frames under way after the sender's end. RFC 2544 asks for 2 s; a path
@@ -36,6 +44,7 @@ class Settings:
     min_launches: int = 6
     repeats: int | None = None
     warmup_s: float = 0.25
+    max_warmup_s: float = 0.0
     duration_s: float = 1.0
     window_s: float = 0.1
     drain_s: float = 0.5
@@ -50,7 +59,7 @@ class Settings:
         for name in ("precision", "max_duration_s", "duration_s", "window_s"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; give a number above 0")
-        for name in ("warmup_s", "drain_s", "skip_s"):
+        for name in ("warmup_s", "max_warmup_s", "drain_s", "skip_s"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; give 0 or more")
         if self.min_launches < 1 or (self.repeats is not None and self.repeats < 1):
@@ -80,11 +89,28 @@ class Settings:
         kept time is not sent at all.
         """
         keep_s = self.duration_s - self.skip_s if self.keep_s is None else self.keep_s
-        return replace(self, warmup_s=self.warmup_s + self.skip_s, duration_s=keep_s, skip_s=0.0, keep_s=None)
+        # What has been recorded cannot be taken out again, so this warm-up is a fixed one.
+        warmup_s = max(self.warmup_s, LATENCY_WARMUP_S) if self.settles else self.warmup_s
+        return replace(
+            self, warmup_s=warmup_s + self.skip_s, max_warmup_s=0.0, duration_s=keep_s, skip_s=0.0, keep_s=None
+        )
+
+    @property
+    def settles(self) -> bool:
+        """Whether a throughput launch's measured part begins where its rate is stationary."""
+        return self.max_warmup_s > self.warmup_s and not self.skip_s and self.keep_s is None
+
+    @property
+    def sending_s(self) -> float:
+        """Longest time that a sender sends after the warm-up that no window counts."""
+        if not self.settles:
+            return self.duration_s
+        fewest_s = max(self.duration_s, FEWEST_WINDOWS * self.window_s)
+        return fewest_s + self.max_warmup_s - self.warmup_s
 
     @property
     def launch_s(self) -> float:
-        """Longest time that one launch should take, without starting and ending it."""
+        """Time that one launch should take if its rate is stationary at once, without starting and ending it."""
         return self.warmup_s + self.duration_s + self.drain_s
 
     def with_protocol(self, name: str) -> Settings:

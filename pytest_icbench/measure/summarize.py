@@ -113,6 +113,8 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         launches=len(launches),
         windows=len(measured),
         disturbed_windows=sum(window.disturbed for window in measured),
+        discarded_s=sum(launch.discarded_s for launch in launches),
+        unsettled_launches=sum(launch.stationary is False for launch in launches),
         ended_by=gathered.ended_by,
         precision=main.relative_half_width if main else None,
         confidence=CONFIDENCE if main and main.coverage else None,

@@ -72,14 +72,22 @@ def clock(windows: Sequence[Window], asked_ns: int, warmup_s: float) -> str | No
     return None
 
 
+def _waiting(window: Window) -> bool:
+    """Whether the sender had frames to send. At maximum load it schedules none while its port is full."""
+    return window.scheduled > 0 or window.tx_full > 0
+
+
 def no_forwarding(windows: Sequence[Window], pairs: int) -> str | None:
     """Every pair received something of what it sent or wanted to send."""
     for pair in range(1, pairs + 1):
         own = [window for window in windows if window.pair == pair]
-        scheduled = sum(window.scheduled for window in own)
-        if scheduled and not sum(window.received for window in own):
-            sent = sum(window.sent for window in own)
-            return f"pair {pair}: of {sent} frames sent from a to b none arrived"
+        if own and not any(window.received for window in own):
+            sent, full = sum(window.sent for window in own), sum(window.tx_full for window in own)
+            if not any(map(_waiting, own)):
+                seconds = sum(window.duration_ns for window in own) / 1e9
+                return f"pair {pair}: no frame was due in {seconds:g} s; measure longer, or at a greater rate"
+            calls = f", and its port refused {full} calls" if full else ""
+            return f"pair {pair}: of {sent} frames sent from a to b none arrived{calls}"
     return None
 
 
@@ -102,13 +110,16 @@ def flooded(voices: Sequence[Voice]) -> str | None:
 def stalled(windows: Sequence[Window], pairs: int) -> str | None:
     """A pair that received frames, and then none for half of its kept windows, though frames were waiting."""
     for pair in range(1, pairs + 1):
-        own = [window for window in windows if window.pair == pair and window.kept]
+        own = [window for window in windows if window.pair == pair]
+        kept = sum(window.kept for window in own)
+        while own and not own[-1].kept:
+            own.pop()  # what follows the measured part ends whenever it ends
         silent = 0
         for window in reversed(own):
-            if window.received or not window.scheduled:
+            if window.received or not _waiting(window):
                 break
             silent += 1
-        if silent >= max(STALLED_LEAST, STALLED_SHARE * len(own)) and silent < len(own):
+        if silent >= max(STALLED_LEAST, STALLED_SHARE * kept) and silent < len(own):
             return f"pair {pair}: nothing arrived in the last {silent} of {len(own)} windows"
     return None
 

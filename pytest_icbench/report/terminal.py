@@ -197,6 +197,9 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: two bands, {_bands(result, bands)}; the median lies in the greater one")
         if abs(result.get("drift") or 0.0) >= NOTABLE_DRIFT:
             notes.append(f"{case}: drifted by {result['drift']:+.1%} while it was measured; the level is that halfway")
+        if unsettled := result.get("unsettled_launches"):
+            of = f"{unsettled} of {result.get('launches')} launches"
+            notes.append(f"{case}: the rate of {of} did not become stationary; see --icbench-max-warmup")
         if result.get("reference_evidence"):
             notes.append(f"{case}: no ratio, {str(result['reference_evidence']).splitlines()[0]}")
         if result.get("repeated"):

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches that wait for a stationary rate: what is kept of them, when they end, what they say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settling import Settling, received_by_window
+from pytest_icbench.measure.voices import Choir
+from pytest_icbench.options import Options
+from pytest_icbench.overrides import settings_for
+from tests.unit.test_launch import FRAMES, MAX, RTT, ScriptedRig, one, run
+
+#: Twelve windows, of which the last ten at most are measured.
+WAITING = Settings(warmup_s=0.0, max_warmup_s=0.04, duration_s=0.2, window_s=0.02, drain_s=0.02, repeats=1)
+
+Edit = Callable[[int, dict[str, Any]], dict[str, Any] | None]
+
+
+def slow_until(number: int, share: float) -> Edit:
+    """Only a part of the frames arrives in the first windows; the accounts are right."""
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any] | None:
+        missing = round(FRAMES * (1 - share))
+        if index == 1 and line["type"] == "window" and line["window"] <= number:
+            return {**line, "received": FRAMES - missing}
+        if index == 1 and line["type"] == "summary":
+            return {**line, "received": line["received"] - number * missing, "gaps": number * missing}
+        return line
+
+    return edit
+
+
+def test_a_steady_launch_keeps_its_first_windows_and_says_that_it_was_stationary() -> None:
+    found = one(ScriptedRig(), settings=WAITING)
+    assert (found.invalid, found.stationary, found.discarded_s) == (None, True, 0)
+    assert [window.kept for window in found.windows] == [True] * 10 + [False] * 2
+    assert found.duration_s == pytest.approx(0.2)
+
+
+def test_a_slow_start_is_discarded_and_told() -> None:
+    found = one(ScriptedRig(edit=slow_until(2, 0.5)), settings=WAITING)
+    assert (found.stationary, found.discarded_s) == (True, pytest.approx(0.04))
+    assert [window.kept for window in found.windows] == [False] * 2 + [True] * 10
+    assert found.throughput_pps == pytest.approx(FRAMES / 0.02)
+    assert found.total("lost") == 0
+
+
+def test_what_does_not_settle_in_time_is_measured_and_counted() -> None:
+    found = run(ScriptedRig(edit=slow_until(6, 0.5)), max_warmup_s=0.04, duration_s=0.2, repeats=1)
+    (launch,) = found.per_launch
+    assert (launch.stationary, launch.discarded_s) == (False, pytest.approx(0.04))
+    assert (found.unsettled_launches, found.discarded_s, found.verdict) == (1, pytest.approx(0.04), None)
+
+
+def test_a_path_that_falls_silent_has_stalled_though_its_silence_is_steady() -> None:
+    def silent(index: int, line: dict[str, Any]) -> dict[str, Any] | None:
+        if index == 1 and line["type"] == "window" and line["window"] > 2:
+            return {**line, "received": 0, "first_ns": None, "last_ns": None}
+        if index == 1 and line["type"] == "summary":
+            return {**line, "received": 2 * FRAMES, "highest_sequence": 2 * FRAMES - 1, "gaps": 0}
+        return line
+
+    found = one(ScriptedRig(edit=silent), settings=WAITING)
+    assert (found.invalid, found.evidence) == ("stalled", "pair 1: nothing arrived in the last 10 of 12 windows")
+
+
+def test_senders_are_asked_for_the_longest_launch_and_round_trips_have_a_fixed_warm_up() -> None:
+    rig = ScriptedRig()
+    one(rig, settings=WAITING)
+    assert option(rig, "--duration") == pytest.approx(0.24)
+    found = one(rig, RTT, WAITING)
+    assert option(rig, "--duration") == pytest.approx(0.2)
+    assert option(rig, "--warmup") == 0.25
+    assert (found.stationary, found.discarded_s) == (None, 0)
+
+
+def option(rig: ScriptedRig, name: str) -> float:
+    argv = rig.plan["processes"][0]["argv"]
+    return float(argv[argv.index(name) + 1])
+
+
+def voices(*received: list[int]) -> Choir:
+    """A sender that has ended three windows beside receivers that have told of theirs."""
+    from pytest_icbench.measure.commands import commands
+
+    rig = ScriptedRig()
+    choir = Choir(commands(rig, MAX, WAITING))
+    rig.launch({"processes": [{"index": 0, "argv": ["", "send", "--window", "0.02", "--duration", "0.06"]}]})
+    rig.start("l1")
+    choir.take({"lines": [line for line in rig.poll("l1", 0)["lines"] if "summary" not in line[1]]})
+    other = ScriptedRig()
+    other.launch({"processes": [{"index": 1, "argv": ["", "recv", "--window", "0.02", "--duration", "0.06"]}]})
+    other.start("l1")
+    lines = [line for line in other.poll("l1", 0)["lines"] if '"type": "window"' in line[1]]
+    choir.take({"lines": lines[: len(received[0])]})
+    return choir
+
+
+def test_a_window_is_complete_when_both_ends_have_told_it() -> None:
+    assert received_by_window(voices([1, 1, 1])) == [FRAMES] * 3
+    assert received_by_window(voices([1, 1])) == [FRAMES] * 2
+    # Nothing came in window 2, or its frames would have been told before the sender ended window 3.
+    assert received_by_window(voices([1])) == [FRAMES, 0.0]
+
+
+def test_a_launch_ends_as_soon_as_it_has_what_it_needs() -> None:
+    settling = Settling(Settings(warmup_s=0.0, max_warmup_s=1.0, duration_s=0.02, window_s=0.02))
+    assert not settling.enough(voices([1, 1, 1]))
+    assert settling.found is None
+
+
+@pytest.mark.parametrize(
+    ("marker", "adaptive"),
+    [
+        ({}, True),
+        ({"duration_s": 0.5}, True),
+        ({"repeats": 3}, True),
+        ({"warmup_s": 0.3}, False),
+        ({"skip_s": 0.1}, False),
+        ({"keep_s": 0.5}, False),
+        ({"protocol": "thesis"}, False),
+        ({"max_warmup_s": 0.0}, False),
+        ({"warmup_s": 0.3, "max_warmup_s": 1.0}, True),
+    ],
+)
+def test_who_names_a_warm_up_gets_a_fixed_one(marker: dict[str, Any], adaptive: bool) -> None:
+    assert settings_for(Options(), marker, {}, "here").settles == adaptive
