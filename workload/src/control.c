@@ -15,6 +15,7 @@ volatile bool control_abandon;
 
 static _Atomic uint64_t start_ns;
 static atomic_bool started;
+static atomic_uint steps;
 
 static void ask_to_stop(enum stop_reason reason)
 {
@@ -37,6 +38,8 @@ void control_line(const char *line)
 
 	if (strcmp(line, "stop") == 0) {
 		ask_to_stop(STOP_LINE);
+	} else if (strcmp(line, "go") == 0) {
+		atomic_fetch_add(&steps, 1);
 	} else if (strcmp(line, "start") == 0) {
 		atomic_store(&started, true);
 	} else if (strncmp(line, "start ", 6) == 0) {
@@ -53,7 +56,8 @@ void control_line(const char *line)
 		atomic_store(&started, true);
 	} else if (*line) {
 		fprintf(stderr,
-		        "icbench-workload: unknown line '%.40s' on stdin; 'start' and 'stop' are known\n",
+		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop' and 'go' are "
+		        "known\n",
 		        line);
 	}
 }
@@ -114,6 +118,11 @@ bool control_started(uint64_t *at_ns)
 {
 	*at_ns = atomic_load(&start_ns);
 	return atomic_load(&started);
+}
+
+unsigned control_steps(void)
+{
+	return atomic_load_explicit(&steps, memory_order_relaxed);
 }
 
 void control_wait_start(void)

@@ -196,7 +196,7 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 
 		if (port->frame_bytes > buffer)
 			return fail(err, err_len,
-			        "--packet-size %u does not fit into memif's buffers of %u bytes: add "
+			        "packet size %u does not fit into memif's buffers of %u bytes: add "
 			        "bsize=%u to --vdev, at both ends",
 			        o->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
 		return true;
@@ -204,9 +204,8 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 	if (needed <= MTU_DEFAULT)
 		return true;
 	if (needed > info->max_mtu || o->packet_size > info->max_rx_pktlen)
-		return fail(err, err_len,
-		        "--packet-size %u is too large for %s: its largest frame is %u bytes", o->packet_size,
-		        info->driver_name,
+		return fail(err, err_len, "packet size %u is too large for %s: its largest frame is %u bytes",
+		        o->packet_size, info->driver_name,
 		        RTE_MIN(info->max_rx_pktlen,
 		                (uint32_t)info->max_mtu + FRAME_ETH_BYTES + FRAME_FCS_BYTES));
 	*mtu = needed;
@@ -240,8 +239,9 @@ static bool configure(struct dpdk_port *port, const struct options *o, char *err
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
 	if (!strcmp(port->driver, MEMIF))
-		port->linger_s =
-		        o->app == APP_SEND || o->app == APP_CLIENT ? LINGER_SENDER_S : LINGER_RECEIVER_S;
+		port->linger_s = o->app == APP_SEND || o->app == APP_CLIENT || o->app == APP_REPLAY
+		                         ? LINGER_SENDER_S
+		                         : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
 		return false;
 	/* Fast free wants all frames of a queue from one pool; a server also sends what it received. */
@@ -285,7 +285,7 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
 	dpdk_port_mac(port, mac);
-	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0)
+	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0 || options_any_frame(o))
 		(void)rte_eth_promiscuous_enable(port->id);
 	return true;
 }

@@ -46,6 +46,12 @@ const struct option_row OPTION_TABLE[] = {
         {0, "io", "null", KIND_IO, AT(io), 0, 0, "no I/O: the tool's own ceiling"},
         {0, "fault", "KIND:N", KIND_FAULT, AT(fault), 1, 1e9,
                 "a sender drops, duplicates or reorders each N-th frame (drop:N, duplicate:N, reorder:N)"},
+        {0, "loop", "N", KIND_U64, AT(loop), 0, 1e14, "replay: passes through FILE; 0 is without end"},
+        {0, "timing", NULL, KIND_FLAG, AT(timing), 0, 0, "replay: the frames' own times instead of a rate"},
+        {0, "capture", "FILE", KIND_TEXT, AT(capture_file), 0, 0,
+                "replay: write what arrives into FILE, until --drain after the last frame"},
+        {0, "step", NULL, KIND_FLAG, AT(step), 0, 0,
+                "replay: read and send FILE anew for each line 'go' on stdin (with --supervised)"},
 };
 
 const size_t OPTION_ROWS = sizeof(OPTION_TABLE) / sizeof(OPTION_TABLE[0]);
@@ -59,6 +65,7 @@ const struct options OPTION_DEFAULTS = {
         .histogram_digits = 3,
         .stream_id = 1,
         .udp_port = 9,
+        .loop = 1,
 };
 
 const struct option_row *option_by_name(const char *name, size_t length)
@@ -103,14 +110,18 @@ static void print_default(FILE *out, const struct option_row *row)
 
 void options_help(FILE *out, const char *app_name)
 {
-	fprintf(out,
-	        "usage: icbench-workload %s LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC [options] [-- EAL "
-	        "options]\n",
-	        app_name ? app_name : "APP");
+	bool file = app_name && (strstr(app_name, "replay") || strstr(app_name, "capture"));
+
+	fprintf(out, "usage: icbench-workload %s %s [options] [-- EAL options]\n",
+	        app_name ? app_name : "APP",
+	        file ? "FILE [LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC]"
+	             : "LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC");
 	if (!app_name)
-		fputs("       icbench-workload pause\n"
+		fputs("       icbench-workload replay FILE | capture FILE [options] [-- EAL options]\n"
+		      "       icbench-workload pause\n"
 		      "       icbench-workload --version | --help | APP --help\n"
-		      "APP is send, recv, client or server, or one of these with dpdk- in front.\n",
+		      "APP is send, recv, client, server, replay or capture, or one of these with dpdk- in "
+		      "front.\n",
 		        out);
 	fputs("\n", out);
 	for (size_t i = 0; i < OPTION_ROWS; i++) {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER };
+enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE };
 enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 
@@ -30,6 +30,10 @@ struct options {
 	uint16_t stream_id, udp_port;
 	enum fault_kind fault;
 	uint32_t fault_every;
+	const char *file;         /* of replay and capture */
+	const char *capture_file; /* of a replay that captures, too */
+	uint64_t loop;            /* passes through the file, 0: without end */
+	bool timing, step;
 	int eal_argc; /* what stood behind "--" */
 	char **eal_argv;
 };
@@ -44,6 +48,12 @@ enum options_outcome {
 
 /* Parses a whole command line; argv[0] may be an application's name too. o keeps pointers into argv. */
 enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len);
+
+/* Whether the application carries frames of any kind, from or into a file. */
+static inline bool options_any_frame(const struct options *o)
+{
+	return o->app == APP_REPLAY || o->app == APP_CAPTURE;
+}
 
 /* Usage and the table. app_name may be NULL. */
 void options_help(FILE *out, const char *app_name);

@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "frame.h"
 #include "io_fault.h"
+#include "replay.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
@@ -19,16 +21,17 @@
 /* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
 
-static bool receives(const struct options *o)
+/* Whether it announces itself: who captures sends nothing that nobody asked for. */
+static bool announces(const struct options *o)
 {
-	return o->app != APP_SEND;
+	return o->app != APP_SEND && !options_any_frame(o);
 }
 
 static const struct io_ops *choose_ops(const struct options *o)
 {
 	switch (o->io) {
 	case IO_RAW:
-		return &io_raw;
+		return options_any_frame(o) ? &io_any : &io_raw;
 	case IO_NULL:
 		return &io_null;
 	case IO_DPDK:
@@ -253,7 +256,7 @@ static int run_opened(struct run *r, run_app app)
 		        r->o->app_name, (int)(LINK_WAIT_NS / 1000000000u));
 		return EXIT_LINK;
 	}
-	if (receives(r->o)) {
+	if (announces(r->o)) {
 		announced = run_send_control(r, 0);
 		r->next_announce = clock_cycles() + ANNOUNCE_EVERY_S * r->clock.hz;
 		if (r->error.call)
@@ -267,9 +270,49 @@ static int run_opened(struct run *r, run_app app)
 	return app(r);
 }
 
+/* Files come before the port: a bad one has changed nothing. */
+struct files {
+	struct options options; /* with the packet size that the file asks for */
+	struct pcap frames;
+	struct capture capture;
+};
+
+static bool open_files(struct run *r, struct files *files, char *err, size_t err_len)
+{
+	const struct options *o = r->o;
+	const char *into = o->app == APP_CAPTURE ? o->file : o->app == APP_REPLAY ? o->capture_file : NULL;
+	uint32_t needed;
+
+	if (o->app == APP_REPLAY && !o->step) {
+		if (!pcap_read(&files->frames, o->file, err, err_len))
+			return false;
+		r->frames = &files->frames;
+		needed = replay_packet_size(replay_largest(r->frames));
+		files->options = *o;
+		files->options.packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
+		r->o = &files->options;
+	}
+	if (!into)
+		return true;
+	r->capture = &files->capture;
+	return capture_open(r->capture, r, into, err, err_len);
+}
+
+/* Says why the port could not be opened, and which frame it was that asked for so much. */
+static int port_failed(const struct run *r, const struct options *o, const char *err)
+{
+	fprintf(stderr, "icbench-workload %s: %s", o->app_name, err);
+	if (r->frames && strncmp(err, "packet size", 11) == 0)
+		fprintf(stderr, " (the largest frame of %s is number %zu)", o->file,
+		        (size_t)(replay_largest(r->frames) - r->frames->frames) + 1);
+	fputs("\n", stderr);
+	return EXIT_SETUP;
+}
+
 int run(const struct options *o, run_app app)
 {
 	struct run r = {.o = o, .ops = choose_ops(o)};
+	struct files files = {0};
 	char err[256] = "";
 	int code;
 
@@ -286,6 +329,11 @@ int run(const struct options *o, run_app app)
 		        o->app_name);
 		return EXIT_CLOCK;
 	}
+	if (!open_files(&r, &files, err, sizeof(err))) {
+		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
+		pcap_free(&files.frames);
+		return EXIT_SETUP;
+	}
 	emit_init(&r.emit, STDOUT_FILENO, o->silent);
 	code = control_init(o->supervised);
 	if (code) {
@@ -294,17 +342,17 @@ int run(const struct options *o, run_app app)
 		return EXIT_SETUP;
 	}
 	clock_calibrate(&r.clock);
-	r.io = r.ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
+	r.io = r.ops->open(r.o, o->eal_argc, o->eal_argv, err, sizeof(err));
 	if (r.io && o->fault != FAULT_NONE && o->app == APP_SEND)
 		r.io = io_fault_wrap(&r.ops, r.io, o, err, sizeof(err));
 	if (r.io) {
 		code = run_opened(&r, app);
 		r.ops->close(r.io);
 	} else {
-		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
-		code = EXIT_SETUP;
+		code = port_failed(&r, o, err);
 	}
 	emit_close(&r.emit);
 	json_free(&r.json);
+	pcap_free(&files.frames);
 	return code;
 }

@@ -22,6 +22,9 @@ enum exit_code {
 	EXIT_CLOCK = 6,
 };
 
+struct capture;
+struct pcap;
+
 /* The port's state after an I/O error: errno and which call failed. */
 struct run_error {
 	int number;
@@ -36,9 +39,11 @@ struct run {
 	struct emit emit;
 	struct json json;
 	struct run_error error;
-	uint64_t start;         /* cycles: when window 0 begins */
-	uint64_t next_announce; /* cycles */
-	uint64_t cpu_ns_before; /* when the loop began */
+	const struct pcap *frames; /* what replay sends; NULL with --step */
+	struct capture *capture;   /* where capture, and replay --capture, write; else NULL */
+	uint64_t start;            /* cycles: when window 0 begins */
+	uint64_t next_announce;    /* cycles */
+	uint64_t cpu_ns_before;    /* when the loop began */
 	uint64_t voluntary_before, involuntary_before;
 };
 
