@@ -141,7 +141,7 @@ def test_settings_and_dimension() -> None:
         ((), {"packet_size": 64.5}, "packet_size: '64.5' is no whole number"),
         ((), {"burst": -1}, "burst: '-1' is no number"),
         ((), {"pairs": 0}, "pairs: 0 is outside 1 to"),
-        ((), {"rate": "ndr"}, "rate: unknown rate 'ndr'"),
+        ((), {"rate": "quick"}, "rate: unknown rate 'quick'"),
         ((), {"rate": {"max"}}, "rate: {'max'} is neither a number nor a text"),
         ((), {"api": "tcp"}, "api: there is no API 'tcp'"),
         ((), {"switch": "poll", "api": "udp"}, "poll has no API udp; it has dpdk"),
