@@ -31,8 +31,7 @@ class Invalid(IcbenchError):
     """A measurement is no number: verdict INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died``, of a search also ``lossy
-            unfinished generator-bound``.
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died``.
         evidence: one sentence with the figures that show it.
     """
 

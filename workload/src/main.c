@@ -12,8 +12,7 @@ static const run_app APPLICATIONS[] = {
         [APP_RECV] = app_recv,
         [APP_CLIENT] = app_client,
         [APP_SERVER] = app_server,
-        [APP_REPLAY] = app_replay,
-        [APP_CAPTURE] = app_capture,
+        [APP_FORWARD] = app_forward,
 };
 
 static void print_version(void)
