@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
+from pytest_icbench.rate import MAXIMUM
+from pytest_icbench.rate import Rate as Rate
+
 Dimension = Literal["throughput", "latency"]
 Family = Literal["kernel", "dpdk"]
 
@@ -34,25 +37,6 @@ class Choices(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """Offered load: ``max`` (as fast as the port takes) or a number of frames per second, per pair."""
-
-    pps: int | None = None
-
-    @property
-    def is_max(self) -> bool:
-        return self.pps is None
-
-    def __str__(self) -> str:
-        if self.pps is None:
-            return "max"
-        for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
-            if self.pps >= unit and self.pps % unit == 0:
-                return f"{self.pps // unit}{suffix}"
-        return str(self.pps)
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """The axes of one measurement.
 
@@ -71,7 +55,7 @@ class Case:
     packet_size: int = 64
     burst: int = 32
     pairs: int = 1
-    rate: Rate = Rate()
+    rate: Rate = MAXIMUM
     dimension: Dimension = "throughput"
     port: str | None = None
     variant: str | None = None
@@ -137,9 +121,9 @@ class Case:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is the inverse."""
         data = asdict(self)
-        data["rate"] = self.rate.pps
+        data["rate"] = self.rate.to_json()
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
-        return cls(**{**data, "rate": Rate(data["rate"])})
+        return cls(**{**data, "rate": Rate.from_json(data["rate"])})

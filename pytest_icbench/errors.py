@@ -31,7 +31,8 @@ class Invalid(IcbenchError):
     """A measurement is no number: verdict INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died``.
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died``, of a search also ``lossy
+            unfinished generator-bound``.
         evidence: one sentence with the figures that show it.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from pytest_icbench.errors import Invalid, Regression
@@ -99,7 +100,9 @@ class Finding:
     def sentence(self) -> str:
         """Value, interval, limit and its source."""
         what = f"{self.limit.name}: {show(self.value)}"
-        if self.low is not None and self.high is not None and self.low != self.high:
+        if self.high == inf:
+            what += " (at least)"
+        elif self.low is not None and self.high is not None and self.low != self.high:
             what += f" (interval {show(self.low)} to {show(self.high)})"
         word = "at least" if self.limit.kind == "min" else "at most"
         return f"{what}, limit {word} {show(self.limit.value)} from {self.limit.source}: {self.verdict}"
@@ -172,6 +175,8 @@ def _find(measurement: Measurement, limit: Limit) -> Finding:
         return Finding(limit, "INCONCLUSIVE", None, None, None)
     low = getattr(measurement, f"{limit.name}_low", value)
     high = getattr(measurement, f"{limit.name}_high", value)
+    if measurement.search is not None and measurement.lower_bound and limit.name.startswith("throughput_"):
+        high = inf  # "at least": what the device can do may lie anywhere above
     if low is None or high is None:
         # An estimate without an interval (too few launches) can neither hold nor miss a limit.
         return Finding(limit, "INCONCLUSIVE", value, None, None)

@@ -148,7 +148,21 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     asked_for = case.switch in (*ground.request.switch, *options.switch)
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
+    _check_rate(case, ground)
     return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where)
+
+
+def _check_rate(case: Case, ground: _Ground) -> None:
+    """What a rate that is looked for needs: the library, and a preset that is about it."""
+    if not case.rate.is_search:
+        return
+    from pytest_icbench.measure.search import check_library
+
+    try:
+        check_library()
+        ground.settings.goal(case.rate)
+    except UsageError as error:
+        raise UsageError(f"{ground.where}: {error}") from None
 
 
 def _thresholds(path: Path, options: Options) -> Thresholds:

@@ -84,7 +84,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "rate",
         "SPEC",
-        "replace the rates: max, or frames per second and pair (1000, 500k, 1.5M, 1M..1M..20M)",
+        "replace the rates: max, frames per second and pair (1000, 500k, 1.5M, 1M..1M..20M), ndr or pdr:0.5%% (a search"
+        " for the greatest load without loss, or with at most that loss), mfr (the maximum over offered loads)",
         values.rates,
     ),
     Row("pairs", "SPEC", "replace the numbers of sender-receiver pairs, 1 to 254", values.pairs),
@@ -119,7 +120,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "max_duration",
         "S",
-        "measure a case for at most this long, in seconds or with a unit (90, 20m; default: 60)",
+        "measure a case for at most this long, in seconds or with a unit (90, 20m; default: 60, for a search its"
+        " preset's: csit 2m, rfc2544 and icpe2018 1h, tst009 2h)",
         values.seconds(*MAX_DURATION_S),
         setting="max_duration_s",
     ),
@@ -181,6 +183,35 @@ TABLE: tuple[Row, ...] = (
         "wait at most this long for frames under way after the last window (default: 0.5, where RFC 2544 takes 2)",
         values.seconds(*DRAIN_S),
         setting="drain_s",
+    ),
+    Row(
+        "search_preset",
+        "NAME",
+        "goals of the searches for ndr and pdr: csit (trials of 1 s), rfc2544 (60 s, no loss), tst009 (60 s, a loss is"
+        " verified) or icpe2018 (60 s, for pdr:0.01%%) (default: csit)",
+        values.one_of("csit", "rfc2544", "tst009", "icpe2018"),
+        setting="search_preset",
+    ),
+    Row(
+        "search_width",
+        "P",
+        "end a search when its bounds are this close, as a share of the upper one (default: the preset's, 0.5%%)",
+        values.precision,
+        setting="search_width",
+    ),
+    Row(
+        "search_trial",
+        "S",
+        "length of a search's final trials in seconds (default: the preset's)",
+        values.seconds(*DURATION_S),
+        setting="search_trial_s",
+    ),
+    Row(
+        "search_sum",
+        "S",
+        "measure one load of a search for at most this long (default: the preset's, as many trials)",
+        values.seconds(*DURATION_S),
+        setting="search_sum_s",
     ),
     Row("ring", "N", "descriptors a ring, a power of two (default: 256)", values.ring),
     Row(

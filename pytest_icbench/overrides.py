@@ -63,6 +63,8 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
     adaptive: dict[str, Any] = {}
     if protocol is None and not merged.keys() & {"warmup_s", "skip_s", "keep_s"}:
         adaptive = {"warmup_s": LEAST_WARMUP_S, "max_warmup_s": MOST_WARMUP_S}
+    if "max_duration_s" in merged:  # a search has a limit of its own unless somebody says otherwise
+        merged["search_time_s"] = merged["max_duration_s"]
     try:
         base = Settings(**adaptive, ring=options.ring, debug=options.debug, fresh=options.fresh)
         if protocol is not None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
+from pytest_icbench.result_rates import Search, SweepPoint
 from pytest_icbench.stats import Histogram
 
 #: Version of the form in which results are written. A reader refuses newer ones.
@@ -158,11 +159,13 @@ class Measurement:
 
     Attributes:
         case: the case's id. ``axes`` is the case itself, as ``Case.to_dict`` writes it.
-        metric: what a rate is: ``frmol`` (forwarding rate at maximum offered load, RFC 2285) or ``fixed``.
+        metric: what a rate is: ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum over
+            offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
         verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
         bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
         lower_bound: the switch had idle share: the rate is "at least", and is not ranked.
-        throughput_pps: frames received per second, total over pairs, median over launches.
+        throughput_pps: frames received per second, total over pairs, median over launches; of a search the
+            conditional throughput, and its interval is the bracket from there to the relevant upper bound.
         throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).
         fairness: greatest over least pair; 1.0 for one pair, None when a pair got nothing.
         throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` with preamble and gap (20 bytes) too.
@@ -175,7 +178,8 @@ class Measurement:
         rtt_lost: requests that were never answered.
         cycles_per_packet: of the switch, median over launches.
         launches, windows: how many of each the figures stand on.
-        ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``.
+        ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``; of a search ``goal``,
+            ``max-duration`` or ``generator-bound``.
         precision: half the width of the interval of the main figure over that figure.
         confidence: coverage of the intervals, stopping rule included; None where there is none.
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
@@ -185,6 +189,8 @@ class Measurement:
         unsettled_launches: launches whose rate did not become stationary in time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
         repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
+        search_lower_pps, search_upper_pps: relevant bounds of a search, total over pairs; None where none was proven.
+        search, sweep: how ``ndr`` and ``pdr``, and ``mfr``, were found.
         placement: the policy; where every thread ran stands in ``treatment``.
         identity, treatment, conditions: of the host; of what is tested; of the moment.
         settings: how it was measured.
@@ -272,6 +278,10 @@ class Measurement:
     faults: tuple[str, ...] = ()
     started_at: float = 0.0
     duration_s: float = 0.0
+    search_lower_pps: float | None = None
+    search_upper_pps: float | None = None
+    search: Search | None = None
+    sweep: tuple[SweepPoint, ...] = ()
     axes: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)

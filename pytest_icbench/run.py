@@ -90,7 +90,8 @@ class Run:
         return replace(measurement, reference_evidence=got.trouble) if got.trouble is not None else measurement
 
     def _show(self, progress: Progress) -> None:
-        phase = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"
+        counted = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"
+        phase = progress.detail or counted
         self.progress.update(progress.case, phase, mpps=progress.receive_mpps, left_s=progress.left_s)
 
     def record(self, test: str, case: Case, measurement: Measurement) -> None:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from pytest_icbench.case import APIS, MAX_FRAME_BYTES, MIN_FRAME_BYTES, Rate
+from pytest_icbench.case import APIS, MAX_FRAME_BYTES, MIN_FRAME_BYTES
 from pytest_icbench.errors import UsageError
+from pytest_icbench.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, named_rate, percent
 from pytest_icbench.sequences import parse_spec, parse_words
 
 #: Addresses of the pairs are 198.18.PAIR.x.
@@ -22,7 +23,8 @@ _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 _RATE_FORMS = (
-    "a rate is max or frames per second (1000, 500k, 1.5M), a list of them (500k 1M max) or a sequence (1M..1M..20M)"
+    "a rate is max, ndr, pdr:0.5%, mfr or frames per second (1000, 500k, 1.5M), a list of them (500k 1M max) or a"
+    " sequence (1M..1M..20M)"
 )
 
 
@@ -50,17 +52,37 @@ cores = axis("worker cores", 1, MAX_CORES)
 
 
 def rates(text: str, where: str) -> tuple[Rate, ...]:
-    """``max`` and frames per second per pair. Raises UsageError listing the allowed forms."""
-    maximum = -1
+    """``max``, ``ndr``, ``pdr:X%``, ``mfr`` and frames per second per pair. Raises UsageError listing the forms."""
+    named: list[Rate] = []
+
+    def word(token: str) -> int | None:
+        rate = named_rate(token)
+        if rate is None:
+            return None
+        if rate not in named:
+            named.append(rate)
+        return -1 - named.index(rate)  # below every number of frames
+
     try:
-        values = parse_spec(text, where, word=lambda token: maximum if token == "max" else None)
+        values = parse_spec(text, where, word=word)
     except UsageError as error:
-        words = [token for token in text.replace(",", " ").split() if token[:1].isalpha() and token != "max"]
+        words = [token for token in text.replace(",", " ").split() if token[:1].isalpha() and named_rate(token) is None]
         if not words:
             raise
+        if words[0].startswith("pdr"):
+            least, greatest = percent(MIN_LOSS_RATIO), percent(MAX_LOSS_RATIO)
+            raise UsageError(
+                f"{where}: unknown rate '{words[0]}'; a partial-drop rate names its greatest loss ratio in per cent,"
+                f" {least} to {greatest} (pdr:0.5%)"
+            ) from error
         raise UsageError(f"{where}: unknown rate '{words[0]}'; {_RATE_FORMS}") from error
-    in_range([value for value in values if value != maximum], where, "frames per second", 1, MAX_RATE_PPS)
-    return tuple(Rate() if value == maximum else Rate(value) for value in values)
+    in_range([value for value in values if value >= 0], where, "frames per second", 1, MAX_RATE_PPS)
+    return tuple(Rate(value) if value >= 0 else named[-1 - value] for value in values)
+
+
+def loads(text: str, where: str) -> tuple[int, ...]:
+    """Offered loads of a sweep: frames per second per pair, a list or a sequence."""
+    return in_range(parse_spec(text, where), where, "frames per second", 1, MAX_RATE_PPS)
 
 
 def apis(text: str, where: str) -> tuple[str, ...]:

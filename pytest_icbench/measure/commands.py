@@ -45,6 +45,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             ring=endpoint_ring(api, settings.ring),
             # Who only receives yields when its poll comes back empty.
             yield_every=placement.yield_every if leads else min(placement.yield_every, 1),
+            catch_up=settings.catch_up,
             blocking=case.blocking,
             touch=case.touch,
         )

@@ -22,6 +22,7 @@ class Progress:
         receive_mpps: frames received in the last window over all pairs, millions per second; None before the first.
         elapsed_s: since the measurement of this case began.
         left_s: estimate of the time this case still takes; an upper bound while it is not known how many launches.
+        detail: what is shown instead of phase and launch: of a search its trial and bounds.
     """
 
     case: str
@@ -31,6 +32,7 @@ class Progress:
     receive_mpps: float | None
     elapsed_s: float
     left_s: float
+    detail: str | None = None
 
 
 OnProgress = Callable[[Progress], None]

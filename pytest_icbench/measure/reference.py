@@ -14,7 +14,8 @@ REFERENCES = ("veth", "direct")
 def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     """The case to measure beside ``case``, or None if it has no reference: then ``ratio_to_reference`` is absent.
 
-    None for the reference links themselves, and where no ratio is drawn: throughput at a fixed rate.
+    None for the reference links themselves, and where neither a ratio is drawn nor a load calibrated: throughput at
+    fixed rates.
 
     Args:
         port: the case's resolved port kind; ``direct`` joins the two ends over the same.
@@ -22,7 +23,7 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     """
     if case.switch in REFERENCES or case.remote:
         return None
-    if case.dimension == "throughput" and not case.rate.is_max:
+    if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None
     api = case.api
     if api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel"):

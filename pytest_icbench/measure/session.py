@@ -57,7 +57,7 @@ def measure(
     """
     launched = [replace(each, api=each.api or api) for each in (case, reference or case)]
     beside = reference_rig if settings.reference else None
-    course = _Course(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
+    course = course_of(case)(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
     try:
         course.run()
     finally:
@@ -66,10 +66,25 @@ def measure(
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     cpus = rig.placement.endpoints
     shared = len(set(cpus)) < len(cpus)
-    return summarize(case, settings, course.gathered, replace(around, shared=shared))
+    around = replace(around, shared=shared)
+    return course.finish(summarize(case, settings, course.gathered, around), around)
 
 
-class _Course:
+def course_of(case: Case) -> type[Course]:
+    """How a case is gone through: by launches of the same kind, or by what its rate asks for."""
+    if case.rate.is_search:
+        from pytest_icbench.measure.searching import SearchCourse
+
+        return SearchCourse
+    return Course
+
+
+class Course:
+    """Goes through the launches of one case; ``gathered`` has what came of them."""
+
+    #: What is shown of the moment instead of the launch's number.
+    detail: str | None = None
+
     def __init__(
         self,
         rig: MeasuredRig,
@@ -103,11 +118,18 @@ class _Course:
             self.gathered.ended_by = "invalid"
         self.gathered.duration_s = self._elapsed()
 
-    def _rounds(self) -> None:
+    def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
+        """What the course as a whole adds to the figures of its launches."""
+        return measurement
+
+    def _begin(self) -> None:
         if self.reference_rig is not None:
             self.reference_rig.pause()
         if self.rig.preflighted:
             self.seen.add(id(self.rig))
+
+    def _rounds(self) -> None:
+        self._begin()
         while True:
             number = len(self.gathered.launches)
             # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
@@ -206,13 +228,7 @@ class _Course:
         if self.on_progress is None:
             return
         done = len(self.gathered.launches)
-        fewest = self.settings.repeats or self.settings.min_launches + 1
-        launches = max(fewest, done + 1)
-        elapsed = self._elapsed()
-        each = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
-        left = (launches - done) * each
-        if self.settings.repeats is None:
-            left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
+        left, launches = self._outlook(done)
         self.on_progress(
             Progress(
                 case=self.case_id,
@@ -220,7 +236,19 @@ class _Course:
                 launch=0 if phase == "preflight" else done + 1,
                 launches=launches,
                 receive_mpps=None if pps is None else pps / 1e6,
-                elapsed_s=elapsed,
+                elapsed_s=self._elapsed(),
                 left_s=left,
+                detail=self.detail,
             )
         )
+
+    def _outlook(self, done: int) -> tuple[float, int]:
+        """Seconds that the case still takes, and how many launches there will be."""
+        fewest = self.settings.repeats or self.settings.min_launches + 1
+        launches = max(fewest, done + 1)
+        elapsed = self._elapsed()
+        each = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
+        left = (launches - done) * each
+        if self.settings.repeats is None:
+            left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
+        return left, launches

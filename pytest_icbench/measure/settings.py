@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.presets import PRESETS, Goal, goal_of
 from pytest_icbench.measure.warmup import FEWEST_WINDOWS
+from pytest_icbench.rate import Rate
 
 #: What an adaptive launch of throughput sends before its first window, and how long it may wait for a stationary rate.
 LEAST_WARMUP_S, MOST_WARMUP_S = 0.1, 2.0
@@ -37,6 +39,10 @@ class Settings:
         reference: measure the reference link beside the case.
         fresh: build the rig anew for each launch.
         debug: log every window while it runs.
+        catch_up: frames with which a late sender may catch up at once, the rest is not offered; 0 is no limit.
+        search_preset: name of the goals of a search, one of ``PRESETS``.
+        search_width, search_trial_s, search_sum_s: replace the preset's width and its final trial's and load's length.
+        search_time_s: limit of a search; None for the preset's.
     """
 
     precision: float = 0.03
@@ -54,6 +60,12 @@ class Settings:
     reference: bool = True
     fresh: bool = False
     debug: bool = False
+    catch_up: int = 0
+    search_preset: str = "csit"
+    search_width: float | None = None
+    search_trial_s: float | None = None
+    search_sum_s: float | None = None
+    search_time_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("precision", "max_duration_s", "duration_s", "window_s"):
@@ -118,6 +130,17 @@ class Settings:
         if name not in PROTOCOLS:
             raise UsageError(f"unknown protocol {name!r}; known: {', '.join(sorted(PROTOCOLS))}")
         return replace(self, **PROTOCOLS[name])
+
+    def goal(self, rate: Rate) -> Goal:
+        """What a search for ``rate`` looks for. Raises UsageError if the preset is not about such a rate."""
+        return goal_of(
+            rate, self.search_preset, width=self.search_width, trial_s=self.search_trial_s, sum_s=self.search_sum_s
+        )
+
+    @property
+    def search_limit_s(self) -> float:
+        """Time for one search."""
+        return PRESETS[self.search_preset].time_s if self.search_time_s is None else self.search_time_s
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

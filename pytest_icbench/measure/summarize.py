@@ -34,7 +34,7 @@ class Gathered:
 
     Attributes:
         launches, reference: valid launches, in pairs where there is a reference: the same place ran next to each other.
-        rejected: launches that are no numbers; kept as evidence, in no figure.
+        rejected: launches that are no numbers, and trials of a search elsewhere; kept as evidence, in no figure.
         invalid: reason and evidence that end the case.
         reference_evidence: why there is no ratio, although a reference was measured.
         faults: launches repeated because the harness was at fault.
@@ -65,7 +65,7 @@ class Surroundings:
 
 def metric(case: Case) -> str:
     """What a rate of this case is called."""
-    return "frmol" if case.rate.is_max else "fixed"
+    return case.rate.metric
 
 
 def main_figure(case: Case, launch: Launch) -> float:
@@ -86,7 +86,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
     limit = find_bottleneck(
         Witnesses.of(launches),
-        maximum=case.rate.is_max or any(launch.generator_bound for launch in launches),
+        maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
         shared=around.shared,
@@ -132,12 +132,12 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         per_pair=_per_pair(case, launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
-        **_throughput(case, pps),
+        **throughput_fields(case, pps),
         **_counters(launches),
         **_fairness(case, launches),
         **_rtt(launches, level),
-        **_named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
-        **_named("cycles_per_packet", _cycles(launches, level)),
+        **named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
+        **named("cycles_per_packet", _cycles(launches, level)),
     )
 
 
@@ -155,7 +155,8 @@ def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFI
     return median_over_launches(ratios, confidence)
 
 
-def _named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
+def named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
+    """The three fields of an estimate."""
     scaled = estimate.scaled(factor) if estimate else None
     return {
         name: scaled.value if scaled else None,
@@ -164,14 +165,15 @@ def _named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict
     }
 
 
-def _throughput(case: Case, pps: Estimate | None) -> dict[str, Any]:
+def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
+    """All fields that follow from the frames per second over all pairs; None for what is no number."""
     gbps = case.packet_size * 8 / 1e9
     l1_gbps = (case.packet_size + L1_OVERHEAD_BYTES) * 8 / 1e9
     return {
-        **_named("throughput_pps", pps),
-        **_named("throughput_per_pair_pps", pps, factor=1 / case.pairs),
-        **_named("throughput_gbps", pps, factor=gbps),
-        **_named("throughput_l1_gbps", pps, factor=l1_gbps),
+        **named("throughput_pps", pps),
+        **named("throughput_per_pair_pps", pps, factor=1 / case.pairs),
+        **named("throughput_gbps", pps, factor=gbps),
+        **named("throughput_l1_gbps", pps, factor=l1_gbps),
     }
 
 
@@ -242,11 +244,11 @@ def _rtt_figure(
     """The point from the merged histogram; the interval from launches, if each of them has the figure."""
     known = [float(value) for value in by_launch if value is not None]
     if merged is None:
-        return _named(name, None)
+        return named(name, None)
     if len(known) < len(by_launch):
-        return _named(name, Estimate(float(merged)))
+        return named(name, Estimate(float(merged)))
     interval = median_over_launches(known, confidence)
-    return _named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
+    return named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
 
 
 def _cycles(launches: Sequence[Launch], confidence: float) -> Estimate | None:

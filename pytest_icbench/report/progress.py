@@ -53,7 +53,7 @@ class ProgressLine:
             left_s: what the case itself still takes.
         """
         now = time.monotonic()
-        if not self._is_due(now, rated=mpps is not None):
+        if not self._is_due(now, rated=bool(mpps)):
             return
         self._last = now
         parts = [f"case {self.schedule.current} of {self.schedule.total}", printable(case), phase]

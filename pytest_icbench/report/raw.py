@@ -29,7 +29,7 @@ def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
         switch += f"+{axes['port']}"
     if axes.get("variant"):
         switch += f"={axes['variant']}"
-    rate = "max" if axes["rate"] is None else str(axes["rate"])
+    rate = "max" if axes["rate"] is None else str(axes["rate"]).removesuffix("%").replace(":", "=")
     how = [measurement.dimension, api]
     how += [flag for flag in ("blocking", "touch", "remote") if axes.get(flag)]
     how += [f"{axes['pairs']}vs{axes['pairs']}", f"c{cores}"]

@@ -19,6 +19,9 @@ Result = Mapping[str, Any]
 _METRICS = {
     "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
     "fixed": "fixed: rate received at a fixed offered load",
+    "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
+    "pdr": "pdr: conditional throughput of a search for the greatest load with at most the loss in the id (RFC 9971)",
+    "mfr": "mfr: maximum forwarding rate over several offered loads (RFC 2285)",
 }
 
 
@@ -186,7 +189,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if any(_ratio(result) for result in results):
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
     if any(_rate(result).startswith("≥") for result in results):
-        notes.append("≥: the switch had idle share, it can do at least this; not ranked")
+        notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:
         case = str(result.get("case"))
         if result.get("verdict") == "INVALID" and result.get("evidence"):
@@ -200,6 +203,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
         if unsettled := result.get("unsettled_launches"):
             of = f"{unsettled} of {result.get('launches')} launches"
             notes.append(f"{case}: the rate of {of} did not become stationary; see --icbench-max-warmup")
+        if result.get("verdict") != "INVALID" and (result.get("search") or {}).get("evidence"):
+            notes.append(f"{case}: {result['search']['evidence']}")
         if result.get("reference_evidence"):
             notes.append(f"{case}: no ratio, {str(result['reference_evidence']).splitlines()[0]}")
         if result.get("repeated"):

@@ -121,7 +121,8 @@ def pytest_icbench_switches(config):
         ("switch='vp'", "test_x.py::test_a: icbench marker: switch: there is no switch 'vp'"),
         ("packet_size=20", "test_x.py::test_a: icbench marker: packet_size: 20 is outside 64 to 9216"),
         ("pairs=0", "test_x.py::test_a: icbench marker: pairs: 0 is outside 1 to 254"),
-        ("rate='ndr'", "test_x.py::test_a: icbench marker: rate: unknown rate 'ndr'; a rate is max or"),
+        ("rate='quick'", "test_x.py::test_a: icbench marker: rate: unknown rate 'quick'; a rate is max, ndr"),
+        ("rate='ndr', search_width=0", "test_x.py::test_a: icbench marker: search_width: 0 is outside"),
     ],
 )
 def test_a_mistake_in_a_marker_is_an_error_of_collection(inner: Runner, marker: str, message: str) -> None:
@@ -133,13 +134,25 @@ def test_a_mistake_in_a_marker_is_an_error_of_collection(inner: Runner, marker: 
     assert "plugin.py" not in result.stdout.str()
 
 
+def test_a_preset_that_is_not_about_the_rate_stops_the_run_before_anything_is_done(inner: Runner) -> None:
+    marker = "@pytest.mark.icbench(switch='ovs', rate='ndr pdr:1%', search_preset='rfc2544')"
+    inner.write(test_x=f"{marker}\ndef test_a(icbench): pass")
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: test_x.py::test_a: the search preset rfc2544 is about rate ndr, not pdr:1%; *"]
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--icbench-switch", "vppp"), "--icbench-switch: there is no switch 'vppp'"),
         (("--icbench-packet-size", "63"), "--icbench-packet-size: 63 is outside 64 to 9216"),
         (("--icbench-packet-size", "64 .0 .1500"), "--icbench-packet-size: the sequence '64 .0 .1500' has step 0"),
-        (("--icbench-rate", "pdr:0.5%"), "--icbench-rate: unknown rate 'pdr:0.5%'; a rate is max or"),
+        (("--icbench-rate", "pdr:0.5"), "--icbench-rate: unknown rate 'pdr:0.5'; a partial-drop rate names"),
+        (("--icbench-rate", "ndr", "--icbench-search-preset", "icpe2018"), "icpe2018 is about rate pdr:0.01%"),
+        (("--icbench-search-preset", "fast"), "--icbench-search-preset: 'fast' is none of csit, rfc2544"),
         (("--icbench-burst", "512"), "--icbench-burst: a burst of 512 does not fit into a ring of 256"),
         (("--icbench-ring", "16"), "a burst of 32 does not fit into a ring of 16"),
         (("--icbench-pairs", "0"), "--icbench-pairs: 0 is outside 1 to 254"),

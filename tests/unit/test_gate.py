@@ -15,6 +15,7 @@ from pytest_icbench.case import Case
 from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate import FIRST_LINE, LIMITABLE, Limit, enforce, judge
 from pytest_icbench.result import Measurement
+from pytest_icbench.result_rates import Search
 from pytest_icbench.thresholds import load, parse
 from tests.measurements import measurement
 
@@ -68,6 +69,20 @@ def test_an_estimate_without_an_interval_does_not_tell() -> None:
     judgement = judge(found, [limit("min", 1.0)])
     assert judgement.verdict == "INCONCLUSIVE"
     assert "no interval" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "verdict"),
+    [("min", 4e6, "PASS"), ("min", 6e6, "INCONCLUSIVE"), ("max", 6e6, "INCONCLUSIVE"), ("max", 4e6, "REGRESSED")],
+)
+def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], value: float, verdict: str) -> None:
+    """A search that ended at what the senders can offer: the device does this, and perhaps more."""
+    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    found = measurement(lower_bound=True, search=search, throughput_pps_low=5e6, throughput_pps_high=None)
+    judgement = judge(found, [limit(kind, value)])
+    assert judgement.verdict == verdict
+    assert "5M (at least)" in judgement.message()
+    assert "inf" not in judgement.message()
 
 
 def test_a_result_without_a_value_does_not_tell() -> None:

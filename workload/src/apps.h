@@ -9,7 +9,8 @@ int app_send(struct run *r);
 int app_recv(struct run *r);
 int app_client(struct run *r);
 int app_server(struct run *r);
-int app_forward(struct run *r);
+int app_replay(struct run *r);
+int app_capture(struct run *r);
 
 /* A container's init: reaps children until SIGTERM or SIGINT. */
 int app_pause(void);

@@ -14,7 +14,8 @@ atomic_int control_stop_reason;
 volatile bool control_abandon;
 
 static _Atomic uint64_t start_ns;
-static atomic_bool started, counters_asked;
+static atomic_bool started;
+static atomic_uint steps;
 
 static void ask_to_stop(enum stop_reason reason)
 {
@@ -37,8 +38,8 @@ void control_line(const char *line)
 
 	if (strcmp(line, "stop") == 0) {
 		ask_to_stop(STOP_LINE);
-	} else if (strcmp(line, "counters") == 0) {
-		atomic_store(&counters_asked, true);
+	} else if (strcmp(line, "go") == 0) {
+		atomic_fetch_add(&steps, 1);
 	} else if (strcmp(line, "start") == 0) {
 		atomic_store(&started, true);
 	} else if (strncmp(line, "start ", 6) == 0) {
@@ -55,7 +56,7 @@ void control_line(const char *line)
 		atomic_store(&started, true);
 	} else if (*line) {
 		fprintf(stderr,
-		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop' and 'counters' are "
+		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop' and 'go' are "
 		        "known\n",
 		        line);
 	}
@@ -119,11 +120,9 @@ bool control_started(uint64_t *at_ns)
 	return atomic_load(&started);
 }
 
-bool control_counters_asked(void)
+unsigned control_steps(void)
 {
-	/* A look costs nothing, taking it away would on every look. */
-	return atomic_load_explicit(&counters_asked, memory_order_relaxed) &&
-	       atomic_exchange(&counters_asked, false);
+	return atomic_load_explicit(&steps, memory_order_relaxed);
 }
 
 void control_wait_start(void)

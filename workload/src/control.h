@@ -29,9 +29,8 @@ bool control_started(uint64_t *at_ns);
 /* Waits until `start` has been read or a stop was asked for. */
 void control_wait_start(void);
 
-/* Whether `counters` has been read since this was asked last. For an application without counters to show it
- * is a line like any other that has no meaning now. */
-bool control_counters_asked(void);
+/* How many lines `go` have been read. */
+unsigned control_steps(void);
 
 /* Takes one line (without newline) as the stdin thread does; for it and for the fuzzer. */
 void control_line(const char *line);

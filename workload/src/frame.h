@@ -17,6 +17,8 @@
 #define FRAME_UDP_BYTES 8u
 #define FRAME_HEADER_BYTES (FRAME_ETH_BYTES + FRAME_IP_BYTES + FRAME_UDP_BYTES)
 #define FRAME_STAMP_BYTES 18u
+/* Two VLAN tags, which a frame may have beyond its packet size where frames of any kind are carried. */
+#define FRAME_TAGS_BYTES 8u
 #define FRAME_PACKET_MIN 64u
 #define FRAME_PACKET_MAX 9216u
 #define FRAME_SEQUENCE_BITS 48

@@ -23,6 +23,7 @@ struct io_frame {
 	uint8_t *payload; /* first byte after UDP, or NULL if this is no IPv4/UDP frame to our port */
 	uint16_t payload_len;
 	uint16_t frame_len; /* Ethernet frame with FCS */
+	uint16_t l2_len;    /* bytes there are at l2; a frame without FCS can be longer and is cut then */
 };
 
 /* Facts of an open port, for the hello line. */
@@ -63,9 +64,17 @@ struct io_ops {
 	 * came from (addresses swapped, in place where possible) and releases all. Returns how many were
 	 * taken. */
 	int (*rx_reflect)(struct io *io, const bool *keep, unsigned n);
+
+	/* For frames of any kind (replay, capture); NULL where a backend has none.
+	 * Gives the i-th lent frame a length of its own, counted without FCS from its Ethernet header, which
+	 * stands FRAME_HEADER_BYTES before its payload. At most the packet size, and two VLAN tags. */
+	void (*tx_resize)(struct io *io, unsigned i, uint32_t bytes);
+	/* Frames that came to the port so far and were lost before rx_poll() could have them. */
+	uint64_t (*missed)(struct io *io);
 };
 
-extern const struct io_ops io_udp, io_raw, io_null;
+/* io_any is io_raw for frames of any kind. */
+extern const struct io_ops io_udp, io_raw, io_any, io_null;
 #ifdef HAVE_DPDK
 extern const struct io_ops io_dpdk;
 /* DPDK's version, as it calls itself. */

@@ -15,7 +15,6 @@
 #include <rte_version.h>
 
 #include "dpdk_compat.h"
-#include "dpdk_eal.h"
 #include "dpdk_port.h"
 #include "frame.h"
 #include "options.h"
@@ -83,23 +82,6 @@ static bool is_expected(const struct header_match *match, const uint8_t *l2)
 	       (load32(l2 + 20) & match->at20_mask) == match->at20 && load32(l2 + 36) == match->at36;
 }
 
-static bool open_only_port(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv,
-        char *err, size_t err_len)
-{
-	unsigned ports;
-
-	if (!dpdk_eal_start(eal_argc, eal_argv, err, err_len))
-		return false;
-	ports = rte_eth_dev_count_avail();
-	if (ports != 1)
-		dpdk_fail(err, err_len,
-		        "EAL found %u ports: name exactly one behind --, with --vdev or --allow", ports);
-	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, o, err, err_len))
-		return true;
-	dpdk_eal_stop();
-	return false;
-}
-
 static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
 	struct io *io = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*io), RTE_CACHE_LINE_SIZE));
@@ -112,7 +94,7 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 	io->udp_port = o->udp_port;
 	io->payload_len = (uint16_t)frame_payload_bytes(o->packet_size);
 	io->match = make_match(o);
-	if (open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len))
+	if (dpdk_port_open(&io->port, o, eal_argc, eal_argv, err, err_len))
 		return io;
 	free(io);
 	return NULL;
@@ -145,7 +127,6 @@ static void dpdk_close(struct io *io)
 	dpdk_rx_release(io);
 	rte_pktmbuf_free_bulk(io->tx, io->lent);
 	dpdk_port_close(&io->port);
-	dpdk_eal_stop();
 	free(io);
 }
 
@@ -210,21 +191,36 @@ static int dpdk_tx_commit(struct io *io, unsigned n)
 	return (int)taken;
 }
 
+/* A frame that is not one of ours at first sight: made whole, in one piece and with its VLAN tag, if it can
+ * be.
+ */
+static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
+{
+	bool whole = rte_pktmbuf_linearize(mbuf) == 0;
+
+	if (whole && mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		whole = rte_vlan_insert(&mbuf) == 0;
+	frame->l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
+	frame->l2_len = mbuf->data_len;
+	frame->payload = NULL;
+	if (whole)
+		frame->payload = frame_parse(frame->l2, mbuf->data_len, io->udp_port, &frame->payload_len);
+}
+
 static void describe(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
 {
 	uint8_t *l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
 
-	frame->l2 = l2;
-	frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
 	if (likely(mbuf->data_len >= io->port.frame_bytes && is_expected(&io->match, l2) &&
 	            !(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED))) {
+		frame->l2 = l2;
+		frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
+		frame->l2_len = mbuf->data_len;
 		frame->payload = l2 + FRAME_HEADER_BYTES;
 		frame->payload_len = io->payload_len;
-	} else if (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED || rte_pktmbuf_linearize(mbuf)) {
-		frame->payload = NULL;
-		frame->payload_len = 0;
 	} else {
-		frame->payload = frame_parse(l2, mbuf->data_len, io->udp_port, &frame->payload_len);
+		describe_other(io, mbuf, frame);
 	}
 }
 
@@ -266,6 +262,21 @@ static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
 	return (int)taken;
 }
 
+static void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	io->tx[i]->data_len = (uint16_t)bytes;
+	io->tx[i]->pkt_len = bytes;
+}
+
+static uint64_t dpdk_missed(struct io *io)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(io->port.id, &stats))
+		return 0;
+	return stats.imissed + stats.ierrors + stats.rx_nombuf;
+}
+
 const struct io_ops io_dpdk = {
         .name = "dpdk",
         .sees_l2 = true,
@@ -279,4 +290,6 @@ const struct io_ops io_dpdk = {
         .rx_poll = dpdk_rx_poll,
         .rx_release = dpdk_rx_release,
         .rx_reflect = dpdk_rx_reflect,
+        .tx_resize = dpdk_tx_resize,
+        .missed = dpdk_missed,
 };

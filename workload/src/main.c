@@ -12,7 +12,8 @@ static const run_app APPLICATIONS[] = {
         [APP_RECV] = app_recv,
         [APP_CLIENT] = app_client,
         [APP_SERVER] = app_server,
-        [APP_FORWARD] = app_forward,
+        [APP_REPLAY] = app_replay,
+        [APP_CAPTURE] = app_capture,
 };
 
 static void print_version(void)

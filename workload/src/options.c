@@ -13,7 +13,10 @@ static const struct {
 	const char *name;
 	enum app app;
 } APPS[] = {{"send", APP_SEND}, {"recv", APP_RECV}, {"client", APP_CLIENT}, {"server", APP_SERVER},
-        {"forward", APP_FORWARD}};
+        {"replay", APP_REPLAY}, {"capture", APP_CAPTURE}};
+
+/* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS. */
+#define ANY_FRAME_PACKET_SIZE 1518u
 
 /* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
 struct failure {
@@ -30,8 +33,8 @@ static bool find_app(const char *name, struct options *o)
 			o->app = APPS[i].app;
 			o->app_name = name;
 			o->io = bare == name ? IO_UDP : IO_DPDK;
-			if (o->app == APP_FORWARD)
-				o->packet_size = FORWARD_PACKET_SIZE;
+			if (options_any_frame(o))
+				o->packet_size = ANY_FRAME_PACKET_SIZE;
 			return true;
 		}
 	}
@@ -113,16 +116,20 @@ static bool parse_mac(const char *text, uint8_t mac[6])
 	return true;
 }
 
+/* One of the arguments that have no name: FILE where the application has one, then four addresses. */
 static bool store_address(struct options *o, unsigned position, const char *text, struct failure *f)
 {
 	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
 	bool ok = false;
 
-	if (o->app == APP_FORWARD) {
-		snprintf(f->text, f->size, "unexpected argument '%.60s': %.40s has no addresses", text,
-		        o->app_name);
-		return false;
+	if (options_any_frame(o) && !o->file) {
+		o->file = text;
+		ok = *text != '\0';
+		if (!ok)
+			snprintf(f->text, f->size, "FILE must be a name, not ''");
+		return ok;
 	}
+
 	switch (position) {
 	case 0:
 		ok = inet_pton(AF_INET, text, &o->local_ip) == 1;
@@ -148,39 +155,50 @@ static bool store_address(struct options *o, unsigned position, const char *text
 	return ok;
 }
 
-/* What a forwarder needs of its options. */
-static bool check_forwarder(const struct options *o, struct failure *f)
+/* What replay and capture need of their options. */
+static bool check_any_frame(const struct options *o, struct failure *f)
 {
-	if (o->reorder_every == 1) {
+	if (o->io != IO_RAW && o->io != IO_DPDK)
 		snprintf(f->text, f->size,
-		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
-		return false;
-	}
-	if (o->io == IO_DPDK)
+		        "%.40s needs -R IF, since only a raw socket carries frames of any kind; or use "
+		        "dpdk-%.40s",
+		        o->app_name, o->app_name);
+	else if (o->timing && o->rate_pps > 0)
+		snprintf(f->text, f->size,
+		        "--timing keeps the frames' own times, so that -r has no place: leave "
+		        "one of them out");
+	else if (o->step && !o->supervised)
+		snprintf(f->text, f->size, "--step waits for lines 'go' on stdin: add --supervised");
+	else if (o->capture_file && o->app == APP_REPLAY && strcmp(o->capture_file, o->file) == 0)
+		snprintf(f->text, f->size,
+		        "--capture %.60s would overwrite the file to be sent: name another", o->capture_file);
+	else
 		return true;
-	if (o->io == IO_NULL || o->raw_interface_count < 2 || o->raw_interface_count % 2 ||
-	        o->raw_interface_count > FORWARD_PORTS_MAX) {
+	return false;
+}
+
+/* FILE where the application has one; all four addresses, which replay and capture can do without. */
+static bool check_positions(const struct options *o, unsigned positions, struct failure *f)
+{
+	unsigned addresses = positions - (o->file != NULL);
+
+	if (options_any_frame(o) && !o->file)
+		snprintf(f->text, f->size, "%.40s needs a FILE in pcap format", o->app_name);
+	else if (addresses < 4 && !(options_any_frame(o) && !addresses))
 		snprintf(f->text, f->size,
-		        "%.40s needs pairs of interfaces, 2 to %u in all, and %u were given: -R IF -R IF",
-		        o->app_name, FORWARD_PORTS_MAX, o->raw_interface_count);
-		return false;
-	}
-	for (unsigned i = 1; i < o->raw_interface_count; i++) {
-		for (unsigned k = 0; k < i; k++) {
-			if (strcmp(o->raw_interfaces[i], o->raw_interfaces[k]) != 0)
-				continue;
-			snprintf(f->text, f->size, "interface '%.60s' was given twice: a port has one peer",
-			        o->raw_interfaces[i]);
-			return false;
-		}
-	}
-	return true;
+		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
+		        o->app_name, addresses);
+	else
+		return true;
+	return false;
 }
 
 /* What no single row can say. */
 static bool check_together(const struct options *o, struct failure *f)
 {
-	if (o->duration_s / o->window_s > FRAME_WINDOW_LAST)
+	if (options_any_frame(o) && !check_any_frame(o, f))
+		return false;
+	if (!options_any_frame(o) && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
 		snprintf(f->text, f->size,
 		        "--duration %g holds more than %u windows of %g s; choose a longer --window",
 		        o->duration_s, FRAME_WINDOW_LAST, o->window_s);
@@ -192,7 +210,7 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);
 	else
-		return o->app != APP_FORWARD || check_forwarder(o, f);
+		return true;
 	return false;
 }
 
@@ -215,18 +233,16 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 			used = parse_long(o, argv[i], following, f);
 		else if (argv[i][0] == '-' && argv[i][1])
 			used = parse_letters(o, argv[i], following, f);
-		else if (!store_address(o, positions++, argv[i], f))
+		else if (!store_address(o, positions - (o->file != NULL), argv[i], f))
 			return OPTIONS_BAD;
+		else
+			positions++;
 		if (used < 0)
 			return OPTIONS_BAD;
 		i += used;
 	}
-	if (positions < 4 && o->app != APP_FORWARD) {
-		snprintf(f->text, f->size,
-		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
-		        o->app_name, positions);
+	if (!check_positions(o, positions, f))
 		return OPTIONS_BAD;
-	}
 	if (o->io == IO_UDP && o->raw_interface)
 		o->io = IO_RAW;
 	return check_together(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
@@ -244,9 +260,8 @@ enum options_outcome options_parse(struct options *o, int argc, char **argv, cha
 	if (!linked) {
 		if (argc < 2) {
 			snprintf(err, err_len,
-			        "an application is missing: send, recv, client, server, forward, a dpdk- "
-			        "twin, or "
-			        "pause");
+			        "an application is missing: send, recv, client, server, replay, capture, a "
+			        "dpdk- twin, or pause");
 			return OPTIONS_BAD;
 		}
 		if (strcmp(argv[1], "--version") == 0)
@@ -257,9 +272,8 @@ enum options_outcome options_parse(struct options *o, int argc, char **argv, cha
 			return OPTIONS_PAUSE;
 		if (!find_app(argv[1], o)) {
 			snprintf(err, err_len,
-			        "unknown application '%.60s': choose send, recv, client, server, forward, a "
-			        "dpdk- "
-			        "twin, or pause",
+			        "unknown application '%.60s': choose send, recv, client, server, replay, "
+			        "capture, a dpdk- twin, or pause",
 			        argv[1]);
 			return OPTIONS_BAD;
 		}

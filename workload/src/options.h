@@ -9,13 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_FORWARD };
+enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE };
 enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
-
-/* Ports of one forwarder, and the largest frame that it carries unless told otherwise. */
-#define FORWARD_PORTS_MAX 32u
-#define FORWARD_PACKET_SIZE 1518u
 
 struct options {
 	enum app app;
@@ -26,9 +22,7 @@ struct options {
 	double rate_pps;      /* 0: maximum */
 	uint32_t packet_size; /* bytes, with FCS */
 	uint32_t burst;
-	const char *raw_interface; /* the last one given */
-	const char *raw_interfaces[FORWARD_PORTS_MAX];
-	uint32_t raw_interface_count; /* may be beyond the array: too many */
+	const char *raw_interface;
 	bool mmsg, blocking, touch, silent, supervised;
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;
@@ -36,9 +30,10 @@ struct options {
 	uint16_t stream_id, udp_port;
 	enum fault_kind fault;
 	uint32_t fault_every;
-	bool swap;       /* forwarders only, to the end */
-	double delay_us; /* 0: none */
-	uint32_t delay_queue, drop_every, duplicate_every, reorder_every, cost_cycles;
+	const char *file;         /* of replay and capture */
+	const char *capture_file; /* of a replay that captures, too */
+	uint64_t loop;            /* passes through the file, 0: without end */
+	bool timing, step;
 	int eal_argc; /* what stood behind "--" */
 	char **eal_argv;
 };
@@ -53,6 +48,12 @@ enum options_outcome {
 
 /* Parses a whole command line; argv[0] may be an application's name too. o keeps pointers into argv. */
 enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len);
+
+/* Whether the application carries frames of any kind, from or into a file. */
+static inline bool options_any_frame(const struct options *o)
+{
+	return o->app == APP_REPLAY || o->app == APP_CAPTURE;
+}
 
 /* Usage and the table. app_name may be NULL. */
 void options_help(FILE *out, const char *app_name);

@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "frame.h"
 #include "io_fault.h"
+#include "replay.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
@@ -19,16 +21,17 @@
 /* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
 
-static bool receives(const struct options *o)
+/* Whether it announces itself: who captures sends nothing that nobody asked for. */
+static bool announces(const struct options *o)
 {
-	return o->app != APP_SEND;
+	return o->app != APP_SEND && !options_any_frame(o);
 }
 
 static const struct io_ops *choose_ops(const struct options *o)
 {
 	switch (o->io) {
 	case IO_RAW:
-		return &io_raw;
+		return options_any_frame(o) ? &io_any : &io_raw;
 	case IO_NULL:
 		return &io_null;
 	case IO_DPDK:
@@ -42,35 +45,30 @@ static const struct io_ops *choose_ops(const struct options *o)
 	}
 }
 
-void run_say(struct run *r)
-{
-	struct json *j = &r->json;
-
-	json_end_line(j);
-	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
-}
-
-void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts)
+static void say_hello(struct run *r)
 {
 	const struct options *o = r->o;
+	struct io_facts facts = {.ring = o->ring};
 	struct json *j = &r->json;
 	char mac[18];
 
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", facts->mac[0], facts->mac[1],
-	        facts->mac[2], facts->mac[3], facts->mac[4], facts->mac[5]);
+	memcpy(facts.mac, o->local_mac, 6);
+	r->ops->facts(r->io, &facts);
+	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", facts.mac[0], facts.mac[1], facts.mac[2],
+	        facts.mac[3], facts.mac[4], facts.mac[5]);
 	json_begin_line(j, "hello");
 	json_string(j, "app", o->app_name);
 	json_string(j, "version", ICBENCH_VERSION);
 	json_i64(j, "pid", getpid());
-	json_string(j, "io", io_name);
-	json_string(j, "driver", facts->driver);
+	json_string(j, "io", r->ops->name);
+	json_string(j, "driver", facts.driver);
 #ifdef HAVE_DPDK
 	json_string(j, "dpdk", o->io == IO_DPDK ? io_dpdk_version() : NULL);
 #else
 	json_null(j, "dpdk");
 #endif
 	json_string(j, "mac", mac);
-	json_u64(j, "ring", facts->ring);
+	json_u64(j, "ring", facts.ring);
 	json_u64(j, "burst", o->burst);
 	json_u64(j, "packet_size", o->packet_size);
 	json_u64(j, "frame_bytes", o->packet_size - FRAME_FCS_BYTES);
@@ -78,27 +76,20 @@ void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *
 	json_u64(j, "tsc_hz", r->clock.hz);
 	json_bool(j, "invariant_tsc", true);
 	json_u64(j, "window_ns", (uint64_t)(o->window_s * 1e9 + 0.5));
+	json_end_line(j);
+	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
 }
 
-static void say_hello(struct run *r)
-{
-	struct io_facts facts = {.ring = r->o->ring};
-
-	memcpy(facts.mac, r->o->local_mac, 6);
-	r->ops->facts(r->io, &facts);
-	run_begin_hello(r, r->ops->name, &facts);
-	run_say(r);
-}
-
-void run_say_ready(struct run *r, bool link_up, bool announced)
+static void say_ready(struct run *r, bool announced)
 {
 	struct json *j = &r->json;
 
 	json_begin_line(j, "ready");
-	json_bool(j, "link_up", link_up);
+	json_bool(j, "link_up", true);
 	json_bool(j, "announced", announced);
 	json_u64(j, "monotonic_ns", clock_monotonic_ns());
-	run_say(r);
+	json_end_line(j);
+	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
 }
 
 /* True when the link is up; false when it did not come up in time or a stop was asked for. */
@@ -246,21 +237,13 @@ void run_finish_summary(struct run *r)
 	json_u64(j, "cpu_ns", process_cpu_ns() - r->cpu_ns_before);
 	json_u64(j, "voluntary_switches", (uint64_t)usage.ru_nvcsw - r->voluntary_before);
 	json_u64(j, "involuntary_switches", (uint64_t)usage.ru_nivcsw - r->involuntary_before);
-	run_say(r);
-}
-
-void run_count_from_here(struct run *r)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	r->voluntary_before = (uint64_t)usage.ru_nvcsw;
-	r->involuntary_before = (uint64_t)usage.ru_nivcsw;
-	r->cpu_ns_before = process_cpu_ns();
+	json_end_line(j);
+	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
 }
 
 static int run_opened(struct run *r, run_app app)
 {
+	struct rusage usage;
 	bool announced = false;
 
 	say_hello(r);
@@ -273,41 +256,67 @@ static int run_opened(struct run *r, run_app app)
 		        r->o->app_name, (int)(LINK_WAIT_NS / 1000000000u));
 		return EXIT_LINK;
 	}
-	if (receives(r->o)) {
+	if (announces(r->o)) {
 		announced = run_send_control(r, 0);
 		r->next_announce = clock_cycles() + ANNOUNCE_EVERY_S * r->clock.hz;
 		if (r->error.call)
 			return EXIT_IO;
 	}
-	run_say_ready(r, true, announced);
-	run_count_from_here(r);
+	say_ready(r, announced);
+	getrusage(RUSAGE_SELF, &usage);
+	r->voluntary_before = (uint64_t)usage.ru_nvcsw;
+	r->involuntary_before = (uint64_t)usage.ru_nivcsw;
+	r->cpu_ns_before = process_cpu_ns();
 	return app(r);
 }
 
-static int open_and_run(struct run *r, run_app app)
+/* Files come before the port: a bad one has changed nothing. */
+struct files {
+	struct options options; /* with the packet size that the file asks for */
+	struct pcap frames;
+	struct capture capture;
+};
+
+static bool open_files(struct run *r, struct files *files, char *err, size_t err_len)
 {
 	const struct options *o = r->o;
-	char err[256] = "";
-	int code;
+	const char *into = o->app == APP_CAPTURE ? o->file : o->app == APP_REPLAY ? o->capture_file : NULL;
+	uint32_t needed;
 
-	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
-	if (r->io && o->fault != FAULT_NONE && o->app == APP_SEND)
-		r->io = io_fault_wrap(&r->ops, r->io, o, err, sizeof(err));
-	if (!r->io) {
-		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
-		return EXIT_SETUP;
+	if (o->app == APP_REPLAY && !o->step) {
+		if (!pcap_read(&files->frames, o->file, err, err_len))
+			return false;
+		r->frames = &files->frames;
+		needed = replay_packet_size(replay_largest(r->frames));
+		files->options = *o;
+		files->options.packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
+		r->o = &files->options;
 	}
-	code = run_opened(r, app);
-	r->ops->close(r->io);
-	return code;
+	if (!into)
+		return true;
+	r->capture = &files->capture;
+	return capture_open(r->capture, r, into, err, err_len);
+}
+
+/* Says why the port could not be opened, and which frame it was that asked for so much. */
+static int port_failed(const struct run *r, const struct options *o, const char *err)
+{
+	fprintf(stderr, "icbench-workload %s: %s", o->app_name, err);
+	if (r->frames && strncmp(err, "packet size", 11) == 0)
+		fprintf(stderr, " (the largest frame of %s is number %zu)", o->file,
+		        (size_t)(replay_largest(r->frames) - r->frames->frames) + 1);
+	fputs("\n", stderr);
+	return EXIT_SETUP;
 }
 
 int run(const struct options *o, run_app app)
 {
-	struct run r = {.o = o};
+	struct run r = {.o = o, .ops = choose_ops(o)};
+	struct files files = {0};
+	char err[256] = "";
 	int code;
 
-	if (o->app != APP_FORWARD && !(r.ops = choose_ops(o))) {
+	if (!r.ops) {
 		fprintf(stderr,
 		        "icbench-workload %s: built without DPDK; install libdpdk-dev and build again\n",
 		        o->app_name);
@@ -320,6 +329,11 @@ int run(const struct options *o, run_app app)
 		        o->app_name);
 		return EXIT_CLOCK;
 	}
+	if (!open_files(&r, &files, err, sizeof(err))) {
+		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
+		pcap_free(&files.frames);
+		return EXIT_SETUP;
+	}
 	emit_init(&r.emit, STDOUT_FILENO, o->silent);
 	code = control_init(o->supervised);
 	if (code) {
@@ -328,8 +342,17 @@ int run(const struct options *o, run_app app)
 		return EXIT_SETUP;
 	}
 	clock_calibrate(&r.clock);
-	code = o->app == APP_FORWARD ? app(&r) : open_and_run(&r, app);
+	r.io = r.ops->open(r.o, o->eal_argc, o->eal_argv, err, sizeof(err));
+	if (r.io && o->fault != FAULT_NONE && o->app == APP_SEND)
+		r.io = io_fault_wrap(&r.ops, r.io, o, err, sizeof(err));
+	if (r.io) {
+		code = run_opened(&r, app);
+		r.ops->close(r.io);
+	} else {
+		code = port_failed(&r, o, err);
+	}
 	emit_close(&r.emit);
 	json_free(&r.json);
+	pcap_free(&files.frames);
 	return code;
 }

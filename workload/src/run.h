@@ -22,6 +22,9 @@ enum exit_code {
 	EXIT_CLOCK = 6,
 };
 
+struct capture;
+struct pcap;
+
 /* The port's state after an I/O error: errno and which call failed. */
 struct run_error {
 	int number;
@@ -30,15 +33,17 @@ struct run_error {
 
 struct run {
 	const struct options *o;
-	const struct io_ops *ops; /* NULL for a forwarder: it has ports of its own kind */
+	const struct io_ops *ops;
 	struct io *io;
 	struct clock clock;
 	struct emit emit;
 	struct json json;
 	struct run_error error;
-	uint64_t start;         /* cycles: when window 0 begins */
-	uint64_t next_announce; /* cycles */
-	uint64_t cpu_ns_before; /* when the loop began */
+	const struct pcap *frames; /* what replay sends; NULL with --step */
+	struct capture *capture;   /* where capture, and replay --capture, write; else NULL */
+	uint64_t start;            /* cycles: when window 0 begins */
+	uint64_t next_announce;    /* cycles */
+	uint64_t cpu_ns_before;    /* when the loop began */
 	uint64_t voluntary_before, involuntary_before;
 };
 
@@ -47,14 +52,6 @@ typedef int (*run_app)(struct run *r);
 
 /* Sets everything up, runs the loop, and ends; returns the program's exit code. */
 int run(const struct options *o, run_app app);
-
-/* hello, up to json_end_line(), for a port with these facts; then run_say(). */
-void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts);
-void run_say_ready(struct run *r, bool link_up, bool announced);
-/* Ends the line in r->json and writes it, waiting for the reader. */
-void run_say(struct run *r);
-/* Begins to count CPU time and context switches for the summary. */
-void run_count_from_here(struct run *r);
 
 /* Waits for the start line of a supervised run; sets r->start. False if told to stop first. */
 bool run_wait_start(struct run *r);

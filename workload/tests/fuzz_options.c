@@ -17,7 +17,9 @@ static void check_accepted(const struct options *o)
 	assert(o->stream_id && o->udp_port && o->ring);
 	assert(o->histogram_digits >= 1 && o->histogram_digits <= 5);
 	assert(o->rate_pps >= 0 && o->rate_pps <= 1e9 && o->window_s >= 0.001);
-	assert(o->duration_s >= 0 && o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
+	assert(o->duration_s >= 0);
+	assert(options_any_frame(o) || o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
+	assert(!options_any_frame(o) || (o->file && (o->io == IO_RAW || o->io == IO_DPDK)));
 	assert(o->fault == FAULT_NONE || o->fault_every >= 1);
 }
 

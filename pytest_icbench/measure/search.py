@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Searches for a rate: MLRsearch (RFC 9971) decides which trial comes next, a function of ours runs it.
+
+Knows neither rigs nor launches, so that a simulated device can be searched as well as a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.presets import Goal
+
+if TYPE_CHECKING:
+    from MLRsearch import MultipleLossRatioSearch
+
+#: The loads that a search looks at span at most this factor. CSIT's least load is a thousandth of its usual maximum.
+SPAN = 1000
+#: A limit far beyond ours: the trial function ends a search that takes too long.
+_FOREVER_S = 1e9
+
+
+class OutOfTime(Exception):
+    """Raised by a trial function when there is no time for the trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one trial came to.
+
+    Attributes:
+        offered: frames that should have passed: what the device is answerable for.
+        received: of these.
+        effective_s: by how much it counts towards the duration sum.
+    """
+
+    offered: int
+    received: int
+    effective_s: float
+
+    @property
+    def loss_ratio(self) -> float:
+        """1 - received/offered; 0 if nothing was offered."""
+        return 1 - self.received / self.offered if self.offered else 0.0
+
+
+#: Runs a trial of so many seconds at so many frames per second (per pair). May raise OutOfTime.
+TrialRunner = Callable[[float, float], Tried]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a search has proven; loads per pair.
+
+    Attributes:
+        lower_pps: the relevant lower bound, None if no load is one.
+        upper_pps: the relevant upper bound, None if no load is one (the greatest load is good).
+        conditional_pps: conditional throughput: the forwarding rate that the lower bound stands for.
+        reached: whether the search came to its end: the bounds are as close as the goal wants, or a limit is met.
+        coarse: bounds by fewer or shorter trials than the goal wants, where ``reached`` is false.
+    """
+
+    lower_pps: float | None
+    upper_pps: float | None
+    conditional_pps: float | None
+    reached: bool
+    coarse: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def width(self) -> float | None:
+        """Distance of the bounds as a part of the upper one."""
+        if self.lower_pps is None or self.upper_pps is None:
+            return None
+        return 1 - self.lower_pps / self.upper_pps
+
+
+def check_library() -> None:
+    """Raises UsageError with the remedy if the library is missing."""
+    if find_spec("MLRsearch") is None:
+        raise UsageError("the rates ndr and pdr need the library MLRsearch: pip install 'MLRsearch>=1.2.1'")
+
+
+def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRunner) -> Bounds:
+    """Searches between two loads, 0 < least < greatest, until the goal is met or ``run`` raises OutOfTime.
+
+    Raises what ``run`` raises, and UsageError without the library.
+    """
+    check_library()
+    from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+
+    class Measurer(AbstractMeasurer):  # type: ignore[misc]
+        def measure(self, intended_duration: float, intended_load: float) -> Any:
+            tried = run(intended_duration, intended_load)
+            return MeasurementResult(
+                intended_duration=intended_duration,
+                intended_load=intended_load,
+                offered_count=tried.offered,
+                forwarding_count=min(tried.received, tried.offered),
+                duration_with_overheads=tried.effective_s,
+            )
+
+    wanted = SearchGoal(
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        relative_width=goal.width,
+        initial_trial_duration=goal.initial_trial_s,
+        final_trial_duration=goal.final_trial_s,
+        duration_sum=goal.duration_sum_s,
+        preceding_targets=goal.steps,
+        expansion_coefficient=2,
+        fail_fast=False,  # that no load is good is a result
+    )
+    # The library takes the limits in turn and compares each with what is there.
+    config = Config(goals=[wanted], max_load=greatest_pps * 2, search_duration_max=_FOREVER_S, warmup_duration=None)
+    config.min_load = least_pps
+    config.max_load = greatest_pps
+    search = MultipleLossRatioSearch(config=config)
+    reached = True
+    try:
+        search.search(measurer=Measurer(), debug=_ignore)
+    except OutOfTime:
+        reached = False
+    return _bounds(search, wanted, reached)
+
+
+def _ignore(_text: str) -> None:
+    """The library's own log."""
+
+
+def _bounds(search: MultipleLossRatioSearch, wanted: Any, reached: bool) -> Bounds:
+    from MLRsearch import GoalResult
+
+    target = search.scaling.goal_to_final_target[wanted]
+    found = search.database.get_relevant_bounds(target)
+    result = GoalResult.from_bounds(found)
+    lower, upper = (None if bound is None else float(bound) for bound in (found.clo, found.chi))
+    conditional = result.conditional_throughput
+    coarse: tuple[float | None, float | None] = (lower, upper)
+    while not reached and None in coarse and target.preceding is not None:
+        target = target.preceding
+        found = search.database.get_relevant_bounds(target)
+        ends = [None if bound is None else float(bound) for bound in (found.clo, found.chi)]
+        coarse = (coarse[0] or ends[0], coarse[1] or ends[1])
+    return Bounds(
+        lower_pps=lower,
+        upper_pps=upper,
+        conditional_pps=None if conditional is None else float(conditional),
+        reached=reached,
+        coarse=coarse,
+    )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a search proved, as a result: a rate with its bracket, "at least", or no number at all. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import Veth
+from pytest_icbench.measure.bottleneck import Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.presets import Goal
+from pytest_icbench.measure.reference import REFERENCES
+from pytest_icbench.measure.search import Bounds
+from pytest_icbench.measure.summarize import Surroundings, named, throughput_fields
+from pytest_icbench.rate import percent
+from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result_rates import Search, Trial
+from pytest_icbench.stats import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What a course brought. Loads per pair, but for the trials'. ``launches`` belong to ``trials``, one each."""
+
+    goal: Goal
+    bounds: Bounds | None
+    least_pps: float | None
+    greatest_pps: float | None
+    calibrated_on: str | None
+    reference_fails: bool | None
+    limit_s: float
+    trials: Sequence[Trial]
+    launches: Sequence[Launch]
+
+    def at(self, load_pps: float | None, pairs: int) -> list[tuple[Trial, Launch]]:
+        """Trials of the case at a load per pair."""
+        both = zip(self.trials, self.launches, strict=True)
+        return [(t, la) for t, la in both if load_pps is not None and t.of == "case" and t.load_pps == load_pps * pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """``reason``: of INVALID. ``limited``: the rate is only "at least". ``generator``: because the generator ends."""
+
+    ended_by: str
+    evidence: str | None = None
+    reason: str | None = None
+    limited: bool = False
+    generator: bool = False
+
+
+def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Surroundings) -> Measurement:
+    """The measurement of the trials at the lower bound, with what the search as a whole says."""
+    pairs, bounds = case.pairs, outcome.bounds
+    invalid = measurement.verdict == "INVALID"
+    finding = _Finding("invalid") if invalid or bounds is None else _finding(case, outcome, bounds)
+    kept = {launch.index: launch for launch in measurement.per_launch}
+    common = replace(
+        measurement,
+        metric=case.rate.metric,
+        precision=None,
+        confidence=None,
+        bands=None,
+        drift=None,
+        ended_by=finding.ended_by,
+        per_launch=tuple(kept[index] for index in sorted(kept)),
+        search_lower_pps=_scaled(bounds.lower_pps if bounds else None, pairs),
+        search_upper_pps=_scaled(bounds.upper_pps if bounds else None, pairs),
+        search=_search(outcome, finding, pairs),
+    )
+    if invalid or bounds is None or finding.reason is not None:
+        nothing: dict[str, Any] = throughput_fields(case, None)
+        if finding.reason is not None:
+            nothing |= {"verdict": "INVALID", "reason": finding.reason, "evidence": finding.evidence}
+        return replace(common, **nothing, generator_bound=finding.generator)
+    rate, upper = _scaled(bounds.conditional_pps, pairs) or 0.0, _scaled(bounds.upper_pps, pairs)
+    high = None if finding.limited else upper
+    figure = Estimate(rate, rate, high)
+    limit = _limit(case, outcome, bounds, finding, around)
+    ratio = None
+    if outcome.calibrated_on == "reference" and outcome.greatest_pps and not measurement.reference_evidence:
+        ratio = Estimate(rate / (outcome.greatest_pps * pairs))
+    return replace(
+        common,
+        **throughput_fields(case, figure),
+        **named("ratio_to_reference", ratio),
+        generator_bound=finding.generator,
+        bottleneck=limit.what,
+        bottleneck_evidence=limit.evidence,
+        lower_bound=finding.limited or limit.lower_bound,
+    )
+
+
+def _finding(case: Case, outcome: SearchOutcome, bounds: Bounds) -> _Finding:
+    lower, upper, pairs = bounds.lower_pps, bounds.upper_pps, case.pairs
+    late = not bounds.reached
+    generator = outcome.reference_fails is True or _mostly_generator_bound(outcome, upper, pairs)
+    if lower is None:
+        return _nothing_proven(case, outcome, bounds, generator)
+    if upper is None and late:
+        return _Finding("max-duration", _out_of_time(outcome, bounds, pairs), limited=True)
+    if upper is None:
+        where = "the reference link sustains" if outcome.calibrated_on == "reference" else "the senders can offer"
+        evidence = f"the greatest load that {where}, {_mpps(lower, pairs)}, passes: the device takes at least that"
+        return _Finding("generator-bound", evidence, limited=True, generator=True)
+    if generator:
+        why = (
+            f"the reference link loses more than {_goal(outcome.goal)} there too"
+            if outcome.reference_fails
+            else "the senders cannot offer it"
+        )
+        evidence = f"the upper bound of {_mpps(upper, pairs)} is not the device's: {why}"
+        return _Finding("generator-bound", evidence, limited=True, generator=True)
+    return _Finding("max-duration", _out_of_time(outcome, bounds, pairs)) if late else _Finding("goal")
+
+
+def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generator: bool) -> _Finding:
+    if not bounds.reached:
+        return _Finding("max-duration", _out_of_time(outcome, bounds, case.pairs), "unfinished")
+    trials = [trial for trial, _ in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
+    worst = max(trials, key=lambda trial: trial.trial_loss_ratio, default=None)
+    shown = (
+        ""
+        if worst is None
+        else f": {worst.scheduled - worst.received} of {worst.scheduled} frames lost or refused"
+        f" in {worst.duration_s:g} s"
+    )
+    load = _mpps(bounds.upper_pps or 0.0, case.pairs)
+    what = "without loss" if outcome.goal.loss_ratio == 0 else f"with at most {_goal(outcome.goal)} loss"
+    if generator:
+        cause = "the reference link does not either" if outcome.reference_fails else "the senders cannot offer it"
+        return _Finding(
+            "generator-bound", f"{load} does not pass {what}{shown}, but {cause}", "generator-bound", True, True
+        )
+    return _Finding("goal", f"no load passes {what} down to the least, {load}{shown}", "lossy")
+
+
+def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
+    wanted = f"within {percent(outcome.goal.width)} %"
+    head = f"ended after {outcome.limit_s:g} s, before its goal"
+    if bounds.width is not None:
+        apart = percent(round(bounds.width, 6))
+        return f"{head}: the bounds are {apart} % apart, not {wanted}; raise --icbench-max-duration"
+    ends = (("above", bounds.lower_pps), ("below", bounds.upper_pps))
+    proven = [f"{word} {_mpps(end, pairs)}" for word, end in ends if end is not None]
+    short = [
+        f"{word} {_mpps(end, pairs)}"
+        for word, end in zip(("above", "below"), bounds.coarse, strict=True)
+        if end is not None
+    ]
+    told = f"proven: {' and '.join(proven)}" if proven else "no bound was proven"
+    more = f"; shorter trials put it {' and '.join(short)}" if short and short != proven else ""
+    return f"{head}: {told}{more}; raise --icbench-max-duration"
+
+
+def _mostly_generator_bound(outcome: SearchOutcome, load_pps: float | None, pairs: int) -> bool:
+    bad = [trial for trial, _ in outcome.at(load_pps, pairs) if not trial.good]
+    return 2 * sum(trial.generator_bound for trial in bad) > len(bad)
+
+
+def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding, around: Surroundings) -> Bottleneck:
+    """What limits the rate shows where it is missed: at the upper bound."""
+    if finding.generator:
+        return Bottleneck("endpoint", finding.evidence or "", True)
+    launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
+    if not launches:
+        return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
+    return find_bottleneck(
+        Witnesses.of(launches),
+        maximum=True,
+        switched=case.switch not in REFERENCES,
+        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
+        shared=around.shared,
+    )
+
+
+def _search(outcome: SearchOutcome, finding: _Finding, pairs: int) -> Search:
+    goal, bounds = outcome.goal, outcome.bounds
+    return Search(
+        preset=goal.preset,
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        width=goal.width,
+        initial_trial_s=goal.initial_trial_s,
+        final_trial_s=goal.final_trial_s,
+        duration_sum_s=goal.duration_sum_s,
+        least_pps=_scaled(outcome.least_pps, pairs),
+        greatest_pps=_scaled(outcome.greatest_pps, pairs),
+        calibrated_on=outcome.calibrated_on,
+        reached=bounds is not None and bounds.reached,
+        evidence=finding.evidence,
+        trials=tuple(outcome.trials),
+    )
+
+
+def _scaled(load_pps: float | None, pairs: int) -> float | None:
+    return None if load_pps is None else load_pps * pairs
+
+
+def _mpps(load_pps: float, pairs: int) -> str:
+    return f"{load_pps * pairs / 1e6:.4g} Mpps"
+
+
+def _goal(goal: Goal) -> str:
+    return f"{percent(goal.loss_ratio)} %"

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A search on rigs: calibration on the reference link, trials on the case, and whose limit the upper bound is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from pytest_icbench.case import Case
+from pytest_icbench.measure.presets import PRESETS, Goal
+from pytest_icbench.measure.progress import Phase
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.search import SPAN, Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.measure.search_summary import SearchOutcome, with_search
+from pytest_icbench.measure.session import TYPICAL_OVERHEAD_S, Course
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.rate import Rate
+from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result_rates import Trial
+
+#: A sender that falls short of its load by more than this part of it, by its own means, is generator-bound. Below,
+#: the loss ratio is of what was offered: the host took the sender's CPU for some milliseconds, and for the rest of the
+#: time the device had the whole load. Above, what was not offered counts as lost (RFC 9971 on the measurer).
+TOLERATED_SHORTFALL = 0.05
+#: A load is one that the reference link sustains if there at most this part of what is offered is refused or lost.
+CALIBRATED_LOSS = 0.01
+#: Next load of the calibration, as a part of what the last one delivered. Each has two tries: one may be disturbed.
+CALIBRATION_STEP = 0.98
+CALIBRATION_STEPS = 5
+CALIBRATION_TRIES = 2
+#: Without a reference link the greatest load is what the path itself takes at most, and a little more.
+OWN_MARGIN = 1.1
+#: The reference is at the limit too, if it loses more than the goal allows in most of so many trials at that load.
+REFERENCE_TRIALS = 3
+#: Of a trial, where the warm-up of other launches lasts until their rate is stationary.
+FIXED_WARMUP_S = 0.25
+#: At least so many bursts make a trial.
+LEAST_BURSTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    launch: Launch
+    trial: Trial
+
+
+class SearchCourse(Course):
+    """Launches of a case as the trials of a search."""
+
+    goal: Goal
+    bounds: Bounds | None = None
+    least_pps: float | None = None
+    greatest_pps: float | None = None
+    calibrated_on: str | None = None
+    reference_fails: bool | None = None
+
+    def _rounds(self) -> None:
+        self.ran: list[_Ran] = []
+        self.goal = self.settings.goal(self.case.rate)
+        self._begin()
+        try:
+            self.greatest_pps = self._calibrate()
+            floor = LEAST_BURSTS * self.case.burst / self.goal.initial_trial_s
+            self.least_pps = min(max(self.greatest_pps / SPAN, floor), self.greatest_pps / 2)
+            self.bounds = find_bounds(self.goal, self.least_pps, self.greatest_pps, self._trial)
+            upper = self.bounds.upper_pps
+            if upper is not None and self.reference_rig is not None:
+                self._reference(lambda rig: self._ask_reference(rig, upper))
+        finally:
+            self._sort_launches()
+        self.gathered.ended_by = "goal" if self.bounds.reached else "max-duration"
+
+    def _sort_launches(self) -> None:
+        """Figures stand on the trials at the lower bound; the others are evidence."""
+        lower = self.bounds.lower_pps if self.bounds else None
+        loads = {ran.launch.index: ran.trial.load_pps for ran in self.ran if ran.trial.of == "case"}
+        figures: list[Launch] = []
+        others: list[Launch] = []
+        for launch in self.gathered.launches:
+            at_bound = lower is not None and loads[launch.index] == self._total(lower)
+            (figures if at_bound else others).append(launch)
+        self.gathered.launches, self.gathered.rejected = figures, others + self.gathered.rejected
+
+    def _total(self, load_pps: float) -> float:
+        return load_pps * self.case.pairs
+
+    # -- the greatest load
+
+    def _calibrate(self) -> float:
+        """The greatest load, frames per second and pair. Raises Invalid and what launches raise."""
+        duration_s = self.goal.initial_trial_s
+        self._tell_detail("calibration")
+        if self.reference_rig is not None:
+            found: list[float] = []
+            self._reference(lambda rig: found.append(self._calibrate_on_reference(rig, duration_s)))
+            if found:
+                self.calibrated_on = "reference"
+                return found[0]
+        self.calibrated_on = "case"
+        ran = self._run(self.rig, self.case, "case", None, duration_s)
+        return OWN_MARGIN * max(ran.launch.offered_pps / self.case.pairs, 1.0)
+
+    def _calibrate_on_reference(self, rig: MeasuredRig, duration_s: float) -> float:
+        ran = self._run(rig, self.reference, "reference", None, duration_s)
+        load = ran.launch.offered_pps / self.case.pairs
+        for _ in range(CALIBRATION_STEPS):
+            delivered = 0.0
+            for _ in range(CALIBRATION_TRIES):
+                trial = self._run(rig, self.reference, "reference", load, duration_s).trial
+                if not trial.generator_bound and trial.trial_loss_ratio <= CALIBRATED_LOSS:
+                    return load
+                delivered = max(delivered, trial.received / max(trial.scheduled + trial.not_offered, 1))
+            load = max(load * delivered * CALIBRATION_STEP, 1.0)
+        return load
+
+    # -- trials
+
+    def _trial(self, duration_s: float, load_pps: float) -> Tried:
+        each = self._warmup_s + duration_s + self._overhead
+        if self._elapsed() + each > self.settings.search_limit_s:
+            raise OutOfTime
+        self._tell_detail(self._say(load_pps))
+        trial = self._run(self.rig, self.case, "case", load_pps, duration_s).trial
+        offered = trial.scheduled + (trial.not_offered if trial.generator_bound else 0)
+        return Tried(offered, trial.received, trial.effective_s)
+
+    @property
+    def _warmup_s(self) -> float:
+        return max(self.settings.warmup_s, FIXED_WARMUP_S) if self.settings.settles else self.settings.warmup_s
+
+    @property
+    def _overhead(self) -> float:
+        return self.ran[-1].launch.overhead_s if self.ran else TYPICAL_OVERHEAD_S
+
+    def _say(self, load_pps: float) -> str:
+        """``trial 7 at 3.21 Mpps, 3.1..3.4``: the greatest good and the least bad load so far."""
+        own = [ran.trial for ran in self.ran if ran.trial.of == "case" and ran.trial.load_pps]
+        bad = min((trial.load_pps for trial in own if not trial.good), default=None)
+        good = max((t.load_pps for t in own if t.good and (bad is None or t.load_pps < bad)), default=None)
+        ends = ["" if end is None else f"{end / 1e6:.4g}" for end in (good, bad)]
+        return f"trial {len(own) + 1} at {self._total(load_pps) / 1e6:.4g} Mpps, bounds {'..'.join(ends)}"
+
+    def _ask_reference(self, rig: MeasuredRig, load_pps: float) -> None:
+        """Whether the reference link, too, loses more at this load than the goal allows."""
+        bad = good = 0
+        most = REFERENCE_TRIALS // 2 + 1
+        while bad < most and good < (1 if not bad else most):
+            self._tell_detail(f"reference at {self._total(load_pps) / 1e6:.4g} Mpps")
+            trial = self._run(rig, self.reference, "reference", load_pps, self.goal.final_trial_s).trial
+            bad, good = bad + (not trial.good), good + trial.good
+        self.reference_fails = bad >= most
+
+    def _run(self, rig: MeasuredRig, case: Case, phase: Phase, load_pps: float | None, duration_s: float) -> _Ran:
+        """One launch as a trial; ``load_pps`` per pair, None for the maximum."""
+        rate = Rate() if load_pps is None else Rate(max(round(load_pps), 1))
+        whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
+        began = time.monotonic()
+        try:
+            launch = self._valid_launch(rig, replace(case, rate=rate), phase)
+        finally:
+            self.settings = whole
+        spent = time.monotonic() - began
+        (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
+        scheduled, missing = launch.total("scheduled"), launch.total("not_offered")
+        bound = load_pps is not None and missing > TOLERATED_SHORTFALL * (scheduled + missing)
+        loss = Tried(scheduled + (missing if bound else 0), launch.total("received"), 0.0).loss_ratio
+        trial = Trial(
+            of=phase,
+            load_pps=0.0 if load_pps is None else self._total(load_pps),
+            duration_s=launch.duration_s,
+            effective_s=spent if self.goal.overheads_count else duration_s,
+            scheduled=scheduled,
+            not_offered=missing,
+            refused=launch.total("refused"),
+            received=launch.total("received"),
+            trial_loss_ratio=loss,
+            good=self.goal.accepts(loss),
+            generator_bound=bound,
+        )
+        self.ran.append(_Ran(launch, trial))
+        return self.ran[-1]
+
+    def _trial_settings(self, duration_s: float, *, paced: bool) -> Settings:
+        """Everything that was measured counts, and a late sender does not flood the switch's input ring."""
+        window_s = min(self.settings.window_s, duration_s)
+        return replace(
+            self.settings,
+            duration_s=max(round(duration_s / window_s), 1) * window_s,
+            window_s=window_s,
+            warmup_s=self._warmup_s,
+            max_warmup_s=0.0,  # a load that is too great never becomes stationary
+            skip_s=0.0,
+            keep_s=None,
+            drain_s=max(self.settings.drain_s, PRESETS[self.goal.preset].drain_s),
+            catch_up=max(2 * self.case.burst, self.settings.ring // 2) if paced else 0,
+        )
+
+    # -- what is told and what comes of it
+
+    def _tell_detail(self, detail: str) -> None:
+        self.detail = detail
+        self._tell("case", None)
+
+    def _outlook(self, done: int) -> tuple[float, int]:
+        return max(self.settings.search_limit_s - self._elapsed(), 0.0), done + 1
+
+    def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
+        outcome = SearchOutcome(
+            goal=self.goal,
+            bounds=self.bounds,
+            least_pps=self.least_pps,
+            greatest_pps=self.greatest_pps,
+            calibrated_on=self.calibrated_on,
+            reference_fails=self.reference_fails,
+            limit_s=self.settings.search_limit_s,
+            trials=tuple(ran.trial for ran in self.ran),
+            launches=tuple(ran.launch for ran in self.ran),
+        )
+        return with_search(self.case, measurement, outcome, _around)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rates: how much is offered, or which rate is looked for. Frozen, pure.
+
+==============  =====================================================================================
+``max``         as much as the port takes
+``1500``, ``1M``  a fixed offered load
+``ndr``         search for the non-drop rate: the greatest load without loss (RFC 2544's throughput)
+``pdr:0.5%``    search for the partial-drop rate: the greatest load with at most this loss ratio
+``mfr``         the maximum forwarding rate over several offered loads (RFC 2285)
+==============  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+#: What a rate is about; the value of ``metric`` in a result.
+Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr"]
+
+#: Least and greatest loss ratio of a partial-drop rate. One frame in ten million is a second at the greatest rates.
+MIN_LOSS_RATIO = 1e-7
+MAX_LOSS_RATIO = 0.5
+
+_PDR = re.compile(r"pdr:(\d{1,2}(?:\.\d{1,8})?|\.\d{1,8})%", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Frames per second, per pair; at most one of the three is set, none for ``max``.
+
+    Attributes:
+        pps: a fixed offered load.
+        loss_ratio: a search's goal: the greatest trial loss ratio that is accepted, from 0 (``ndr``) to 0.5.
+        loads: of ``mfr``: the offered loads, empty for ten of them up to the calibrated maximum.
+    """
+
+    pps: int | None = None
+    loss_ratio: float | None = None
+    loads: tuple[int, ...] | None = None
+
+    @property
+    def is_max(self) -> bool:
+        return self.pps is None and self.loss_ratio is None and self.loads is None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the rate is found by a search over offered loads."""
+        return self.loss_ratio is not None
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether the rate is the greatest of a series of offered loads."""
+        return self.loads is not None
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether the figure says what a path can do, and not only what becomes of a given load."""
+        return self.pps is None
+
+    @property
+    def metric(self) -> Metric:
+        """What a rate measured so is called."""
+        if self.pps is not None:
+            return "fixed"
+        if self.loss_ratio is not None:
+            return "ndr" if self.loss_ratio == 0 else "pdr"
+        return "frmol" if self.loads is None else "mfr"
+
+    def __str__(self) -> str:
+        """As in ids (only ``\\w : + - .``): ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent), ``mfr``."""
+        if self.pps is not None:
+            return _short(self.pps)
+        if self.loss_ratio:
+            return f"pdr:{percent(self.loss_ratio)}"
+        return {"frmol": "max"}.get(self.metric, self.metric)
+
+    @property
+    def typed(self) -> str:
+        """As a user types it."""
+        return f"{self}%" if self.metric == "pdr" else str(self)
+
+    def to_json(self) -> int | str | None:
+        """Frames per second, None for ``max``, otherwise as a user types it; ``from_json`` is the inverse but for the
+        loads of a sweep, which stand in the result.
+        """
+        return self.pps if self.is_max or self.pps is not None else self.typed
+
+    @classmethod
+    def from_json(cls, data: int | str | None) -> Rate:
+        """Raises ValueError for a text that is no rate."""
+        if not isinstance(data, str):
+            return cls(data)
+        found = named_rate(data)
+        if found is None:
+            raise ValueError(f"{data!r} is no rate")
+        return found
+
+
+#: As much as the port takes.
+MAXIMUM = Rate()
+
+
+def named_rate(text: str) -> Rate | None:
+    """``max``, ``ndr``, ``pdr:X%`` and ``mfr``; None for any other text."""
+    if text == "max":
+        return Rate()
+    if text == "ndr":
+        return Rate(loss_ratio=0.0)
+    if text == "mfr":
+        return Rate(loads=())
+    match = _PDR.fullmatch(text)
+    if match is None:
+        return None
+    # Rounded, so that 0.5 % is the float that 0.005 is.
+    ratio = round(float(match[1]) / 100, 12)
+    return Rate(loss_ratio=ratio) if MIN_LOSS_RATIO <= ratio <= MAX_LOSS_RATIO else None
+
+
+def percent(ratio: float) -> str:
+    """A ratio in per cent, without exponent and without trailing zeros: 0.005 is ``0.5``."""
+    return f"{ratio * 100:.8f}".rstrip("0").rstrip(".")
+
+
+def _short(pps: int) -> str:
+    for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
+        if pps >= unit and pps % unit == 0:
+            return f"{pps // unit}{suffix}"
+    return str(pps)
