@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -107,12 +107,18 @@ def _flags(value: object, where: str) -> tuple[bool, ...]:
     return tuple(flag for flag in flags if isinstance(flag, bool))
 
 
-def resolve_switches(names: Iterable[str], catalogue: Catalogue, where: str) -> tuple[str, ...]:
-    """Switches that names and groups stand for, each once. Raises UsageError for an unknown one."""
+def resolve_switches(
+    names: Iterable[str], catalogue: Catalogue, where: str, *, named: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Switches that names and groups stand for, each once. Raises UsageError for an unknown one.
+
+    A group holds switches that are ``by_name_only`` only if they are among those ``named`` elsewhere.
+    """
     found: dict[str, None] = {}
     for name in names:
         if name in GROUPS:
-            found.update(dict.fromkeys(key for key, cls in catalogue.items() if name in ("all", cls.family)))
+            members = (key for key, cls in catalogue.items() if name in ("all", cls.family))
+            found.update(dict.fromkeys(key for key in members if key in named or not catalogue[key].by_name_only))
         elif name in catalogue:
             found[name] = None
         else:
@@ -134,10 +140,11 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
             raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
 
 
-def _check_variants(variants: Iterable[str], switches: Iterable[type[Switch]], where: str) -> None:
+def _check_variants(variants: Iterable[str], switches: Collection[type[Switch]], where: str) -> None:
     for variant in variants:
         if variant != DEFAULT_VARIANT and not any(cls.has_variant(variant) for cls in switches):
-            raise UsageError(f"{where}: none of its switches has the variant '{variant}'")
+            known = [f"{cls.name} has {cls.variant_help}" for cls in switches if cls.variant_help]
+            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{variant}'", *known]))
 
 
 def _variants(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | None, ...]:
@@ -164,9 +171,9 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     where = f"{where}: icbench marker"
     if request.port is not None:
         _check_ports(request.port, catalogue, f"{where}: port")
-    keep = set(resolve_switches(options.switch or ("all",), catalogue, "--icbench-switch"))
+    keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
     cases: dict[Case, None] = {}
-    names = resolve_switches(request.switch, catalogue, f"{where}: switch")
+    names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_variants(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
         cls = catalogue[name]
@@ -246,6 +253,9 @@ def misfit(case: Case, cls: type[Switch], ring: int) -> str | None:
     if cls.max_pairs is not None and case.pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
+    if case.variant is not None and not cls.has_variant(case.variant):
+        known = cls.variant_help or " ".join(cls.variants) or "none"
+        return f"{case.switch} has no variant '{case.variant}'; its variants: {known}"
     return None
 
 

@@ -124,6 +124,10 @@ class Switch(Protocol):
     max_pairs: ClassVar[int | None]
     #: Ways to forward beside the natural one, by name.
     variants: ClassVar[tuple[str, ...]] = ()
+    #: What its variants look like, for messages, where they have parameters.
+    variant_help: ClassVar[str] = ""
+    #: No candidate (a known truth, a network function): no group stands for it, it is asked for by its name.
+    by_name_only: ClassVar[bool] = False
 
     @classmethod
     def has_variant(cls, variant: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pytest_icbench.case import Family
 from pytest_icbench.switch.basicfwd import BasicFwd
 from pytest_icbench.switch.direct import Direct
+from pytest_icbench.switch.forward import Forward
 from pytest_icbench.switch.linux_bridge import LinuxBridge
 from pytest_icbench.switch.ovs import OpenVSwitch
 from pytest_icbench.switch.protocol import Switch
@@ -22,15 +23,17 @@ REFERENCE: Mapping[Family, str] = {"kernel": "veth", "dpdk": "direct"}
 
 def builtin_switches() -> dict[str, type[Switch]]:
     """The package's own drivers by name, in the order in which they are shown."""
-    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch)
+    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch, Forward)
     return {driver.name: driver for driver in drivers}
 
 
 def expand_group(group: str, switches: Mapping[str, type[Switch]]) -> list[str]:
     """Names that ``all``, ``kernel`` or ``dpdk`` stands for, in the mapping's order.
 
+    A driver that is ``by_name_only`` is in none.
+
     Raises KeyError if ``group`` is none of ``GROUPS``.
     """
     if group not in GROUPS:
         raise KeyError(group)
-    return [name for name, driver in switches.items() if group in ("all", driver.family)]
+    return [name for name, driver in switches.items() if group in ("all", driver.family) and not driver.by_name_only]

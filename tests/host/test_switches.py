@@ -67,7 +67,7 @@ def difference(before: list[PortCounters] | None, after: list[PortCounters] | No
     return [(getattr(new, name) or 0) - (getattr(old, name) or 0) for old, new in pairs]
 
 
-@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs"])
+@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs", "forward"])
 def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
     """To the frame: what the endpoints do not count are their control frames."""
     case = Case(name)
@@ -91,7 +91,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
         assert given[0] == came[1]
 
 
-@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs"])
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs", "forward"])
 def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
     case = Case(name)
     with built(session, case) as rig:
@@ -113,12 +113,16 @@ def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
 def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
     from pytest_icbench.switch.basicfwd import BasicFwd
+    from pytest_icbench.switch.forward import Forward
     from pytest_icbench.switch.ovs import OpenVSwitch
     from pytest_icbench.switch.testpmd import TestPmd
 
     switch = rig.host.switch
     if isinstance(switch, OpenVSwitch):
         return [switch.daemons.switch.process.pid]
+    if isinstance(switch, Forward):
+        assert switch.forwarder is not None
+        return [switch.forwarder.daemon.process.pid]
     assert isinstance(switch, BasicFwd | TestPmd)
     assert switch.daemon is not None
     return [switch.daemon.process.pid]

@@ -27,6 +27,8 @@ class _Kernel:
     scalable: ClassVar[bool] = False
     max_frame_bytes: ClassVar[int] = 9216
     max_pairs: ClassVar[int | None] = None
+    by_name_only: ClassVar[bool] = False
+    variant_help: ClassVar[str] = ""
     variants: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -48,7 +50,15 @@ class _Poll(_Kernel):
     variants: ClassVar[tuple[str, ...]] = ("wire", "cross")
 
 
-SWITCHES = cast(Any, {"bridge": _Kernel, "poll": _Poll})
+@dataclass
+class _Truth(_Poll):
+    name: ClassVar[str] = "truth"
+    by_name_only: ClassVar[bool] = True
+    variant_help: ClassVar[str] = "dropN"
+    variants: ClassVar[tuple[str, ...]] = ("drop2",)
+
+
+SWITCHES = cast(Any, {"bridge": _Kernel, "poll": _Poll, "truth": _Truth})
 
 
 def ids(options: Options | None = None, **marker: Any) -> list[str]:
@@ -70,6 +80,29 @@ def test_a_switch_takes_the_variants_it_has() -> None:
         ids(variant="wyre")
     with pytest.raises(UsageError, match="'wire'"):
         ids(switch="bridge", variant="wire")
+
+
+def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
+    for group in ("all", "dpdk"):
+        assert not [case for case in ids(switch=group) if case.startswith("truth")]
+        assert not [case for case in ids(Options(switch=(group,)), switch=group) if case.startswith("truth")]
+    assert ids(switch=["truth"], variant="drop2") == ["truth:drop2-64B-b32-1vs1-Rmax"]
+    assert ids(switch=["dpdk", "truth"]) == ["poll-64B-b32-1vs1-Rmax", "truth-64B-b32-1vs1-Rmax"]
+    # The user's name for it opens the groups of its family to it.
+    assert ids(Options(switch=("truth",)), switch="dpdk") == ["truth-64B-b32-1vs1-Rmax"]
+    assert ids(Options(switch=("truth",)), switch="kernel") == []
+    assert ids(Options(switch=("dpdk",)), switch="truth") == []
+
+
+def test_a_variant_that_nobody_has_is_told_with_what_there_is() -> None:
+    with pytest.raises(UsageError, match=r"has the variant 'drop0'; truth has dropN$"):
+        ids(switch=["poll", "truth"], variant="drop0")
+    reason = misfit(Case("truth", variant="drop0"), SWITCHES["truth"], 256)
+    assert reason == "truth has no variant 'drop0'; its variants: dropN"
+    assert (
+        misfit(Case("bridge", variant="x"), SWITCHES["bridge"], 256) == "bridge has no variant 'x'; its variants: none"
+    )
+    assert misfit(Case("truth", variant="drop2"), SWITCHES["truth"], 256) is None
 
 
 def test_axes_multiply_in_order() -> None:

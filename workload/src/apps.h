@@ -11,6 +11,7 @@ int app_client(struct run *r);
 int app_server(struct run *r);
 int app_replay(struct run *r);
 int app_capture(struct run *r);
+int app_forward(struct run *r);
 
 /* A container's init: reaps children until SIGTERM or SIGINT. */
 int app_pause(void);

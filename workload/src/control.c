@@ -14,7 +14,7 @@ atomic_int control_stop_reason;
 volatile bool control_abandon;
 
 static _Atomic uint64_t start_ns;
-static atomic_bool started;
+static atomic_bool started, counters_asked;
 static atomic_uint steps;
 
 static void ask_to_stop(enum stop_reason reason)
@@ -40,6 +40,8 @@ void control_line(const char *line)
 		ask_to_stop(STOP_LINE);
 	} else if (strcmp(line, "go") == 0) {
 		atomic_fetch_add(&steps, 1);
+	} else if (strcmp(line, "counters") == 0) {
+		atomic_store(&counters_asked, true);
 	} else if (strcmp(line, "start") == 0) {
 		atomic_store(&started, true);
 	} else if (strncmp(line, "start ", 6) == 0) {
@@ -56,7 +58,9 @@ void control_line(const char *line)
 		atomic_store(&started, true);
 	} else if (*line) {
 		fprintf(stderr,
-		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop' and 'go' are "
+		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop', 'go' and "
+		        "'counters' "
+		        "are "
 		        "known\n",
 		        line);
 	}
@@ -123,6 +127,13 @@ bool control_started(uint64_t *at_ns)
 unsigned control_steps(void)
 {
 	return atomic_load_explicit(&steps, memory_order_relaxed);
+}
+
+bool control_counters_asked(void)
+{
+	/* A look costs nothing, taking it away would on every look. */
+	return atomic_load_explicit(&counters_asked, memory_order_relaxed) &&
+	       atomic_exchange(&counters_asked, false);
 }
 
 void control_wait_start(void)

@@ -32,6 +32,10 @@ void control_wait_start(void);
 /* How many lines `go` have been read. */
 unsigned control_steps(void);
 
+/* Whether `counters` has been read since this was asked last. For an application without counters to show it
+ * is a line like any other that has no meaning now. */
+bool control_counters_asked(void);
+
 /* Takes one line (without newline) as the stdin thread does; for it and for the fuzzer. */
 void control_line(const char *line);
 

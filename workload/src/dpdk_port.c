@@ -2,8 +2,6 @@
 #include "dpdk_port.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +12,16 @@
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
-#include <rte_lcore.h>
 #include <rte_mbuf.h>
 
 #include "dpdk_compat.h"
+#include "dpdk_eal.h"
 #include "frame.h"
 #include "io.h"
 #include "options.h"
 
-#define EAL_ARGS_MAX 64
 /* FCS, two VLAN tags, a virtio header: what drivers add to the MTU to find out whether a frame fits. */
 #define FRAME_ROOM_SPARE 64u
 #define MTU_DEFAULT 1500u
@@ -40,81 +36,16 @@
 #define INTERRUPTS_S 1.0
 #define MEMIF "net_memif"
 
-static bool fail(char *err, size_t err_len, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static bool fail(char *err, size_t err_len, const char *format, ...)
+struct rte_mempool *dpdk_port_pool(
+        const char *name, unsigned buffers, uint32_t frame_bytes, char *err, size_t err_len)
 {
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(err, err_len, format, args);
-	va_end(args);
-	return false;
-}
-
-/* EAL prints its usage, and a driver might print, on stdout: there go JSON lines alone. */
-static int eal_init_quietly(int argc, char **argv)
-{
-	int saved, ret;
-
-	fflush(stdout);
-	saved = dup(STDOUT_FILENO);
-	if (saved >= 0)
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-	ret = rte_eal_init(argc, argv);
-	fflush(stdout);
-	if (saved >= 0) {
-		dup2(saved, STDOUT_FILENO);
-		close(saved);
-	}
-	return ret;
-}
-
-static bool start_eal(int eal_argc, char **eal_argv, char *err, size_t err_len)
-{
-	/* EAL keeps pointers into its arguments. */
-	static char program[] = "icbench-workload";
-	static char *argv[EAL_ARGS_MAX + 2];
-	unsigned ports;
-
-	if (eal_argc > EAL_ARGS_MAX)
-		return fail(err, err_len, "%d EAL arguments are too many: %d is the limit", eal_argc,
-		        EAL_ARGS_MAX);
-	argv[0] = program;
-	for (int i = 0; i < eal_argc; i++)
-		argv[i + 1] = eal_argv[i];
-	argv[eal_argc + 1] = NULL;
-	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
-	signal(SIGPIPE, SIG_IGN);
-	rte_openlog_stream(stderr);
-	if (eal_init_quietly(eal_argc + 1, argv) < 0) {
-		if (rte_errno == ENOMEM)
-			return fail(err, err_len,
-			        "EAL found too little memory: reserve huge pages, or ask for less with -m "
-			        "behind --");
-		return fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
-		        rte_strerror(rte_errno));
-	}
-	ports = rte_eth_dev_count_avail();
-	if (ports == 1)
-		return true;
-	rte_eal_cleanup();
-	if (ports == 0)
-		return fail(err, err_len,
-		        "EAL found no port: name one behind --, for example --vdev=net_memif0,role=client, "
-		        "and see the log above if one was named");
-	return fail(err, err_len, "EAL found %u ports: name exactly one behind --, with --vdev or --allow",
-	        ports);
-}
-
-static struct rte_mempool *make_pool(
-        const char *name, unsigned buffers, uint16_t room, char *err, size_t err_len)
-{
+	uint32_t data = RTE_ALIGN_CEIL(frame_bytes + FRAME_ROOM_SPARE, RTE_CACHE_LINE_SIZE);
+	uint16_t room = (uint16_t)(RTE_PKTMBUF_HEADROOM + RTE_MAX(data, (uint32_t)RTE_MBUF_DEFAULT_DATAROOM));
 	unsigned cache = RTE_MIN(POOL_CACHE, buffers / 2);
 	struct rte_mempool *pool = rte_pktmbuf_pool_create(name, buffers, cache, 0, room, SOCKET_ID_ANY);
 
 	if (!pool)
-		fail(err, err_len,
+		dpdk_fail(err, err_len,
 		        "no memory for %u buffers of %u bytes (about %u MiB): give more with -m behind --, "
 		        "or a smaller --ring "
 		        "or --burst",
@@ -139,20 +70,24 @@ static void write_headers(struct rte_mempool *pool, void *arg, void *object, uns
 	frame_write_headers(l2, writer->o);
 }
 
+unsigned dpdk_port_spare(const struct options *o)
+{
+	return 2 * o->burst + POOL_CACHE * 3 / 2;
+}
+
 static bool make_pools(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
 {
 	struct header_writer writer = {.o = o, .frame_bytes = (uint16_t)port->frame_bytes};
-	uint32_t data = RTE_ALIGN_CEIL(port->frame_bytes + FRAME_ROOM_SPARE, RTE_CACHE_LINE_SIZE);
-	uint16_t room = (uint16_t)(RTE_PKTMBUF_HEADROOM + RTE_MAX(data, (uint32_t)RTE_MBUF_DEFAULT_DATAROOM));
 	/* In the ring, lent to the application, in the cache. */
-	unsigned spare = 2 * o->burst + POOL_CACHE * 3 / 2;
+	unsigned spare = dpdk_port_spare(o);
 
 	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
 	 */
-	port->rx_pool = make_pool("icbench_rx", port->rx_ring + port->tx_ring + spare, room, err, err_len);
+	port->rx_pool = dpdk_port_pool(
+	        "icbench_rx", port->rx_ring + port->tx_ring + spare, port->frame_bytes, err, err_len);
 	if (!port->rx_pool)
 		return false;
-	port->tx_pool = make_pool("icbench_tx", port->tx_ring + spare, room, err, err_len);
+	port->tx_pool = dpdk_port_pool("icbench_tx", port->tx_ring + spare, port->frame_bytes, err, err_len);
 	if (!port->tx_pool)
 		return false;
 	rte_mempool_obj_iter(port->tx_pool, write_headers, &writer);
@@ -195,7 +130,7 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 		unsigned buffer = device_argument(info, "bsize", 2048);
 
 		if (port->frame_bytes > buffer)
-			return fail(err, err_len,
+			return dpdk_fail(err, err_len,
 			        "packet size %u does not fit into memif's buffers of %u bytes: add "
 			        "bsize=%u to --vdev, at both ends",
 			        o->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
@@ -204,8 +139,9 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 	if (needed <= MTU_DEFAULT)
 		return true;
 	if (needed > info->max_mtu || o->packet_size > info->max_rx_pktlen)
-		return fail(err, err_len, "packet size %u is too large for %s: its largest frame is %u bytes",
-		        o->packet_size, info->driver_name,
+		return dpdk_fail(err, err_len,
+		        "packet size %u is too large for %s: its largest frame is %u bytes", o->packet_size,
+		        info->driver_name,
 		        RTE_MIN(info->max_rx_pktlen,
 		                (uint32_t)info->max_mtu + FRAME_ETH_BYTES + FRAME_FCS_BYTES));
 	*mtu = needed;
@@ -223,19 +159,21 @@ static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *
 	if (!ret)
 		ret = rte_eth_rx_queue_setup(port->id, 0, port->rx_ring, SOCKET_ID_ANY, NULL, port->rx_pool);
 	if (ret)
-		return fail(err, err_len, "%s refuses queues of %u descriptors: %s", port->driver,
+		return dpdk_fail(err, err_len, "%s refuses queues of %u descriptors: %s", port->driver,
 		        port->tx_ring, rte_strerror(-ret));
 	return true;
 }
 
-static bool configure(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct options *o, char *err,
+        size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
 	int ret = rte_eth_dev_info_get(port->id, &info);
 
+	port->rx_pool = shared;
 	if (ret)
-		return fail(err, err_len, "port %u does not say what it can do: %s", port->id,
+		return dpdk_fail(err, err_len, "port %u does not say what it can do: %s", port->id,
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
 	if (!strcmp(port->driver, MEMIF))
@@ -244,19 +182,20 @@ static bool configure(struct dpdk_port *port, const struct options *o, char *err
 		                         : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
 		return false;
-	/* Fast free wants all frames of a queue from one pool; a server also sends what it received. */
-	if (o->app != APP_SERVER)
+	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends
+	 * what it received, a forwarder nothing else, and some of it twice. */
+	if (o->app != APP_SERVER && o->app != APP_FORWARD)
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
 	if (ret)
-		return fail(err, err_len, "%s refuses one queue each way for frames of %u bytes: %s",
+		return dpdk_fail(err, err_len, "%s refuses one queue each way for frames of %u bytes: %s",
 		        port->driver, o->packet_size, rte_strerror(-ret));
 	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, o->ring);
 	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->rx_ring, &port->tx_ring);
 	if (ret)
-		return fail(
+		return dpdk_fail(
 		        err, err_len, "%s refuses --ring %u: %s", port->driver, o->ring, rte_strerror(-ret));
-	return make_pools(port, o, err, err_len) &&
+	return (shared || make_pools(port, o, err, err_len)) &&
 	       setup_queues(port, &info, conf.txmode.offloads, err, err_len);
 }
 
@@ -280,7 +219,7 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	port->started = ret == 0;
 	/* A memif client connects when it starts: link_up() tries until its server is there. */
 	if (ret && strcmp(port->driver, MEMIF) != 0)
-		return fail(err, err_len, "%s does not start: %s", port->driver, rte_strerror(-ret));
+		return dpdk_fail(err, err_len, "%s does not start: %s", port->driver, rte_strerror(-ret));
 	read_rings(port);
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
@@ -337,19 +276,17 @@ static void close_port(struct dpdk_port *port)
 	if (port->started)
 		rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
-	rte_mempool_free(port->rx_pool);
+	if (!port->shares_pool)
+		rte_mempool_free(port->rx_pool);
 	rte_mempool_free(port->tx_pool);
-	rte_eal_cleanup();
 }
 
-bool dpdk_port_open(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv, char *err,
-        size_t err_len)
+bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
+        char *err, size_t err_len)
 {
-	*port = (struct dpdk_port){.frame_bytes = o->packet_size - FRAME_FCS_BYTES};
-	if (!start_eal(eal_argc, eal_argv, err, err_len))
-		return false;
-	port->id = (uint16_t)rte_eth_find_next(0);
-	if (configure(port, o, err, err_len) && start(port, o, err, err_len))
+	*port = (struct dpdk_port){
+	        .id = id, .shares_pool = shared != NULL, .frame_bytes = o->packet_size - FRAME_FCS_BYTES};
+	if (configure(port, shared, o, err, err_len) && start(port, o, err, err_len))
 		return true;
 	close_port(port);
 	return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one DPDK port of an application: EAL, memory pools, queues. Everything that is not per frame. */
+/* A DPDK port of an application: memory pools, queues. Everything that is not per frame. */
 #ifndef ICBENCH_DPDK_PORT_H
 #define ICBENCH_DPDK_PORT_H
 
@@ -17,16 +17,24 @@ struct dpdk_port {
 	bool started;              /* false only for a memif client whose server is not there yet */
 	uint16_t rx_ring, tx_ring; /* descriptors, after the driver's adjustment; a vhost back-end has the
 	                              rings of its peer */
+	bool shares_pool;          /* rx_pool is not its own, and there is no tx_pool */
 	uint32_t frame_bytes;      /* of the buffer, without FCS */
 	uint64_t retry_cycles;     /* when to try to start again, TSC */
 	const char *driver;
 	struct rte_mempool *rx_pool, *tx_pool;
 };
 
-/* Starts EAL and sets the port up. False, and a sentence in err, if that fails; nothing is left open then. */
-bool dpdk_port_open(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv, char *err,
-        size_t err_len);
+/* Sets the port up, with pools of its own, or all frames from a shared one. False, and a sentence in err, if
+ * that fails; nothing is left open then. EAL runs. */
+bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
+        char *err, size_t err_len);
 void dpdk_port_close(struct dpdk_port *port);
+
+/* Buffers for frames of that length, without FCS; NULL and a sentence in err if memory is short. */
+struct rte_mempool *dpdk_port_pool(
+        const char *name, unsigned buffers, uint32_t frame_bytes, char *err, size_t err_len);
+/* Buffers that a port needs beside those in its rings: lent to the application, in the pool's cache. */
+unsigned dpdk_port_spare(const struct options *o);
 
 /* Whether the peer is there. Starts a port that could not be started before. */
 bool dpdk_port_link_up(struct dpdk_port *port);

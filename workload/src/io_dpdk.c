@@ -15,6 +15,7 @@
 #include <rte_version.h>
 
 #include "dpdk_compat.h"
+#include "dpdk_eal.h"
 #include "dpdk_port.h"
 #include "frame.h"
 #include "options.h"
@@ -82,6 +83,23 @@ static bool is_expected(const struct header_match *match, const uint8_t *l2)
 	       (load32(l2 + 20) & match->at20_mask) == match->at20 && load32(l2 + 36) == match->at36;
 }
 
+static bool open_only_port(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv,
+        char *err, size_t err_len)
+{
+	unsigned ports;
+
+	if (!dpdk_eal_start(eal_argc, eal_argv, err, err_len))
+		return false;
+	ports = rte_eth_dev_count_avail();
+	if (ports != 1)
+		dpdk_fail(err, err_len,
+		        "EAL found %u ports: name exactly one behind --, with --vdev or --allow", ports);
+	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, o, err, err_len))
+		return true;
+	dpdk_eal_stop();
+	return false;
+}
+
 static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
 	struct io *io = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*io), RTE_CACHE_LINE_SIZE));
@@ -94,7 +112,7 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 	io->udp_port = o->udp_port;
 	io->payload_len = (uint16_t)frame_payload_bytes(o->packet_size);
 	io->match = make_match(o);
-	if (dpdk_port_open(&io->port, o, eal_argc, eal_argv, err, err_len))
+	if (open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len))
 		return io;
 	free(io);
 	return NULL;
@@ -127,6 +145,7 @@ static void dpdk_close(struct io *io)
 	dpdk_rx_release(io);
 	rte_pktmbuf_free_bulk(io->tx, io->lent);
 	dpdk_port_close(&io->port);
+	dpdk_eal_stop();
 	free(io);
 }
 

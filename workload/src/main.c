@@ -14,6 +14,7 @@ static const run_app APPLICATIONS[] = {
         [APP_SERVER] = app_server,
         [APP_REPLAY] = app_replay,
         [APP_CAPTURE] = app_capture,
+        [APP_FORWARD] = app_forward,
 };
 
 static void print_version(void)

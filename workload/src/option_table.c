@@ -12,10 +12,10 @@ const struct option_row OPTION_TABLE[] = {
         {'r', "rate", "PPS", KIND_RATE, AT(rate_pps), 0, 1e9,
                 "frames per second; 0 is the maximum the port takes; k, M and decimals allowed (1.5M)"},
         {'p', "packet-size", "BYTES", KIND_U32, AT(packet_size), FRAME_PACKET_MIN, FRAME_PACKET_MAX,
-                "Ethernet frame with its FCS"},
+                "Ethernet frame with its FCS; of a forwarder the largest one, 1518 unless given"},
         {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
-        {'R', "raw", "IF", KIND_TEXT, AT(raw_interface), 0, 0,
-                "AF_PACKET raw socket on interface IF instead of UDP"},
+        {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
+                "AF_PACKET raw socket on interface IF instead of UDP; a forwarder's ports, in pairs"},
         {'m', "mmsg", NULL, KIND_FLAG, AT(mmsg), 0, 0, "sendmmsg/recvmmsg a burst instead of a call a frame"},
         {'B', "blocking", NULL, KIND_FLAG, AT(blocking), 0, 0,
                 "blocking sockets; a client then has a receiving thread"},
@@ -52,6 +52,18 @@ const struct option_row OPTION_TABLE[] = {
                 "replay: write what arrives into FILE, until --drain after the last frame"},
         {0, "step", NULL, KIND_FLAG, AT(step), 0, 0,
                 "replay: read and send FILE anew for each line 'go' on stdin (with --supervised)"},
+        {0, "swap", NULL, KIND_FLAG, AT(swap), 0, 0, "forward: swap source and destination MAC address"},
+        {0, "delay", "US", KIND_MICROSECONDS, AT(delay_us), 0, 1e7,
+                "forward: keep each frame that many microseconds, never less"},
+        {0, "delay-queue", "FRAMES", KIND_U32, AT(delay_queue), 0, 1 << 22,
+                "forward: frames under delay, a direction; 0 is 10 Mpps of them, 1024 to 65536"},
+        {0, "drop", "N", KIND_U32, AT(drop_every), 0, 1e9, "forward: drop each N-th frame; 0 is none"},
+        {0, "reorder", "N", KIND_U32, AT(reorder_every), 0, 1e9,
+                "forward: send each N-th frame behind its successor; 0 is none, 1 is impossible"},
+        {0, "duplicate", "N", KIND_U32, AT(duplicate_every), 0, 1e9,
+                "forward: send each N-th frame twice; 0 is none"},
+        {0, "cost", "CYCLES", KIND_U32, AT(cost_cycles), 0, 1e9,
+                "forward: be busy that many TSC cycles for each frame"},
 };
 
 const size_t OPTION_ROWS = sizeof(OPTION_TABLE) / sizeof(OPTION_TABLE[0]);
@@ -101,6 +113,7 @@ static void print_default(FILE *out, const struct option_row *row)
 		break;
 	case KIND_RATE:
 	case KIND_SECONDS:
+	case KIND_MICROSECONDS:
 		fprintf(out, " [%g]", *(const double *)(const void *)field);
 		break;
 	default:
@@ -110,18 +123,22 @@ static void print_default(FILE *out, const struct option_row *row)
 
 void options_help(FILE *out, const char *app_name)
 {
-	bool file = app_name && (strstr(app_name, "replay") || strstr(app_name, "capture"));
+	const char *positions = "LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC ";
 
-	fprintf(out, "usage: icbench-workload %s %s [options] [-- EAL options]\n",
-	        app_name ? app_name : "APP",
-	        file ? "FILE [LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC]"
-	             : "LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC");
+	if (app_name && (strstr(app_name, "replay") || strstr(app_name, "capture")))
+		positions = "FILE [LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC] ";
+	else if (app_name && strstr(app_name, "forward"))
+		positions = "";
+	fprintf(out, "usage: icbench-workload %s %s[options] [-- EAL options]\n", app_name ? app_name : "APP",
+	        positions);
 	if (!app_name)
 		fputs("       icbench-workload replay FILE | capture FILE [options] [-- EAL options]\n"
+		      "       icbench-workload forward -R IF -R IF [options]\n"
+		      "       icbench-workload dpdk-forward [options] -- EAL options\n"
 		      "       icbench-workload pause\n"
 		      "       icbench-workload --version | --help | APP --help\n"
-		      "APP is send, recv, client, server, replay or capture, or one of these with dpdk- in "
-		      "front.\n",
+		      "APP is send, recv, client, server, replay, capture or forward, or one of these with "
+		      "dpdk- in front.\n",
 		        out);
 	fputs("\n", out);
 	for (size_t i = 0; i < OPTION_ROWS; i++) {

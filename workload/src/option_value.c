@@ -50,6 +50,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 	switch (row->kind) {
 	case KIND_RATE:
 	case KIND_SECONDS:
+	case KIND_MICROSECONDS:
 		snprintf(text, size, "a number from %.15g to %.15g", row->min, row->max);
 		break;
 	case KIND_IO:
@@ -60,6 +61,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        row->max);
 		break;
 	case KIND_TEXT:
+	case KIND_INTERFACE:
 		snprintf(text, size, "a name");
 		break;
 	default:
@@ -79,6 +81,12 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	case KIND_TEXT:
 		*(const char **)field = text;
 		return *text != '\0';
+	case KIND_INTERFACE:
+		*(const char **)field = text;
+		if (o->raw_interface_count < FORWARD_PORTS_MAX)
+			o->raw_interfaces[o->raw_interface_count] = text;
+		o->raw_interface_count++;
+		return *text != '\0';
 	case KIND_IO:
 		o->io = IO_NULL;
 		return strcmp(text, "null") == 0;
@@ -89,7 +97,7 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	}
 	if (!parse_number(text, row->kind == KIND_RATE, &v) || v < row->min || v > row->max)
 		return false;
-	if (row->kind == KIND_RATE || row->kind == KIND_SECONDS) {
+	if (row->kind == KIND_RATE || row->kind == KIND_SECONDS || row->kind == KIND_MICROSECONDS) {
 		*(double *)field = v;
 		return true;
 	}

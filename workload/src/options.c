@@ -13,10 +13,7 @@ static const struct {
 	const char *name;
 	enum app app;
 } APPS[] = {{"send", APP_SEND}, {"recv", APP_RECV}, {"client", APP_CLIENT}, {"server", APP_SERVER},
-        {"replay", APP_REPLAY}, {"capture", APP_CAPTURE}};
-
-/* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS. */
-#define ANY_FRAME_PACKET_SIZE 1518u
+        {"replay", APP_REPLAY}, {"capture", APP_CAPTURE}, {"forward", APP_FORWARD}};
 
 /* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
 struct failure {
@@ -33,8 +30,8 @@ static bool find_app(const char *name, struct options *o)
 			o->app = APPS[i].app;
 			o->app_name = name;
 			o->io = bare == name ? IO_UDP : IO_DPDK;
-			if (options_any_frame(o))
-				o->packet_size = ANY_FRAME_PACKET_SIZE;
+			if (options_any_frame(o) || o->app == APP_FORWARD)
+				o->packet_size = OPTIONS_LARGEST_FRAME;
 			return true;
 		}
 	}
@@ -130,6 +127,11 @@ static bool store_address(struct options *o, unsigned position, const char *text
 		return ok;
 	}
 
+	if (o->app == APP_FORWARD) {
+		snprintf(f->text, f->size, "unexpected argument '%.60s': %.40s has no addresses", text,
+		        o->app_name);
+		return false;
+	}
 	switch (position) {
 	case 0:
 		ok = inet_pton(AF_INET, text, &o->local_ip) == 1;
@@ -177,20 +179,50 @@ static bool check_any_frame(const struct options *o, struct failure *f)
 	return false;
 }
 
-/* FILE where the application has one; all four addresses, which replay and capture can do without. */
+/* FILE where the application has one; all four addresses, which replay and capture can do without, and a
+ * forwarder has not. */
 static bool check_positions(const struct options *o, unsigned positions, struct failure *f)
 {
 	unsigned addresses = positions - (o->file != NULL);
 
 	if (options_any_frame(o) && !o->file)
 		snprintf(f->text, f->size, "%.40s needs a FILE in pcap format", o->app_name);
-	else if (addresses < 4 && !(options_any_frame(o) && !addresses))
+	else if (addresses < 4 && o->app != APP_FORWARD && !(options_any_frame(o) && !addresses))
 		snprintf(f->text, f->size,
 		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
 		        o->app_name, addresses);
 	else
 		return true;
 	return false;
+}
+
+/* What a forwarder needs of its options. */
+static bool check_forwarder(const struct options *o, struct failure *f)
+{
+	if (o->reorder_every == 1) {
+		snprintf(f->text, f->size,
+		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
+		return false;
+	}
+	if (o->io == IO_DPDK)
+		return true;
+	if (o->io == IO_NULL || o->raw_interface_count < 2 || o->raw_interface_count % 2 ||
+	        o->raw_interface_count > FORWARD_PORTS_MAX) {
+		snprintf(f->text, f->size,
+		        "%.40s needs pairs of interfaces, 2 to %u in all, and %u were given: -R IF -R IF",
+		        o->app_name, FORWARD_PORTS_MAX, o->raw_interface_count);
+		return false;
+	}
+	for (unsigned i = 1; i < o->raw_interface_count; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (strcmp(o->raw_interfaces[i], o->raw_interfaces[k]) != 0)
+				continue;
+			snprintf(f->text, f->size, "interface '%.60s' was given twice: a port has one peer",
+			        o->raw_interfaces[i]);
+			return false;
+		}
+	}
+	return true;
 }
 
 /* What no single row can say. */
@@ -210,7 +242,7 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);
 	else
-		return true;
+		return o->app != APP_FORWARD || check_forwarder(o, f);
 	return false;
 }
 
@@ -260,7 +292,8 @@ enum options_outcome options_parse(struct options *o, int argc, char **argv, cha
 	if (!linked) {
 		if (argc < 2) {
 			snprintf(err, err_len,
-			        "an application is missing: send, recv, client, server, replay, capture, a "
+			        "an application is missing: send, recv, client, server, replay, capture, "
+			        "forward, a "
 			        "dpdk- twin, or pause");
 			return OPTIONS_BAD;
 		}
@@ -273,7 +306,7 @@ enum options_outcome options_parse(struct options *o, int argc, char **argv, cha
 		if (!find_app(argv[1], o)) {
 			snprintf(err, err_len,
 			        "unknown application '%.60s': choose send, recv, client, server, replay, "
-			        "capture, a dpdk- twin, or pause",
+			        "capture, forward, a dpdk- twin, or pause",
 			        argv[1]);
 			return OPTIONS_BAD;
 		}

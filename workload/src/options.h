@@ -9,9 +9,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE };
+enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE, APP_FORWARD };
 enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
+
+/* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS: for which those that carry
+ * frames of any kind have room unless told otherwise. */
+#define OPTIONS_LARGEST_FRAME 1518u
+/* Ports of one forwarder. */
+#define FORWARD_PORTS_MAX 32u
 
 struct options {
 	enum app app;
@@ -22,7 +28,9 @@ struct options {
 	double rate_pps;      /* 0: maximum */
 	uint32_t packet_size; /* bytes, with FCS */
 	uint32_t burst;
-	const char *raw_interface;
+	const char *raw_interface; /* the last one given */
+	const char *raw_interfaces[FORWARD_PORTS_MAX];
+	uint32_t raw_interface_count; /* may be beyond the array: too many */
 	bool mmsg, blocking, touch, silent, supervised;
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;
@@ -34,6 +42,9 @@ struct options {
 	const char *capture_file; /* of a replay that captures, too */
 	uint64_t loop;            /* passes through the file, 0: without end */
 	bool timing, step;
+	bool swap;       /* forwarders only, to the end */
+	double delay_us; /* 0: none */
+	uint32_t delay_queue, drop_every, duplicate_every, reorder_every, cost_cycles;
 	int eal_argc; /* what stood behind "--" */
 	char **eal_argv;
 };

@@ -47,49 +47,12 @@ static const struct io_ops *choose_ops(const struct options *o)
 
 static void say_hello(struct run *r)
 {
-	const struct options *o = r->o;
-	struct io_facts facts = {.ring = o->ring};
-	struct json *j = &r->json;
-	char mac[18];
+	struct io_facts facts = {.ring = r->o->ring};
 
-	memcpy(facts.mac, o->local_mac, 6);
+	memcpy(facts.mac, r->o->local_mac, 6);
 	r->ops->facts(r->io, &facts);
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", facts.mac[0], facts.mac[1], facts.mac[2],
-	        facts.mac[3], facts.mac[4], facts.mac[5]);
-	json_begin_line(j, "hello");
-	json_string(j, "app", o->app_name);
-	json_string(j, "version", ICBENCH_VERSION);
-	json_i64(j, "pid", getpid());
-	json_string(j, "io", r->ops->name);
-	json_string(j, "driver", facts.driver);
-#ifdef HAVE_DPDK
-	json_string(j, "dpdk", o->io == IO_DPDK ? io_dpdk_version() : NULL);
-#else
-	json_null(j, "dpdk");
-#endif
-	json_string(j, "mac", mac);
-	json_u64(j, "ring", facts.ring);
-	json_u64(j, "burst", o->burst);
-	json_u64(j, "packet_size", o->packet_size);
-	json_u64(j, "frame_bytes", o->packet_size - FRAME_FCS_BYTES);
-	json_u64(j, "stream", o->stream_id);
-	json_u64(j, "tsc_hz", r->clock.hz);
-	json_bool(j, "invariant_tsc", true);
-	json_u64(j, "window_ns", (uint64_t)(o->window_s * 1e9 + 0.5));
-	json_end_line(j);
-	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
-}
-
-static void say_ready(struct run *r, bool announced)
-{
-	struct json *j = &r->json;
-
-	json_begin_line(j, "ready");
-	json_bool(j, "link_up", true);
-	json_bool(j, "announced", announced);
-	json_u64(j, "monotonic_ns", clock_monotonic_ns());
-	json_end_line(j);
-	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
+	run_begin_hello(r, r->ops->name, &facts);
+	run_say(r);
 }
 
 /* True when the link is up; false when it did not come up in time or a stop was asked for. */
@@ -196,22 +159,6 @@ void run_failed(struct run *r, const char *call, int number)
 	fprintf(stderr, "icbench-workload %s: %s failed: %s\n", r->o->app_name, call, strerror(number));
 }
 
-const char *run_reason(const struct run *r, const char *own)
-{
-	if (r->error.call)
-		return "error";
-	if (own)
-		return own;
-	switch (atomic_load(&control_stop_reason)) {
-	case STOP_SIGNAL:
-		return "signal";
-	case STOP_EOF:
-		return "eof";
-	default:
-		return "stop";
-	}
-}
-
 uint64_t run_involuntary_switches(void)
 {
 	struct rusage usage;
@@ -220,30 +167,8 @@ uint64_t run_involuntary_switches(void)
 	return (uint64_t)usage.ru_nivcsw;
 }
 
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-void run_finish_summary(struct run *r)
-{
-	struct json *j = &r->json;
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	json_u64(j, "cpu_ns", process_cpu_ns() - r->cpu_ns_before);
-	json_u64(j, "voluntary_switches", (uint64_t)usage.ru_nvcsw - r->voluntary_before);
-	json_u64(j, "involuntary_switches", (uint64_t)usage.ru_nivcsw - r->involuntary_before);
-	json_end_line(j);
-	emit_line_now(&r->emit, j->text, j->length, &control_abandon);
-}
-
 static int run_opened(struct run *r, run_app app)
 {
-	struct rusage usage;
 	bool announced = false;
 
 	say_hello(r);
@@ -262,11 +187,8 @@ static int run_opened(struct run *r, run_app app)
 		if (r->error.call)
 			return EXIT_IO;
 	}
-	say_ready(r, announced);
-	getrusage(RUSAGE_SELF, &usage);
-	r->voluntary_before = (uint64_t)usage.ru_nvcsw;
-	r->involuntary_before = (uint64_t)usage.ru_nivcsw;
-	r->cpu_ns_before = process_cpu_ns();
+	run_say_ready(r, true, announced);
+	run_count_from_here(r);
 	return app(r);
 }
 
@@ -309,14 +231,30 @@ static int port_failed(const struct run *r, const struct options *o, const char 
 	return EXIT_SETUP;
 }
 
+static int open_and_run(struct run *r, run_app app)
+{
+	const struct options *o = r->o;
+	char err[256] = "";
+	int code;
+
+	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
+	if (r->io && o->fault != FAULT_NONE && o->app == APP_SEND)
+		r->io = io_fault_wrap(&r->ops, r->io, o, err, sizeof(err));
+	if (!r->io)
+		return port_failed(r, o, err);
+	code = run_opened(r, app);
+	r->ops->close(r->io);
+	return code;
+}
+
 int run(const struct options *o, run_app app)
 {
-	struct run r = {.o = o, .ops = choose_ops(o)};
+	struct run r = {.o = o};
 	struct files files = {0};
 	char err[256] = "";
 	int code;
 
-	if (!r.ops) {
+	if (o->app != APP_FORWARD && !(r.ops = choose_ops(o))) {
 		fprintf(stderr,
 		        "icbench-workload %s: built without DPDK; install libdpdk-dev and build again\n",
 		        o->app_name);
@@ -342,15 +280,7 @@ int run(const struct options *o, run_app app)
 		return EXIT_SETUP;
 	}
 	clock_calibrate(&r.clock);
-	r.io = r.ops->open(r.o, o->eal_argc, o->eal_argv, err, sizeof(err));
-	if (r.io && o->fault != FAULT_NONE && o->app == APP_SEND)
-		r.io = io_fault_wrap(&r.ops, r.io, o, err, sizeof(err));
-	if (r.io) {
-		code = run_opened(&r, app);
-		r.ops->close(r.io);
-	} else {
-		code = port_failed(&r, o, err);
-	}
+	code = o->app == APP_FORWARD ? app(&r) : open_and_run(&r, app);
 	emit_close(&r.emit);
 	json_free(&r.json);
 	pcap_free(&files.frames);

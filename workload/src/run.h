@@ -33,7 +33,7 @@ struct run_error {
 
 struct run {
 	const struct options *o;
-	const struct io_ops *ops;
+	const struct io_ops *ops; /* NULL for a forwarder: it has ports of its own kind */
 	struct io *io;
 	struct clock clock;
 	struct emit emit;
@@ -52,6 +52,14 @@ typedef int (*run_app)(struct run *r);
 
 /* Sets everything up, runs the loop, and ends; returns the program's exit code. */
 int run(const struct options *o, run_app app);
+
+/* hello, up to json_end_line(), for a port with these facts; then run_say(). */
+void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts);
+void run_say_ready(struct run *r, bool link_up, bool announced);
+/* Ends the line in r->json and writes it, waiting for the reader. */
+void run_say(struct run *r);
+/* Begins to count CPU time and context switches for the summary. */
+void run_count_from_here(struct run *r);
 
 /* Waits for the start line of a supervised run; sets r->start. False if told to stop first. */
 bool run_wait_start(struct run *r);

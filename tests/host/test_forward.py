@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The forwarder between real containers: what it does to frames, foretold to the frame and counted at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.result import Launch
+from pytest_icbench.rig import Rig
+from pytest_icbench.switch.forward import Forward
+from pytest_icbench.switch.forwarder import Forwarder, ForwarderPort
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+
+__all__ = ["clean", "session"]  # fixtures
+
+#: Without a warm-up the totals of the windows are those of the launch.
+BRIEF = Settings(warmup_s=0.0, duration_s=0.3, drain_s=0.3, repeats=1)
+N = 7
+
+
+def forwarder(rig: Rig) -> Forwarder:
+    switch = rig.host.switch
+    assert isinstance(switch, Forward)
+    assert switch.forwarder is not None
+    return switch.forwarder
+
+
+def change(before: ForwarderPort, after: ForwarderPort) -> ForwarderPort:
+    """What a port counted in between."""
+    differences = {name: (getattr(after, name) or 0) - (getattr(before, name) or 0) for name in ForwarderPort.__slots__}
+    return ForwarderPort(**{**differences, "port": after.port})
+
+
+@contextmanager
+def impaired(session: HostSession, variant: str) -> Iterator[Rig]:
+    with built(session, Case("forward", variant=variant)) as rig:
+        # Addresses and rings are set up, and the counts stand somewhere: the end mark begins them anew.
+        run_launch(rig, replace(rig.case, rate=Rate(2000), burst=1), replace(BRIEF, duration_s=0.1))
+        yield rig
+
+
+def one_way(rig: Rig) -> tuple[Launch, ForwarderPort, ForwarderPort]:
+    """A launch from a to b, and what both ports counted meanwhile."""
+    before = forwarder(rig).counters().ports
+    launch = run_launch(rig, replace(rig.case, rate=Rate(5000), burst=4), BRIEF)
+    after = forwarder(rig).counters().ports
+    a, b = (change(*ports) for ports in zip(before, after, strict=True))
+    assert launch.invalid is None, launch.evidence
+    assert launch.total("sent") > 500
+    # Every frame that entered left, or is accounted for.
+    for this, other in ((a, b), (b, a)):
+        assert this.rx + this.duplicated == this.dropped + this.overflow + this.kept + other.tx + other.refused
+    # An end mark is repeated, and the receiver may have gone by then.
+    assert b.refused <= (a.control or 0) - 1
+    assert (a.missed, b.missed, a.refused) == (0, 0, 0)
+    return launch, a, b
+
+
+@pytest.mark.parametrize("number", [N, 100])
+def test_drop_is_exact(session: HostSession, number: int) -> None:
+    with impaired(session, f"drop{number}") as rig:
+        for _ in range(2):
+            launch, a, b = one_way(rig)
+            sent = launch.total("sent")
+            assert a.rx - (a.control or 0) == sent
+            assert a.dropped == sent // number
+            assert launch.total("received") == sent - sent // number
+            assert launch.total("received") == b.tx + b.refused - (a.control or 0)
+            assert (launch.total("duplicated"), launch.total("reordered")) == (0, 0)
+
+
+def test_duplicates_and_reordering_are_exact(session: HostSession) -> None:
+    with impaired(session, f"dup{N}+reorder{N + 2}+swap") as rig:
+        launch, a, _ = one_way(rig)
+    sent = launch.total("sent")
+    # The very last frame has no successor: the end mark lets it go.
+    displaced = sent // (N + 2) - (sent % (N + 2) == 0)
+    assert (launch.total("received"), launch.total("lost")) == (sent, 0)
+    assert launch.total("duplicated") == a.duplicated == sent // N
+    assert launch.total("reordered") == a.reordered == displaced
+
+
+def test_a_delay_is_never_too_short(session: HostSession) -> None:
+    """And the middle of the round trips is its double away from that of the plain forwarder."""
+    medians, least_ns = {}, 0
+    for variant in (None, "delay5ms"):
+        with built(session, Case("forward", variant=variant)) as rig:
+            case = replace(rig.case, dimension="latency", rate=Rate(1000), burst=1)
+            launch = run_launch(rig, case, BRIEF)
+            late_ns = forwarder(rig).counters().delay_late_max_ns
+        assert launch.invalid is None, launch.evidence
+        assert launch.rtt_actual is not None
+        least_ns = launch.rtt_actual.minimum or 0
+        medians[variant] = launch.rtt_actual.percentile(0.5) or 0
+    assert least_ns >= 10_000_000
+    assert late_ns > 0
+    assert 10_000_000 <= medians["delay5ms"] <= 10_000_000 + 5 * medians[None] + 1_000_000
+
+
+def test_a_cost_bounds_the_rate(session: HostSession) -> None:
+    """No more frames pass than the cycles allow, and a forwarder that has more of them is never idle."""
+    cycles = 20_000
+    with built(session, Case("forward", variant=f"cost{cycles}")) as rig:
+        case = replace(rig.case, rate=Rate())
+        before = forwarder(rig).counters()
+        launch = run_launch(rig, case, BRIEF)
+        after = forwarder(rig).counters()
+    frames = sum(port.rx for port in after.ports) - sum(port.rx for port in before.ports)
+    busy = after.busy_cycles - before.busy_cycles
+    assert launch.invalid is None, launch.evidence
+    assert frames > 1000
+    assert busy >= frames * cycles * 0.999
+    assert launch.busy_share is not None
+    assert launch.busy_share > 0.5

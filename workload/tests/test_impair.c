@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which frames are dropped, displaced and doubled, whatever the bursts are; and that control frames are not.
+ */
+#include "impair.h"
+
+#include <arpa/inet.h>
+
+#include "check.h"
+#include "frame.h"
+#include "options.h"
+
+#define FRAMES 10000u
+
+/* What left, as the frames' numbers, 1 to n. */
+static struct {
+	unsigned n, dropped, duplicated, control;
+	uint32_t number[2 * FRAMES + 10];
+} left;
+
+/* Frames first to last, of which a multiple of `control_every` is a control frame, in bursts of random size.
+ */
+static void feed(
+        struct impair *m, uint32_t first, uint32_t last, uint32_t control_every, enum impair_kind control)
+{
+	static struct impair_outcome out;
+	static uint64_t seed = 99;
+
+	while (first <= last) {
+		unsigned n = 1 + (unsigned)(check_random(&seed) % 64);
+		void *frames[64];
+		uint8_t kinds[64];
+
+		n = n < last - first + 1 ? n : last - first + 1;
+		for (unsigned i = 0; i < n; i++) {
+			frames[i] = (void *)(uintptr_t)(first + i);
+			kinds[i] = control_every && (first + i) % control_every == 0 ? (uint8_t)control
+			                                                             : IMPAIR_DATA;
+		}
+		impair_burst(m, frames, kinds, n, &out);
+		for (unsigned i = 0; i < out.passed; i++)
+			left.number[left.n++] = (uint32_t)(uintptr_t)out.pass[i];
+		for (unsigned i = 0; i < out.duplicated; i++) {
+			unsigned times = 0;
+
+			for (unsigned k = 0; k < out.passed; k++)
+				times += out.pass[k] == out.duplicate[i];
+			CHECK_EQUAL(times, 2);
+		}
+		left.dropped += out.dropped;
+		left.duplicated += out.duplicated;
+		left.control += out.control;
+		first += n;
+	}
+}
+
+static void begin(struct impair *m, uint32_t drop, uint32_t reorder, uint32_t duplicate)
+{
+	memset(&left, 0, sizeof(left));
+	impair_init(m, drop, reorder, duplicate);
+}
+
+static void each_nth_is_dropped(uint32_t every)
+{
+	struct impair m;
+	unsigned at = 0;
+
+	begin(&m, every, 0, 0);
+	feed(&m, 1, FRAMES, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, FRAMES / every);
+	CHECK_EQUAL(left.dropped, FRAMES / every);
+	for (uint32_t i = 1; i <= FRAMES; i++)
+		if (i % every)
+			CHECK_EQUAL(left.number[at++], i);
+	CHECK_EQUAL(left.n, at);
+}
+
+static void each_nth_is_doubled(uint32_t every)
+{
+	struct impair m;
+	unsigned at = 0;
+
+	begin(&m, 0, 0, every);
+	feed(&m, 1, FRAMES, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.duplicated, FRAMES / every);
+	for (uint32_t i = 1; i <= FRAMES; i++) {
+		CHECK_EQUAL(left.number[at++], i);
+		if (i % every == 0)
+			CHECK_EQUAL(left.number[at++], i);
+	}
+	CHECK_EQUAL(left.n, at);
+}
+
+/* Behind its successor, which is the next frame whatever burst it is in; the last one waits. */
+static void each_nth_is_displaced(uint32_t every)
+{
+	struct impair m;
+	unsigned at = 0;
+
+	begin(&m, 0, every, 0);
+	feed(&m, 1, FRAMES, 0, IMPAIR_DATA);
+	for (uint32_t i = 1; i <= FRAMES; i++) {
+		if (i % every)
+			CHECK_EQUAL(left.number[at++], i);
+		if (i % every == 1 % every && i > 1)
+			CHECK_EQUAL(left.number[at++], i - 1);
+	}
+	CHECK_EQUAL(left.n, at);
+	CHECK((FRAMES % every == 0) == (m.held != NULL));
+	CHECK_EQUAL(m.reordered, FRAMES / every - (FRAMES % every == 0));
+	if (m.held)
+		CHECK_EQUAL((uintptr_t)impair_take_held(&m), FRAMES);
+	CHECK(!impair_take_held(&m));
+}
+
+static void each_counts_what_reaches_it(void)
+{
+	struct impair m;
+
+	begin(&m, 100, 99, 98);
+	feed(&m, 1, FRAMES, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, 100);
+	CHECK_EQUAL(m.reordered + (m.held != NULL), 9900 / 99);
+	CHECK_EQUAL(m.duplicated, (9900 - (m.held != NULL)) / 98);
+	CHECK_EQUAL(left.n, FRAMES - m.dropped + m.duplicated - (m.held != NULL));
+}
+
+static void all_or_nothing(void)
+{
+	struct impair m;
+
+	begin(&m, 1, 0, 0);
+	CHECK(impair_acts(&m));
+	feed(&m, 1, FRAMES, 10, IMPAIR_CONTROL);
+	CHECK_EQUAL(left.n, FRAMES / 10);
+	CHECK_EQUAL(left.control, FRAMES / 10);
+	begin(&m, 0, 0, 0);
+	CHECK(!impair_acts(&m));
+	feed(&m, 1, FRAMES, 10, IMPAIR_CONTROL);
+	CHECK_EQUAL(left.n, FRAMES);
+}
+
+/* Neither counted nor struck nor overtaken; and no frame that came before one leaves behind it. */
+static void control_frames_are_left_alone(void)
+{
+	struct impair m;
+	uint32_t data = 0, held = 0;
+	unsigned at = 0;
+
+	begin(&m, 0, 5, 0);
+	feed(&m, 1, FRAMES, 7, IMPAIR_CONTROL);
+	CHECK_EQUAL(left.control, FRAMES / 7);
+	for (uint32_t i = 1; i <= FRAMES; i++) {
+		if (i % 7 == 0 && held)
+			CHECK_EQUAL(left.number[at++], held);
+		if (i % 7 == 0) {
+			held = 0;
+			CHECK_EQUAL(left.number[at++], i);
+		} else if (++data % 5 == 0) {
+			CHECK(!held);
+			held = i;
+		} else {
+			CHECK_EQUAL(left.number[at++], i);
+			if (held)
+				CHECK_EQUAL(left.number[at++], held);
+			held = 0;
+		}
+	}
+	CHECK_EQUAL(left.n, at);
+	begin(&m, 3, 0, 0);
+	feed(&m, 1, FRAMES, 7, IMPAIR_CONTROL);
+	CHECK_EQUAL(m.dropped, (FRAMES - FRAMES / 7) / 3);
+	begin(&m, 0, 0, 3);
+	feed(&m, 1, FRAMES, 7, IMPAIR_CONTROL);
+	CHECK_EQUAL(m.duplicated, (FRAMES - FRAMES / 7) / 3);
+}
+
+/* So that each launch meets the same impairments, whatever came before it. */
+static void an_end_mark_begins_anew(void)
+{
+	struct impair m;
+
+	begin(&m, 10, 0, 0);
+	feed(&m, 1, 9, 0, IMPAIR_DATA);
+	feed(&m, 10, 10, 10, IMPAIR_END_MARK);
+	feed(&m, 11, 19, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, 0);
+	feed(&m, 20, 20, 20, IMPAIR_CONTROL);
+	feed(&m, 21, 21, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, 1);
+	CHECK_EQUAL(left.number[left.n - 1], 20);
+}
+
+static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t port, uint32_t cut)
+{
+	struct options o = {.packet_size = 64, .udp_port = 9};
+	uint8_t l2[60];
+
+	frame_write_headers(l2, &o);
+	frame_stamp(l2 + FRAME_HEADER_BYTES, (struct frame_label){3, window, sequence}, 12345);
+	return impair_classify(l2, sizeof(l2) - cut, port);
+}
+
+static void kinds(void)
+{
+	uint8_t other[60] = {0};
+
+	CHECK(kind_of(FRAME_WINDOW_CONTROL, 0, 9, 0) == IMPAIR_CONTROL);
+	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, 0) == IMPAIR_END_MARK);
+	CHECK(kind_of(FRAME_WINDOW_CONTROL, FRAME_SEQUENCE_MASK, 9, 0) == IMPAIR_END_MARK);
+	CHECK(kind_of(FRAME_WINDOW_WARMUP, 0, 9, 0) == IMPAIR_DATA);
+	CHECK(kind_of(FRAME_WINDOW_LAST, 5, 9, 0) == IMPAIR_DATA);
+	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* others' port */
+	for (uint32_t cut = 1; cut <= 60; cut++)
+		CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, cut) == IMPAIR_DATA);
+	CHECK(impair_classify(other, sizeof(other), 9) == IMPAIR_DATA);
+}
+
+int main(void)
+{
+	static const uint32_t EVERY[] = {1, 2, 3, 7, 64, 100, FRAMES - 1, FRAMES, FRAMES + 1};
+
+	for (size_t i = 0; i < sizeof(EVERY) / sizeof(EVERY[0]); i++) {
+		each_nth_is_dropped(EVERY[i]);
+		each_nth_is_doubled(EVERY[i]);
+		if (EVERY[i] > 1)
+			each_nth_is_displaced(EVERY[i]);
+	}
+	each_counts_what_reaches_it();
+	all_or_nothing();
+	control_frames_are_left_alone();
+	an_end_mark_begins_anew();
+	kinds();
+	return 0;
+}
