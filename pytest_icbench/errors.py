@@ -24,15 +24,23 @@ class ProvisionError(IcbenchError):
 
 
 class WorkloadError(IcbenchError):
-    """A workload process failed, died or hung: the case fails, the next one runs."""
+    """A workload process failed, died or hung: the case fails, the next one runs.
+
+    Args:
+        crashed: it ended by a signal, by an error of its port or without a word: another try may succeed.
+    """
+
+    def __init__(self, message: str, *, crashed: bool = False) -> None:
+        super().__init__(message)
+        self.crashed = crashed
 
 
 class Invalid(IcbenchError):
     """A measurement is no number: verdict INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died``, of a search also ``lossy
-            unfinished generator-bound``.
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died generator-bound``, of a search also
+            ``lossy unfinished``.
         evidence: one sentence with the figures that show it.
     """
 

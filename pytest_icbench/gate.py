@@ -8,7 +8,7 @@ held (PASS) only if the whole interval lies within, and otherwise the measuremen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -146,6 +146,8 @@ def judge(measurement: Measurement, limits: Sequence[Limit], *, strict: bool = F
     if not findings:
         return Judgement("NO_BASELINE", f"{measurement.case} has no limit and no baseline", (), strict)
     order = ("REGRESSED", "INCONCLUSIVE", "PASS")
+    if measurement.generator_bound and measurement.metric == "fixed":
+        findings = [_refuse(finding) for finding in findings]
     findings.sort(key=lambda finding: order.index(finding.verdict))
     worst = findings[0]
     details = [finding.sentence() for finding in findings]
@@ -187,9 +189,20 @@ def _find(measurement: Measurement, limit: Limit) -> Finding:
     return Finding(limit, "PASS" if held else "REGRESSED" if missed else "INCONCLUSIVE", value, low, high)
 
 
+#: What a path does to frames that nobody offered is not known.
+_LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused")
+
+
+def _refuse(finding: Finding) -> Finding:
+    """No verdict about loss at a rate that the sender did not offer."""
+    return replace(finding, verdict="INCONCLUSIVE") if finding.limit.name in _LOSSES else finding
+
+
 def _reason(measurement: Measurement, worst: Finding) -> str:
     limit = worst.limit
-    if worst.value is None:
+    if measurement.generator_bound and limit.name in _LOSSES and worst.verdict == "INCONCLUSIVE":
+        why = f"{limit.name}: the sender could not offer the rate"
+    elif worst.value is None:
         why = f"{limit.name} has no value"
     elif worst.low is None:
         why = f"{limit.name} {show(worst.value)} has no interval (too few launches)"

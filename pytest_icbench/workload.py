@@ -22,6 +22,8 @@ EXIT_CODES = {
     5: "the link did not come up in time",
     6: "this machine's TSC is not invariant",
 }
+#: The exit code of a machine whose clock measures nothing.
+NO_INVARIANT_CLOCK = 6
 
 
 def natural_api(api: str | None, endpoint: Endpoint) -> str:

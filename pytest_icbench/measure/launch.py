@@ -15,7 +15,7 @@ from typing import Literal, NoReturn
 
 from pytest_icbench.case import Case
 from pytest_icbench.codec import DamagedData
-from pytest_icbench.errors import WorkloadError
+from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure import assemble, validity
 from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import BusyLike, MeasuredRig
@@ -25,6 +25,7 @@ from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.result import Launch, PairCounts
 from pytest_icbench.stats import Histogram, merge
+from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ END_MARGIN_S = 3.0
 SILENCE_S = 3.0
 #: How often the harness looks when nobody speaks.
 TICK_S = 0.25
+#: What to do about a clock that is not invariant.
+CLOCK_REMEDY = "measure on another machine, or let the hypervisor pass the flag invtsc"
 #: All processes have read their start line after this.
 START_DELAY_S = 0.02
 #: The switch's cycles are read this long before the senders end, while they all still send.
@@ -62,6 +65,7 @@ def run_launch(
         WorkloadError: a process ended otherwise than asked, hangs (both with the tail of its log), or wrote what
             docs/workload.md does not know.
         ProvisionError: the switch is no longer alive; with the tail of its log.
+        Invalid: the machine has no invariant clock.
     """
     return Run(rig, case, settings, on_rate).run(index, executable)
 
@@ -133,7 +137,10 @@ class Run:
             self.heard_at[int(speaker)] = now
         failed = self.choir.failed()
         if failed is not None:
-            raise workload_error(str(failed.failure()), self.rig.log_tail(self.id, failed.index))
+            tail = self.rig.log_tail(self.id, failed.index)
+            if failed.exit_code == NO_INVARIANT_CLOCK:
+                raise Invalid("clock", f"{failed.name} {exit_meaning(failed.exit_code)}: {CLOCK_REMEDY}")
+            raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
         if windows:
             self._tell_rate()
             if self.settings.debug:

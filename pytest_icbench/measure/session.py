@@ -53,7 +53,8 @@ def measure(
         The measurement; its verdict is None, or INVALID with a reason.
 
     Raises:
-        WorkloadError, ProvisionError: a process or the switch failed; with the tail of its log.
+        WorkloadError: a process failed; with the tail of its log.
+        ProvisionError: a rig could not be built anew, paused or resumed.
     """
     launched = [replace(each, api=each.api or api) for each in (case, reference or case)]
     beside = reference_rig if settings.reference else None
@@ -173,14 +174,21 @@ class Course:
         collected = self.gathered.launches if phase == "case" else self.gathered.reference
         while True:
             self._tell(phase, None)
-            launch = run_launch(
-                rig,
-                case,
-                self.settings,
-                index=len(collected),
-                on_rate=lambda pps: self._tell(phase, pps),
-                executable=self.executable,
-            )
+            try:
+                launch = run_launch(
+                    rig,
+                    case,
+                    self.settings,
+                    index=len(collected),
+                    on_rate=lambda pps: self._tell(phase, pps),
+                    executable=self.executable,
+                )
+            except ProvisionError as error:
+                raise Invalid("died", str(error)) from None  # with the end of the switch's log
+            except WorkloadError as error:
+                if error.crashed and self._another_try("died", str(error).splitlines()[0]):
+                    continue
+                raise
             if launch.invalid is None:
                 return launch
             evidence = launch.evidence or ""
@@ -193,7 +201,10 @@ class Course:
         """Raises Invalid if nothing passes, after the repetitions that a fault of the harness is allowed."""
         while not rig.preflighted:
             self._tell("preflight", None)
-            silent = preflight(rig, case, self.settings, executable=self.executable)
+            try:
+                silent = preflight(rig, case, self.settings, executable=self.executable)
+            except ProvisionError as error:
+                raise Invalid("died", str(error)) from None
             if silent is None:
                 rig.preflighted = True
                 self.seen.add(id(rig))

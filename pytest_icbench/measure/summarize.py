@@ -92,7 +92,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         shared=around.shared,
     )
     measured = [window for launch in launches for window in launch.windows if window.kept]
-    invalid = gathered.invalid
+    invalid = gathered.invalid or generator_bound(case, launches)
     return Measurement(
         case=case.id,
         dimension=case.dimension,
@@ -139,6 +139,22 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         **named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
         **named("cycles_per_packet", _cycles(launches, level)),
     )
+
+
+def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
+    """Round trips at a rate that the client could not keep are round trips at another rate: INVALID, with the figures.
+
+    One launch in which the host took the client's time does not decide that. A rate received, as in a sweep or at the
+    maximum, is a fact about the case all the same.
+    """
+    asked = case.rate.pps
+    if case.dimension != "latency" or asked is None or not launches:
+        return None
+    bound = sum(launch.generator_bound for launch in launches)
+    if 2 * bound <= len(launches):
+        return None
+    offered = median([launch.offered_pps for launch in launches]) / case.pairs
+    return "generator-bound", f"the client offered {offered:,.0f} of {asked:,} frames per second; ask for less"
 
 
 def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFIDENCE) -> Estimate | None:

@@ -11,6 +11,9 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.lines import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.workload import WorkloadCommand, exit_meaning
 
+#: Exit codes after which the same would happen again: bad usage, set-up failed, no link.
+_LASTING = (2, 3, 5)
+
 
 @dataclass(slots=True)
 class Voice:
@@ -64,6 +67,13 @@ class Voice:
 
     def left(self, code: int) -> None:
         self.exit_code = code
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it ended in a way that need not happen again: by a signal, an error of its port, or silently."""
+        if self.summary is not None:
+            return self.summary.reason == "error"
+        return self.exit_code is not None and self.exit_code not in _LASTING
 
     def failure(self) -> str | None:
         """One sentence if it ended in another way than asked, else None."""
@@ -127,6 +137,6 @@ class Choir:
         return [voice for voice in self.voices.values() if getattr(voice, what) is None]
 
 
-def workload_error(sentence: str, tail: str) -> WorkloadError:
+def workload_error(sentence: str, tail: str, *, crashed: bool = False) -> WorkloadError:
     """One sentence, and the end of the process' log beneath."""
-    return WorkloadError(f"{sentence}\n{tail}" if tail else f"{sentence} (it wrote no log)")
+    return WorkloadError(f"{sentence}\n{tail}" if tail else f"{sentence} (it wrote no log)", crashed=crashed)

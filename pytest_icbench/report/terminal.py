@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_icbench.gate import show
 from pytest_icbench.report.names import printable
 
 #: Widest line of a table.
@@ -200,6 +201,10 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: two bands, {_bands(result, bands)}; the median lies in the greater one")
         if abs(result.get("drift") or 0.0) >= NOTABLE_DRIFT:
             notes.append(f"{case}: drifted by {result['drift']:+.1%} while it was measured; the level is that halfway")
+        if result.get("generator_bound") and result.get("metric") == "fixed" and result.get("verdict") != "INVALID":
+            offered, asked = result.get("offered_pps"), (result.get("axes") or {}).get("rate")
+            of = f"{show(offered)} of {show(asked * int(result['axes'].get('pairs', 1)))} frames/s" if asked else "less"
+            notes.append(f"{case}: the sender could offer only {of}")
         if unsettled := result.get("unsettled_launches"):
             of = f"{unsettled} of {result.get('launches')} launches"
             notes.append(f"{case}: the rate of {of} did not become stationary; see --icbench-max-warmup")

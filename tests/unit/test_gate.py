@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import Case
+from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate import FIRST_LINE, LIMITABLE, Limit, enforce, judge
 from pytest_icbench.result import Measurement
@@ -202,3 +202,13 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot be read"):
         load(path)
+
+
+def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
+    found = measurement(Case("ovs", rate=Rate(10**6)), generator_bound=True, lost=0)
+    judgement = judge(found, [limit("max", 0, "lost")])
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert judgement.reason.startswith("lost: the sender could not offer the rate")
+    # Received is received, and at the maximum the sender's best is what was asked for.
+    assert judge(found, [limit("min", 1e6)]).verdict == "PASS"
+    assert judge(measurement(generator_bound=True, lost=0), [limit("max", 0, "lost")]).verdict == "PASS"

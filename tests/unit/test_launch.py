@@ -433,6 +433,70 @@ def test_only_the_harness_own_faults_are_repeated_and_twice_at_most() -> None:
     assert (found.verdict, found.reason, found.repeated) == ("INVALID", "clock", 2)
 
 
+def test_a_crash_of_a_workload_is_a_fault_of_the_harness() -> None:
+    """Here it crashes each time: after two further tries the case fails, with the log."""
+    rig = ScriptedRig(exits={1: -11})
+    with pytest.raises(WorkloadError, match=r"^recv of pair 1 was ended by signal 11\ntail of 1$"):
+        run(rig)
+    assert rig.log.count("rig launch") == 3
+    rig = ScriptedRig(exits={1: 3})
+    with pytest.raises(WorkloadError, match="set-up failed"):
+        run(rig)
+    assert rig.log.count("rig launch") == 1
+
+
+def test_a_workload_that_crashes_once_is_started_again() -> None:
+    rig = ScriptedRig(exits={1: -11})
+    end = rig.end
+
+    def mend(launch_id: str) -> None:
+        rig.exits.clear()
+        end(launch_id)
+
+    rig.end = mend  # type: ignore[method-assign]
+    found = run(rig)
+    assert (found.verdict, found.launches, found.repeated) == (None, 3, 1)
+    assert found.faults == ("died: recv of pair 1 was ended by signal 11",)
+
+
+def test_a_switch_that_dies_is_a_verdict() -> None:
+    rig = ScriptedRig(exits={1: 4}, dead="testpmd was killed by signal 9; the end of its log:\n  vhost: lost")
+    found = run(rig)
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "died", 0, 0)
+    assert found.evidence == rig.dead
+    assert run(ScriptedRig(preflighted=False, dead="it is dead")).reason == "died"
+
+
+def test_a_machine_without_an_invariant_clock_has_no_numbers() -> None:
+    found = run(ScriptedRig(exits={0: 6}))
+    assert (found.verdict, found.reason, found.throughput_pps, found.repeated) == ("INVALID", "clock", None, 0)
+    assert "send of pair 1 ended with exit code 6 (this machine's TSC is not invariant)" in found.evidence
+    assert "invtsc" in found.evidence
+
+
+def test_a_full_port_that_nothing_leaves_forwards_nothing() -> None:
+    """At maximum load a sender schedules no frame that its port does not take."""
+    stuck = {"scheduled": 0, "sent": 0, "received": 0, "sequences": 0, "highest_sequence": -1, "gaps": 0}
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        changed = {name: value for name, value in stuck.items() if name in line}
+        return {**line, **changed, **({"tx_full": 7} if "tx_full" in line else {})}
+
+    found = one(ScriptedRig(edit=edit))
+    assert found.invalid == "no-forwarding"
+    assert found.evidence == "pair 1: of 0 frames sent from a to b none arrived, and its port refused 21 calls"
+    found = one(ScriptedRig(edit=lambda index, line: {**edit(index, line), **({"tx_full": 0} if index == 0 else {})}))
+    assert found.evidence.startswith("pair 1: no frame was due in 0.06 s; measure longer")
+
+
+def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
+    fast = Case("veth", api="udp", rate=Rate(1_000_000), dimension="latency")
+    found = run(ScriptedRig(), case=fast)
+    assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
+    assert found.evidence == "the client offered 50,000 of 1,000,000 frames per second; ask for less"
+    assert run(ScriptedRig(), case=RTT).verdict is None
+
+
 @pytest.mark.parametrize(
     ("ways", "evidence"),
     [

@@ -162,3 +162,10 @@ def test_bands_and_drift_are_said() -> None:
     lines = table([line(LATENCY, bands=Bands(20_000, 30_000, 4, 4), drift=0.004)])
     assert any("4 launches at 20.0 µs and 4 launches at 30.0 µs" in text for text in lines)
     assert not any("drifted" in text for text in lines)
+
+
+def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
+    bound = line(Case("ovs", rate=Rate(10**6)), generator_bound=True, offered_pps=350_000.0, unsettled_launches=2)
+    lines = table([bound])
+    assert any("the sender could offer only 350k of 1M frames/s" in text for text in lines)
+    assert any("the rate of 2 of 6 launches did not become stationary" in text for text in lines)

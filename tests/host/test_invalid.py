@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Paths that are no paths: each ends as a verdict of its own, with the evidence, never as a number."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.endpoints import Endpoint
+from pytest_icbench.host import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Progress, Settings, measure
+from pytest_icbench.result import Measurement
+from pytest_icbench.rig import Rig
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+from tests.host.test_measure import switch_pid
+
+__all__ = ["clean", "session"]  # fixtures
+
+CLONE_NEWNET = 0x40000000
+QUICK = Settings(warmup_s=0.1, duration_s=1.0, drain_s=0.3, repeats=2)
+BRIDGE = Case("linux-bridge", api="raw", rate=Rate(2000))
+
+
+def measured(
+    rig: Rig,
+    case: Case,
+    act: Callable[[list[int]], None],
+    settings: Settings = QUICK,
+    *,
+    executable: Path | None = None,
+) -> Measurement:
+    """A measurement during which ``act`` does its work once, as soon as frames of the third window were received.
+
+    ``act`` gets the ids of the processes.
+    """
+    begun: list[str] = []
+    rates: list[float] = []
+    launch = rig.launch
+
+    def remember(plan: Any) -> str:
+        begun.append(launch(plan))
+        return begun[-1]
+
+    def watch(progress: Progress) -> None:
+        if progress.phase == "case" and progress.receive_mpps:
+            rates.append(progress.receive_mpps)
+            if len(rates) == 3:
+                act(list(rig.pids(begun[-1]).values()))
+
+    rig.launch = remember  # type: ignore[method-assign]
+    return measure(rig, None, case, settings, watch)
+
+
+def invalid(found: Measurement, reason: str) -> str:
+    assert (found.verdict, found.reason, found.launches, found.throughput_pps) == ("INVALID", reason, 0, None)
+    return str(found.evidence)
+
+
+def test_a_path_that_stops_half_way_has_stalled(session: HostSession) -> None:
+    def cut(pids: list[int]) -> None:
+        links.set_mtu("eth0", 68, netns=f"/proc/{pids[1]}/ns/net")
+
+    case = replace(BRIDGE, packet_size=512)
+    with built(session, case, node="netns") as rig:
+        found = measured(rig, case, cut)
+    assert "pair 1: nothing arrived in the last" in invalid(found, "stalled")
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_switch_that_hangs_half_way_has_stalled(session: HostSession, settles: bool) -> None:
+    """The sender's ring is full then, and nothing more is scheduled: that is no reason to see no stall."""
+    stopped: list[int] = []
+    case = Case("testpmd")
+    with built(session, case, node="netns") as rig:
+
+        def hang(_pids: list[int]) -> None:
+            stopped.append(switch_pid(rig))
+            os.kill(stopped[0], signal.SIGSTOP)
+
+        try:
+            found = measured(rig, case, hang, replace(QUICK, max_warmup_s=1.0 if settles else 0.0))
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+    assert "nothing arrived in the last" in invalid(found, "stalled")
+
+
+def test_a_switch_that_dies_half_way_is_a_verdict_with_the_end_of_its_log(session: HostSession) -> None:
+    case = Case("testpmd")
+    with built(session, case, node="netns") as rig:
+        found = measured(rig, case, lambda _pids: os.kill(switch_pid(rig), signal.SIGKILL))
+    first, *log = invalid(found, "died").splitlines()
+    assert first.startswith("testpmd was killed by signal 9")
+    assert log
+    assert found.repeated == 0
+
+
+def frame(source: Endpoint, target: Endpoint, stream: int) -> bytes:
+    """One of the workload's frames of 64 bytes, window 1, with a padding that nobody generated."""
+    mac = [bytes.fromhex(each.address.mac.replace(":", "")) for each in (target, source)]
+    stamp = struct.pack(">HH6sQ", stream, 1, b"\0\0\0\0\0\1", 1)
+    udp = struct.pack(">HHHH", 9, 9, 8 + 210, 0) + stamp + b"\xff" * 192
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, *(
+        socket.inet_aton(each.address.ip) for each in (source, target)
+    ))  # fmt: skip
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
+    return mac[0] + mac[1] + b"\x08\x00" + ip + udp
+
+
+def inject(pid: int, content: bytes, times: int) -> None:
+    """Sends frames out of the interface of a process' network namespace, from a thread that enters it."""
+
+    def send() -> None:
+        with Path(f"/proc/{pid}/ns/net").open() as there:
+            assert ctypes.CDLL(None, use_errno=True).setns(there.fileno(), CLONE_NEWNET) == 0
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+            out.bind(("eth0", 0))
+            for _ in range(times):
+                out.send(content)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    thread.join(10)
+
+
+@pytest.mark.parametrize(
+    ("stream", "reason", "sentence"),
+    [
+        (2, "flooded", "received 400 frames of others beside"),
+        (1, "corrupted", "received 400 damaged frames beside"),
+    ],
+)
+def test_frames_of_another_pair_and_damaged_ones(session: HostSession, stream: int, reason: str, sentence: str) -> None:
+    case = replace(BRIDGE, packet_size=256, touch=True)
+    with built(session, case, node="netns") as rig:
+        content = frame(rig.endpoints[0], rig.endpoints[1], stream)
+        found = measured(rig, case, lambda pids: inject(pids[0], content, 400), replace(QUICK, repeats=1))
+    assert sentence in invalid(found, reason)
+
+
+def test_a_machine_whose_clock_is_not_invariant(session: HostSession, tmp_path: Path) -> None:
+    """A workload that finds no invariant TSC says so by its exit code; nothing is measured."""
+    pretender = tmp_path / "workload"
+    pretender.write_text("#!/bin/sh\necho 'no invariant TSC' >&2\nexit 6\n")
+    pretender.chmod(0o755)
+    case = Case("veth", api="udp")
+    with built(session, case, node="netns") as rig:
+        found = measure(rig, None, case, QUICK, executable=pretender)
+    assert "TSC is not invariant" in invalid(found, "clock")
+    assert found.repeated == 0
+
+
+def test_a_rate_that_the_machine_cannot_offer(session: HostSession) -> None:
+    case = Case("veth", api="udp", rate=Rate(50_000_000))
+    with built(session, case, node="netns") as rig:
+        sweep = measure(rig, None, case, replace(QUICK, duration_s=0.3))
+        trips = measure(rig, None, replace(case, dimension="latency"), replace(QUICK, duration_s=0.3))
+    assert (sweep.verdict, sweep.generator_bound, sweep.launches) == (None, True, 2)
+    assert "of 50,000,000 frames per second" in str(trips.evidence)
+    assert (trips.verdict, trips.reason) == ("INVALID", "generator-bound")
