@@ -119,7 +119,12 @@ class ReceivedTotals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a process ended, and its totals."""
+    """How a process ended, and its totals.
+
+    Attributes:
+        lateness, spacing_error: of a paced sender or client, in ns: how much later than due each burst left, and by how
+            much the time between two bursts differed from what it should have been. Warm-up included.
+    """
 
     role: Role
     stream: int
@@ -132,6 +137,8 @@ class Summary:
     received: ReceivedTotals | None
     rtt: Histogram | None = None
     rtt_actual: Histogram | None = None
+    lateness: Histogram | None = None
+    spacing_error: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +241,10 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         received=decode(ReceivedTotals, data, where) if head.role != "sender" else None,
         rtt=_histogram(data.get("rtt_ns"), unanswered, f"{where}: rtt_ns") if client else None,
         rtt_actual=_histogram(data.get("rtt_actual_ns"), unanswered, f"{where}: rtt_actual_ns") if client else None,
+        lateness=_histogram(data["lateness_ns"], 0, f"{where}: lateness_ns") if "lateness_ns" in data else None,
+        spacing_error=_histogram(data["spacing_error_ns"], 0, f"{where}: spacing_error_ns")
+        if "spacing_error_ns" in data
+        else None,
     )
 
 

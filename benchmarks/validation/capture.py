@@ -90,12 +90,14 @@ class Watcher:
 
 
 @contextmanager
-def watching(namespace: str, interface: str, direction: str, file: Path) -> Iterator[Watcher]:
+def watching(namespace: str, interface: str, direction: str, file: Path, cpu: int | None = None) -> Iterator[Watcher]:
     """tcpdump at an interface of a network namespace while the block runs; ``direction``: ``in`` or ``out``."""
     binary = host.program("tcpdump", "tcpdump")
     command = ["ip", "netns", "exec", namespace, binary, "-i", interface, "-Q", direction, "--nano", "-s", "64", "-n"]
     # As root it would write as the user tcpdump, who may not write here.
     command += ["-Z", "root", "-B", "65536", "-w", str(file)]
+    if cpu is not None:
+        command = host.pinned(cpu, command)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         host.wait_for(file, process)

@@ -84,7 +84,7 @@ def shown(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    digits = f"{value:.5g}"
+    digits = f"{value:,.5g}"
     return f"{value:,.0f}" if "e+" in digits else digits
 
 

@@ -274,6 +274,32 @@ def test_silent() -> None:
     assert len(process.end().windows) >= 15
 
 
+@pytest.mark.parametrize("app", ["send", "client"])
+def test_a_paced_sender_tells_how_late_and_how_even_its_bursts_were(app: str) -> None:
+    """One lateness a burst, one spacing between two; a sender that is stopped is late, and uneven, by as much."""
+    stopped_s = 0.03
+    options = ("--rate", "10k", "-b", "10", "--duration", "0.5", "--window", "0.5")
+    process = Process(app, LOOPBACK.a, LOOPBACK.b, "--io", "null", *options)
+    process.until("hello")
+    time.sleep(0.2)
+    process.process.send_signal(signal.SIGSTOP)
+    time.sleep(stopped_s)
+    process.process.send_signal(signal.SIGCONT)
+    outcome = process.end()
+    check_lines(outcome)
+    late, uneven = outcome.summary["lateness_ns"], outcome.summary["spacing_error_ns"]
+    bursts = outcome.summary["scheduled"] // 10
+    assert (late["count"], uneven["count"]) == (bursts, bursts - 1)
+    assert late["max"] == outcome.summary["lateness_max_ns"]
+    assert late["max"] > 0.8 * stopped_s * 1e9
+    assert 0.8 * stopped_s * 1e9 < uneven["max"] <= late["max"]
+
+
+def test_an_unlimited_sender_is_never_late() -> None:
+    outcome = run("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "--duration", 0.1)
+    assert "lateness_ns" not in outcome.summary
+
+
 @pytest.mark.parametrize("app", ["send", "recv", "client", "server"])
 def test_null(app: str) -> None:
     """The applications without any I/O; a receiver's frames are made for it."""

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client.h"
 #include "frame.h"
 
 #define LATENESS_DIGITS 2
@@ -20,13 +21,15 @@ bool sender_init(
 
 	*s = (struct sender){.r = r, .on_window = on_window, .context = context};
 	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->burst, o->catch_up, backlog);
-	return rtt_init(&s->lateness, LATENESS_DIGITS) && rtt_init(&s->lateness_total, LATENESS_DIGITS);
+	return rtt_init(&s->lateness, LATENESS_DIGITS) && rtt_init(&s->lateness_total, LATENESS_DIGITS) &&
+	       rtt_init(&s->spacing, LATENESS_DIGITS);
 }
 
 void sender_free(struct sender *s)
 {
 	rtt_free(&s->lateness);
 	rtt_free(&s->lateness_total);
+	rtt_free(&s->spacing);
 	free(s->sent_at);
 	s->sent_at = NULL;
 }
@@ -143,6 +146,18 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	return true;
 }
 
+/* Both bursts were due at absolute times, so what their latenesses differ by is the error of their spacing.
+ */
+static void note_lateness(struct sender *s, uint64_t ns)
+{
+	uint64_t before = s->last_lateness_ns;
+
+	rtt_record(&s->lateness, ns, 1);
+	if (s->lateness.count + s->lateness_total.count > 1)
+		rtt_record(&s->spacing, ns > before ? ns - before : before - ns, 1);
+	s->last_lateness_ns = ns;
+}
+
 /* Frames this burst may still hold under --count. */
 static unsigned burst_size(const struct sender *s)
 {
@@ -177,7 +192,7 @@ enum sender_step sender_step(struct sender *s)
 	if (!enter_window(s, due.intended))
 		return SENDER_ENDED;
 	if (!s->pace.unlimited) {
-		rtt_record(&s->lateness, clock_cycles_to_ns(&s->r->clock, due.lateness), 1);
+		note_lateness(s, clock_cycles_to_ns(&s->r->clock, due.lateness));
 		if (due.due_frames > s->pace.burst && due.due_frames > s->now.catch_up_max)
 			s->now.catch_up_max = due.due_frames;
 	}
@@ -227,4 +242,8 @@ void sender_summary(struct sender *s, struct json *j)
 	}
 	window_tx_json(j, &s->total);
 	json_u64(j, "sequences", s->next_sequence);
+	if (!s->pace.unlimited) {
+		client_histogram_json(j, "lateness_ns", &s->lateness_total);
+		client_histogram_json(j, "spacing_error_ns", &s->spacing);
+	}
 }

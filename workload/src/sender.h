@@ -20,6 +20,9 @@ struct sender {
 	struct window_cursor cursor;
 	struct window_tx now, total;
 	struct rtt lateness, lateness_total; /* ns */
+	struct rtt
+	        spacing; /* ns by which the time between two bursts differed from what it should have been */
+	uint64_t last_lateness_ns;
 	uint64_t next_sequence;
 	uint64_t involuntary_before;
 	uint32_t since_yield;
