@@ -6,6 +6,7 @@ Arguments and results are plain JSON data, so that the calls can cross a connect
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -51,6 +52,8 @@ class HostRig:
         self._launches: dict[str, RunningLaunch] = {}
         self._count = 0
         self._paused = False
+        self._service: Sequence[int] = ()
+        self._own_cpus: set[int] | None = None
 
     def prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Makes directories, huge pages, nodes, the switch and its endpoints, in this order.
@@ -75,6 +78,7 @@ class HostRig:
         self._name, self._case = str(spec["name"]), case
         self._cpus: Sequence[int] = spec["placement"]["endpoints"]
         self._numa_node = int(spec["placement"]["numa_node"])
+        self._service = spec["placement"]["service"]
         self._pages_for: set[int] = set()
         work_dir = self._session.dir / self._name
         socket_dir, self._logs = work_dir / "s", work_dir / "log"
@@ -168,8 +172,24 @@ class HostRig:
         return launch_id
 
     def start(self, launch_id: str, delay_s: float) -> int:
-        """Tells all processes to begin then; returns the moment, CLOCK_MONOTONIC in ns."""
+        """Tells all processes to begin then; returns the moment, CLOCK_MONOTONIC in ns.
+
+        Until the launch is ended, this thread keeps to the service CPUs: wherever else it woke up to hear a line, a
+        receiver or a worker of the switch would wait for it.
+        """
+        self._step_aside()
         return self._launches[launch_id].start(delay_s)
+
+    def _step_aside(self) -> None:
+        before = os.sched_getaffinity(0)
+        if self._own_cpus is None and before & set(self._service):
+            os.sched_setaffinity(0, before & set(self._service))
+            self._own_cpus = before
+
+    def _step_back(self) -> None:
+        before, self._own_cpus = self._own_cpus, None
+        if before is not None:
+            os.sched_setaffinity(0, before)
 
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
         """Writes to one process' standard input, or to all."""
@@ -189,6 +209,7 @@ class HostRig:
 
     def end(self, launch_id: str) -> None:
         """Ends what still runs. Idempotent."""
+        self._step_back()
         launch = self._launches.get(launch_id)
         if launch is None:
             return
@@ -240,6 +261,7 @@ class HostRig:
 
         Raises ProvisionError with a sentence for each thing that remains; the session's journal has it too.
         """
+        self._step_back()
         failures: list[str] = []
         for launch_id in list(self._launches):
             self._attempt(self._launches.pop(launch_id).end, failures)

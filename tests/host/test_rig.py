@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
+from pytest_icbench.case import Case, Rate
 from pytest_icbench.endpoints import endpoint_from_dict
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.node.factory import NODE_KINDS
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig
@@ -65,6 +67,22 @@ def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
     host.undo()
     host.undo()
     assert not (session.dir / "r900").exists()
+
+
+def test_the_harness_keeps_to_the_service_cpus_while_frames_flow(session: HostSession) -> None:
+    before, during = os.sched_getaffinity(0), []
+    case = Case("veth", rate=Rate(1000))
+    with built(session, case, node="netns") as rig:
+        service = set(rig.placement.service)
+        brief = Settings(warmup_s=0.0, duration_s=0.3, window_s=0.05, drain_s=0.1)
+        run_launch(rig, case, brief, on_rate=lambda _: during.append(os.sched_getaffinity(0)))
+        assert during
+        assert all(cpus == before & service for cpus in during)
+        assert os.sched_getaffinity(0) == before
+        launch_id = rig.launch({"processes": []})
+        rig.start(launch_id)
+        assert os.sched_getaffinity(0) == before & service
+    assert os.sched_getaffinity(0) == before  # a rig that is closed meanwhile
 
 
 def test_a_rig_is_built_once_and_closed_at_will(session: HostSession) -> None:
