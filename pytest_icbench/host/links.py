@@ -35,7 +35,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextmanager
-def _route(netns: str | None = None, *, doing: str = "the request") -> Iterator[Any]:
+def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator[Any]:
     """A netlink socket in a namespace; netlink's refusals become ProvisionErrors."""
     from pyroute2 import IPRoute  # here: a third of a second that only a session pays
     from pyroute2.netlink.exceptions import NetlinkError
@@ -49,7 +49,8 @@ def _route(netns: str | None = None, *, doing: str = "the request") -> Iterator[
         raise ProvisionError(f"the kernel refused {doing} ({reason}){remedy}") from None
 
 
-def _index(route: Any, name: str) -> int:
+def link_index(route: Any, name: str) -> int:
+    """A link's number in the namespace of a netlink socket. Raises ProvisionError if there is none."""
     found = route.link_lookup(ifname=name)
     if not found:
         raise ProvisionError(f"there is no link {name}: it was removed, or its namespace ended")
@@ -81,7 +82,7 @@ def create_veth(
         session.note("link", name, name=name, netns=None)
     peer = {"ifname": name_b, "mtu": mtu, "txqlen": txqueuelen}
     try:
-        with _route(doing=f"to create the links {name_a} and {name_b}") as route:
+        with netlink(doing=f"to create the links {name_a} and {name_b}") as route:
             route.link("add", ifname=name_a, kind="veth", mtu=mtu, txqlen=txqueuelen, peer=peer)
     except ProvisionError:
         for name in (name_a, name_b):
@@ -122,10 +123,12 @@ def create_pair(
         if end.netns is None:
             session.note("link", end.name, name=end.name, netns=None)
     with ExitStack() as stack:
-        ends = [_born(end, mtu, txqueuelen, stack) for end in (a, b)]
+        peer = _born(b, mtu, txqueuelen)
+        peer["net_ns_fd"] = stack.enter_context(opened(b.netns or "/proc/thread-self/ns/net"))
         try:
-            with _route(doing=f"to create the links {a.name} and {b.name}") as route:
-                route.link("add", kind="veth", **ends[0], peer=ends[1])
+            # From the first end's namespace: before Linux 6.14 its name must not be taken in the asking one.
+            with netlink(a.netns, doing=f"to create the links {a.name} and {b.name}") as route:
+                route.link("add", kind="veth", **_born(a, mtu, txqueuelen), peer=peer)
         except ProvisionError:
             for end in (a, b):
                 session.forget("link", end.name)
@@ -137,19 +140,17 @@ def create_pair(
             await_up(end.name, end.netns)
 
 
-def _born(end: End, mtu: int, txqueuelen: int, stack: ExitStack) -> dict[str, Any]:
+def _born(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
     attributes: dict[str, Any] = {"ifname": end.name, "mtu": mtu, "txqlen": txqueuelen}
     if end.address is not None:
         attributes["address"] = end.address.mac
-    if end.netns is not None:
-        attributes["net_ns_fd"] = stack.enter_context(opened(end.netns))
     return attributes
 
 
 def _configure(end: End, *, up: bool, prefix: int = 16) -> None:
-    with _route(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
+    with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
-        index = _index(route, end.name)
+        index = link_index(route, end.name)
         route.link("set", index=index, flags=_IFF_NOARP, change=_IFF_NOARP)
         if end.address is not None:
             route.link("set", index=index, address=end.address.mac)
@@ -179,8 +180,8 @@ def move(
         neighbours: who it talks to; none given: the other side of its own pair.
         up: whether to set it up.
     """
-    with opened(netns) as target, _route(doing=f"to move the link {name} into {netns}") as route:
-        route.link("set", index=_index(route, name), net_ns_fd=target, ifname=new_name)
+    with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
+        route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
     _configure(End(new_name, netns, address, tuple(neighbours)), up=up, prefix=prefix)
 
 
@@ -193,22 +194,22 @@ def create_bridge(session: HostSession, name: str, *, mtu: int = 1500) -> None:
     """A learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6; down."""
     session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
-    with _route(doing=f"to create the bridge {name}") as route:
+    with netlink(doing=f"to create the bridge {name}") as route:
         route.link("add", ifname=name, kind="bridge", mtu=mtu, **settings)
     _quiet(name)
 
 
 def enslave(session: HostSession, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
     """Makes a link a port of a bridge."""
-    with _route(doing=f"to add {name} to the bridge {bridge}") as route:
-        route.link("set", index=_index(route, name), master=_index(route, bridge))
+    with netlink(doing=f"to add {name} to the bridge {bridge}") as route:
+        route.link("set", index=link_index(route, name), master=link_index(route, bridge))
 
 
 def set_up(name: str, netns: str | None = None, *, arp: bool = False) -> None:
     """Sets a link up; ARP stays off unless asked for."""
     flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
-    with _route(netns, doing=f"to set {name} up") as route:
-        route.link("set", index=_index(route, name), flags=flags, change=flags)
+    with netlink(netns, doing=f"to set {name} up") as route:
+        route.link("set", index=link_index(route, name), flags=flags, change=flags)
 
 
 def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> None:
@@ -218,8 +219,8 @@ def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> 
     Raises ProvisionError after ``timeout_s`` seconds.
     """
     deadline = time.monotonic() + timeout_s
-    with _route(netns, doing=f"the state of {name}") as route:
-        index = _index(route, name)
+    with netlink(netns, doing=f"the state of {name}") as route:
+        index = link_index(route, name)
         while (state := route.get_links(index)[0].get_attr("IFLA_OPERSTATE")) != "UP":
             if time.monotonic() > deadline:
                 raise ProvisionError(
@@ -232,20 +233,20 @@ def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> 
 
 def set_mtu(name: str, mtu: int, netns: str | None = None) -> None:
     """Sets the layer 3 MTU in bytes."""
-    with _route(netns, doing=f"MTU {mtu} on {name}") as route:
-        route.link("set", index=_index(route, name), mtu=mtu)
+    with netlink(netns, doing=f"MTU {mtu} on {name}") as route:
+        route.link("set", index=link_index(route, name), mtu=mtu)
 
 
 def set_txqueuelen(name: str, frames: int, netns: str | None = None) -> None:
     """Sets the length of the transmit queue in frames."""
-    with _route(netns, doing=f"a transmit queue of {frames} on {name}") as route:
-        route.link("set", index=_index(route, name), txqlen=frames)
+    with netlink(netns, doing=f"a transmit queue of {frames} on {name}") as route:
+        route.link("set", index=link_index(route, name), txqlen=frames)
 
 
 def statistics(name: str, netns: str | None = None) -> dict[str, int]:
     """The kernel's own 64-bit counters of a link, without delay: ``rx_packets tx_packets rx_bytes rx_dropped …``."""
-    with _route(netns, doing=f"the counters of {name}") as route:
-        link = route.get_links(_index(route, name))[0]
+    with netlink(netns, doing=f"the counters of {name}") as route:
+        link = route.get_links(link_index(route, name))[0]
         return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
 
 
@@ -273,7 +274,7 @@ def set_offloads(name: str, netns: str | None = None, **features: bool) -> None:
 
 def exists(name: str, netns: str | None = None) -> bool:
     """Whether there is a link of that name."""
-    with _route(netns) as route:
+    with netlink(netns) as route:
         return bool(route.link_lookup(ifname=name))
 
 
@@ -281,7 +282,7 @@ def remove_link(name: str, netns: str | None = None) -> None:
     """Removes a link that may be missing, also because its namespace is."""
     if netns is not None and not Path(netns).exists():
         return
-    with _route(netns, doing=f"to delete {name}") as route:
+    with netlink(netns, doing=f"to delete {name}") as route:
         from pyroute2.netlink.exceptions import NetlinkError
 
         for index in route.link_lookup(ifname=name):
@@ -312,7 +313,7 @@ def create_netns(session: HostSession, suffix: str) -> str:
         if _libc.mount(b"/proc/thread-self/ns/net", os.fsencode(path), b"none", _MS_BIND, None) != 0:
             number = ctypes.get_errno()
             raise ProvisionError(f"network namespace {name} cannot be kept ({os.strerror(number)}): run as root")
-        with _route(doing="to set lo up") as route:
+        with netlink(doing="to set lo up") as route:
             route.link("set", index=1, flags=_IFF_UP, change=_IFF_UP)
     return str(path)
 
