@@ -12,7 +12,7 @@ PYTEST = $(VENV)/bin/pytest
 # The plugin on the real host.
 END_TO_END = tests/plugin/test_end_to_end.py
 # Each a program of its own, outside the package.
-SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py)
+SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py scripts/sriov/*.py)
 # A package of programs.
 VALIDATION = $(wildcard benchmarks/validation/*.py benchmarks/validation/*/*.py)
 SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-c test-unit test-host test-dpdk lint bench validate clean
+.PHONY: help install demo test test-c test-unit test-host test-dpdk test-sriov lint bench validate clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -32,7 +32,7 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
 	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
 
-test: lint test-c ## everything but test-dpdk and bench: checks, C tests with sanitizers, Python, real packets
+test: lint test-c ## everything but test-dpdk, test-sriov and bench: checks, C tests with sanitizers, Python, real packets
 	$(PYTEST) tests $(ARGS)
 
 test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
@@ -46,6 +46,9 @@ test-host: install ## containers, switches, packets, faults; needs root
 
 test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable
 	scripts/test-dpdk.sh
+
+test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes
+	ARGS="$(ARGS)" scripts/test-sriov.sh
 
 lint: install ## ruff, mypy --strict, clang-format
 	$(VENV)/bin/ruff check .

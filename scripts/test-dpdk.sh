@@ -15,21 +15,12 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/icbench
 PACKAGES=gcc,libc6-dev,libdpdk-dev,ninja-build,pkg-config,python3
 VENV=${VENV:-.venv}
 
+# shellcheck source=scripts/setup/debian.sh
+. scripts/setup/debian.sh
+
 die() {
 	echo "test-dpdk: $*" >&2
 	exit 1
-}
-
-# The address from which apt fetches Debian's main component, security archives apart.
-mirror() {
-	# shellcheck disable=SC2016  # the format is apt's
-	apt-get indextargets --format '$(ORIGIN)|$(COMPONENT)|$(CODENAME)|$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		awk -F'|' '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $4; exit }'
-}
-
-# Whether apt insists on fresh Release files: as on this host, so that a mirror frozen in time serves as well.
-freshness() {
-	apt-config dump --no-empty --format '%f "%v";%n' Acquire::Check-Valid-Until Acquire::Check-Date
 }
 
 make_tree() {
@@ -38,7 +29,7 @@ make_tree() {
 	rm -rf "$tree"
 	mkdir -p "$tree"
 	mmdebstrap --variant=minbase --include="$PACKAGES" --skip=output/dev \
-		--aptopt="$(freshness)" --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
+		--aptopt="$(debian_freshness)" --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
 		"$suite" "$tree" "$source" || return
 	echo "$PACKAGES" >"$tree/.complete"
 }
@@ -89,7 +80,7 @@ command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt install mmde
 case $VENV in /*) ;; *) VENV=$ROOT/$VENV ;; esac
 MESON=$("$VENV/bin/python" -c 'import mesonbuild, pathlib; print(pathlib.Path(mesonbuild.__file__).parent.parent)' 2>/dev/null) ||
 	die "no meson in $VENV: run make first"
-SOURCE=$(mirror)
+SOURCE=$(debian_mirror)
 [ -n "$SOURCE" ] || die "apt has no source of Debian's main component: this test needs a Debian host"
 mkdir -p "$CACHE"
 exec 9>"$CACHE/lock"

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs in the guest as its first program: makes a machine of it, measures from one virtual function to another, and
+# compares the machine before and after. The last line on the console is the verdict. Environment: from /lane/environment.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root ICBENCH_GUEST=yes PYTHONDONTWRITEBYTECODE=1
+# shellcheck disable=SC1091
+. /lane/environment # ROOT VENV ARGS
+STATE=/run/state.json
+failed=
+
+say() {
+	echo "icbench-guest: $*"
+}
+
+end() {
+	say "$1, $(cut -d. -f1 /proc/uptime) s in the guest"
+	sync
+	poweroff -f || echo o >/proc/sysrq-trigger
+	sleep 60
+}
+
+must() {
+	"$@" || {
+		say "FAIL: $*"
+		end FAIL
+	}
+}
+
+# Notes that step $1 failed and goes on: what follows tells more.
+check() {
+	step=$1
+	shift
+	say "$step"
+	"$@" || {
+		say "FAIL: $step"
+		failed=yes
+	}
+}
+
+run_pytest() {
+	# By a pipe: lines for a log, not for a terminal.
+	{
+		# shellcheck disable=SC2086  # words of the user
+		"$VENV/bin/pytest" -p no:cacheprovider -v --tb=short --icbench-reports=/lane/reports "$@" $ARGS 2>&1
+		echo $? >/run/code
+	} | cat
+	return "$(cat /run/code)"
+}
+
+state() {
+	"$VENV/bin/python" -m tests.sriov.state "$1" "$STATE"
+}
+
+machine() {
+	must mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	must mkdir -p /dev/shm /dev/pts /run/lock
+	must mount -t tmpfs -o mode=1777 shm /dev/shm
+	must mount -t devpts devpts /dev/pts
+	hostname icbench-guest
+	ip link set lo up
+	must modprobe igb
+	# As a machine that has measured before: what the kernel loads by itself is there (ib_core for drivers of DPDK).
+	for module in veth bridge tun vhost_net 8021q ib_core; do modprobe "$module"; done
+	for PF in /sys/bus/pci/drivers/igb/*/net/*; do PF=${PF##*/}; done
+	must test -e "/sys/class/net/$PF"
+	export PF
+}
+
+cd "$ROOT" || end "FAIL: no $ROOT"
+machine
+say "up after $(cut -d. -f1 /proc/uptime) s: Linux $(uname -r), PF $PF, $(ls /sys/kernel/iommu_groups | wc -l) IOMMU groups"
+check "state before" state save
+check "frames from one virtual function to another" run_pytest tests/sriov/test_traffic.py --icbench-pf "$PF" --icbench-strict
+check "state after: VFs, drivers, links, modules, cgroups, mounts, namespaces" state compare
+# The same comparison has to notice what it is there for.
+say "a VF count that is not restored"
+echo 1 >"/sys/class/net/$PF/device/sriov_numvfs"
+if state compare | sed 's/^icbench-guest: not as before/noticed/' | tee /run/noticed | grep "sriov_numvfs 0.*became.*sriov_numvfs 1"; then
+	say "noticed"
+else
+	say "FAIL: the comparison does not see a VF count that is not restored"
+	cat /run/noticed
+	failed=yes
+fi
+echo 0 >"/sys/class/net/$PF/device/sriov_numvfs"
+rmmod igbvf 2>/dev/null
+check "a card in use, sessions that die, nodes on cgroup v2" \
+	run_pytest tests/sriov/test_card.py tests/host/test_links.py tests/host/test_nodes.py tests/host/test_lxc.py tests/host/test_lxc_killed.py
+check "state at the end" state compare
+[ -z "$failed" ] || end FAIL
+end PASS

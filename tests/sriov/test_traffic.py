@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames from one virtual function to another: what the lane runs in its guest, an ordinary scenario."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+from pytest_icbench.result import Measurement
+
+#: An emulated card on a shared machine: enough frames to know that they pass, no figure is judged.
+RATE = "1k"
+LEAST = 100
+SETTINGS = {"repeats": 1, "warmup": 0.2, "duration": 1.0, "drain": 1.0, "reference": False}
+
+
+def check_accounts(measurement: Measurement) -> None:
+    """Every frame is accounted for, and enough arrived."""
+    assert measurement.verdict is None, f"{measurement.reason}: {measurement.evidence}"
+    assert measurement.sent == measurement.received + measurement.lost
+    assert measurement.received >= LEAST
+    assert measurement.foreign == 0
+
+
+@pytest.mark.icbench(switch="sriov", packet_size=[64, 1518], rate=RATE, **SETTINGS)
+def test_dpdk(icbench: Icbench) -> None:
+    """DPDK over VFIO."""
+    check_accounts(icbench.throughput())
+
+
+@pytest.mark.icbench(switch="sriov", api=["udp-mmsg", "raw"], packet_size=[64, 1518], rate=RATE, **SETTINGS)
+def test_sockets(icbench: Icbench) -> None:
+    """The kernel's interfaces, moved into the containers."""
+    check_accounts(icbench.throughput())
+
+
+@pytest.mark.icbench(dimension="latency", switch="sriov", api=["dpdk", "udp-mmsg"], burst=4, rate=RATE, **SETTINGS)
+def test_round_trips(icbench: Icbench) -> None:
+    """There and back, by either way of using a function."""
+    measurement = icbench.latency()
+    check_accounts(measurement)
+    assert measurement.rtt_samples >= LEAST
+
+
+@pytest.mark.icbench(switch="sriov", api=["dpdk", "udp-mmsg"], pairs=2, rate=RATE, **SETTINGS)
+def test_two_pairs(icbench: Icbench) -> None:
+    """Four functions; no frame reaches the other pair."""
+    measurement = icbench.throughput()
+    check_accounts(measurement)
+    assert [pair.received > 0 for pair in measurement.per_pair] == [True, True]
+
+
+@pytest.mark.icbench(switch="veth", api="af_packet", rate=RATE, **SETTINGS)
+def test_dpdk_over_a_kernel_interface(icbench: Icbench) -> None:
+    """Nothing of SR-IOV: huge pages for such an application where cgroups limit them."""
+    check_accounts(icbench.throughput())
