@@ -46,6 +46,7 @@ class Bench:
         self._arguments: dict[str, Any] = {
             "binaries": dict(options.binaries),
             "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
+            "pf": options.pf,
         }
         self.session = HostSession.probing(**self._arguments)
         self.topology = Topology.read(self.session.root)
@@ -102,6 +103,20 @@ class Bench:
         if reason is not None:
             raise Unsupported(reason)
 
+    def _probe_pairs(self, case: Case) -> None:
+        """Asked once, before anything is made: later, this run's own rigs would be in the way."""
+        key = (case.switch, str(case.pairs))
+        if key not in self._probed:
+            try:
+                self.catalogue[case.switch]().probe_pairs(self.session, case.pairs)
+            except Unsupported as error:
+                self._probed[key] = str(error)
+            else:
+                self._probed[key] = None
+        reason = self._probed[key]
+        if reason is not None:
+            raise Unsupported(reason)
+
     def _ask(self, cls: type[Switch], api: str) -> str | None:
         from pytest_icbench.case import SOCKET_APIS
         from pytest_icbench.node.factory import probe_node
@@ -131,6 +146,7 @@ class Bench:
         if reason is not None:
             raise Unsupported(reason)
         self._probe(case)
+        self._probe_pairs(case)
         return plan(self.topology, workers=self._workers(case), endpoints=2 * case.pairs, policy=self.policy)
 
     def reference(self, case: Case) -> Case | None:
@@ -142,7 +158,8 @@ class Bench:
         if found is None or found.switch not in self.catalogue:
             return None
         other = self.catalogue[found.switch]
-        return replace(found, port=None) if found.port == other.ports[0] else found
+        # A VF has no twin in shared memory: the reference of such a port is the natural one.
+        return replace(found, port=None) if found.port not in other.ports[1:] else found
 
     def need(self, case: Case, settings: Settings) -> Need:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""

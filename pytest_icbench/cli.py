@@ -20,7 +20,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from pytest_icbench.host.doctor import examine
     from pytest_icbench.host.findings import exit_code, kernel_line, render
 
-    findings = examine()
+    findings = examine(pf=arguments.pf)
     if arguments.json:
         document = {
             "schema": 1,
@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="what this host lacks, and what would disturb a measurement on it")
     doctor.add_argument("--json", action="store_true", help="findings as JSON")
+    doctor.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
     doctor.set_defaults(command=_doctor)
 
     recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")

@@ -180,14 +180,16 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         named = name in request.switch
         apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
         ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
+        ways = _ways(cls, apis, ports, request, options)
+        if named and not ways and options.api is None and options.port is None:
+            raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for variant, cores, pairs, port, api, blocking, touch, size, burst, rate in product(
+        for variant, cores, pairs, (port, api), blocking, touch, size, burst, rate in product(
             _variants(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
             options.pairs or request.pairs,
-            ports,
-            apis,
+            ways,
             _flag(options.blocking, request.blocking),
             _flag(options.touch, request.touch),
             options.packet_size or request.packet_size,
@@ -210,6 +212,19 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             )
             cases[case] = None
     return list(cases)
+
+
+def _ways(
+    cls: type[Switch], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
+) -> list[tuple[str, str]]:
+    """Port kinds with the API techniques that each can have; what nobody chose follows what was chosen."""
+    if request.port is None and options.port is None:
+        first = {api: next(port for port in cls.ports if api in cls.port_apis(port)) for api in apis}
+        return [(port, api) for port in dict.fromkeys(first.values()) for api in apis if first[api] == port]
+    if request.api is None and options.api is None:
+        natural = {port: tuple(api for api in apis if api in cls.port_apis(port)) for port in ports}
+        return [(port, api) for port in ports for api in natural[port] or cls.port_apis(port)[:1]]
+    return [(port, api) for port in ports for api in apis if api in cls.port_apis(port)]
 
 
 def _choose(

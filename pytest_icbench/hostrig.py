@@ -36,6 +36,10 @@ def mtu_of(case: Case) -> int:
     return MAX_FRAME_BYTES - _L2_BYTES if case.jumbo else _MTU
 
 
+def _address(index: int) -> Address:
+    return Address.of(index // 2 + 1, "b" if index % 2 else "a")
+
+
 class HostRig:
     """Nodes, a switch and their processes on one host.
 
@@ -86,38 +90,41 @@ class HostRig:
         for directory in (socket_dir, self._logs):
             directory.mkdir(parents=True)
         workers: Sequence[int] = spec["placement"]["switch"]
+        port = case.resolved_port(driver)
+        dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.jumbo).hugepages_mib)
-        if driver.family == "dpdk":
+        if dpdk:
             self._reserve_endpoints(range(2 * case.pairs))
+        self._switch = switch = driver()
+        wanted = SwitchSpec(
+            name=self._name,
+            port=port,
+            worker_cpus=tuple(workers),
+            service_cpus=tuple(spec["placement"]["service"]),
+            mtu=mtu_of(case),
+            work_dir=work_dir,
+            binary=Path(spec["binary"]) if spec.get("binary") else None,
+            endpoint_cpus=tuple(self._cpus),
+            variant=case.variant,
+        )
+        self._undo.append(switch.stop)
+        devices = switch.devices(self._session, wanted, [_address(index) for index in range(2 * case.pairs)])
         attachments = [
-            self._attachment(index, str(spec["node"]), socket_dir, dpdk=driver.family == "dpdk")
+            self._attachment(index, str(spec["node"]), socket_dir, devices[index] if devices else (), dpdk=dpdk)
             for index in range(2 * case.pairs)
         ]
-        self._switch = switch = driver()
-        self._undo.append(switch.stop)
-        endpoints = switch.start(
-            self._session,
-            SwitchSpec(
-                name=self._name,
-                port=case.resolved_port(driver),
-                worker_cpus=tuple(workers),
-                service_cpus=tuple(spec["placement"]["service"]),
-                mtu=mtu_of(case),
-                work_dir=work_dir,
-                binary=Path(spec["binary"]) if spec.get("binary") else None,
-                endpoint_cpus=tuple(self._cpus),
-                variant=case.variant,
-            ),
-            attachments,
-        )
+        self._undo.append(switch.stop)  # before the nodes, too
+        endpoints = switch.start(self._session, wanted, attachments)
         return {
             "endpoints": [endpoint_to_dict(endpoint) for endpoint in endpoints],
             "nodes": [asdict(attachment.node) for attachment in attachments],
             "switch": asdict(switch.facts()),
         }
 
-    def _attachment(self, index: int, kind: str, socket_dir: Path, *, dpdk: bool) -> Attachment:
-        pair, side = index // 2 + 1, ("a", "b")[index % 2]
+    def _attachment(
+        self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
+    ) -> Attachment:
+        netdev = self._case.api in NETDEV_APIS
         node = make_node(
             kind,
             self._session,
@@ -125,16 +132,16 @@ class HostRig:
                 name=self._session.name(f"{self._name}n{index}"),
                 cpus=[self._cpus[index]],
                 sockets=[socket_dir] if dpdk else [],
-                hugepages=dpdk,
+                devices=devices,
+                hugepages=dpdk or netdev,
                 # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
-                capabilities=["sys_admin"] if self._case.api in NETDEV_APIS else [],
+                capabilities=["sys_admin"] if netdev else [],
             ),
         )
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
         self._nodes.append(node)
-        where = Address.of(pair, "a" if side == "a" else "b")
-        return Attachment(index, pair, "a" if side == "a" else "b", where, facts, socket_dir)
+        return Attachment(index, index // 2 + 1, "b" if index % 2 else "a", _address(index), facts, socket_dir)
 
     def _reserve(self, mib: int) -> None:
         """Huge pages of one process, whole ones."""

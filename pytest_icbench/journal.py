@@ -11,7 +11,7 @@ import importlib
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,14 @@ SCHEMA = 1
 Undo = Callable[..., None]
 
 #: Modules that register undo kinds, for a recovery that has imported nothing else.
-KIND_MODULES = ("pytest_icbench.host.undo", "pytest_icbench.node.cgroups", "pytest_icbench.node.lxc")
+KIND_MODULES = (
+    "pytest_icbench.host.undo",
+    "pytest_icbench.host.pci",
+    "pytest_icbench.host.modules",
+    "pytest_icbench.host.vf",
+    "pytest_icbench.node.cgroups",
+    "pytest_icbench.node.lxc",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +203,17 @@ class Journal:
 
         Returns one sentence for each entry that could not be undone; those stay in the journal.
         """
+        return self._undo(self.pending())
+
+    def undo(self, numbers: Iterable[int]) -> list[str]:
+        """As ``undo_all`` for these entries alone, so that what a session undoes is undone as after its death."""
+        wanted = set(numbers)
+        return self._undo([entry for entry in self.pending() if entry.number in wanted])
+
+    def _undo(self, pending: list[Entry]) -> list[str]:
         load_kinds()
         rebooted = self.owner is not None and self.owner.boot != boot_id()
-        entries = self.pending()[::-1]
+        entries = pending[::-1]
         entries.sort(key=lambda entry: not (entry.kind in _kinds and _kinds[entry.kind].early))
         failures = []
         for entry in entries:

@@ -254,6 +254,11 @@ TABLE: tuple[Row, ...] = (
     Row("debug", "", "workloads log every window while they run", values.boolean, flag=True),
     Row("reports", "DIR", "where runs are written (default: reports/ in the root directory)", path=True),
     Row("thresholds", "FILE", "limits (default: thresholds.toml beside the scenario's file)", path=True),
+    Row(
+        "pf",
+        "PF",
+        "the card whose virtual functions sriov uses: the interface of its physical function, or its PCI address",
+    ),
     Row("testpmd", "PATH", "dpdk-testpmd that is not on PATH", path=True),
     Row("ovs", "PATH", "ovs-vswitchd (built with DPDK) that is not on PATH", path=True),
     Row("basicfwd", "PATH", "DPDK's skeleton example (basicfwd) that is not where the set-up built it", path=True),

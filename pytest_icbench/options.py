@@ -62,6 +62,7 @@ class Options:
     strict: bool = False
     plan: bool = False
     debug: bool = False
+    pf: str | None = None
     reports: Path = Path("reports")
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)

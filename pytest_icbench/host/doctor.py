@@ -21,12 +21,16 @@ from pytest_icbench.host.session import HostSession
 PLENTY_MIB = 2048
 
 
-def examine(root: Root | None = None, sample_s: float = 0.3) -> list[Finding]:
-    """Everything about this host. Switches, LXC and the workload are asked only on the running machine."""
+def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = None) -> list[Finding]:
+    """Everything about this host. Switches, LXC and the workload are asked only on the running machine.
+
+    Args:
+        pf: the card that ``sriov`` is to use.
+    """
     root = root or Root()
     found = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        found += [*_root(), *_lxc(), *_workload(), *_switches()]
+        found += [*_root(), *_lxc(), *_workload(), *_switches(pf)]
     return found + disturbances.find(root, sample_s)
 
 
@@ -41,14 +45,12 @@ def _hardware(root: Root) -> Iterator[Finding]:
     )
     cards = [name for name in root.glob("/sys/bus/pci/devices/*/sriov_totalvfs") if root.read_int(name)]
     if cards and not root.list("/sys/kernel/iommu_groups"):
-        vendor = facts.cpu_info(root).get("vendor_id", "")
-        words = ("iommu=pt",) if "AMD" in vendor else ("intel_iommu=on", "iommu=pt")
         yield Finding(
             Level.DISTURBS,
             "IOMMU",
             f"{len(cards)} devices have SR-IOV, but without an IOMMU their functions cannot be given to a container",
             "switch it on in the firmware and the kernel",
-            words,
+            facts.iommu_parameters(root),
         )
 
 
@@ -149,7 +151,7 @@ def _workload() -> Iterator[Finding]:
         )
 
 
-def _switches() -> Iterator[Finding]:
+def _switches(pf: str | None) -> Iterator[Finding]:
     try:
         registry = importlib.import_module("pytest_icbench.switch.registry")
     except ImportError as error:
@@ -157,10 +159,11 @@ def _switches() -> Iterator[Finding]:
             Level.MISSING, "switches", f"their drivers cannot be imported: {error}", "install the package anew"
         )
         return
-    session = HostSession.probing()
+    session = HostSession.probing(pf=pf)
     for name, driver in registry.builtin_switches().items():
         try:
             version = driver().probe(session, None).version
+            driver().probe_api(session, driver.default_apis[0])
         except Unsupported as error:
             yield Finding(Level.MISSING, name, str(error).splitlines()[0])
         except IcbenchError as error:

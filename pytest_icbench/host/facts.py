@@ -39,6 +39,12 @@ def cpu_info(root: Root) -> dict[str, str]:
     return found
 
 
+def iommu_parameters(root: Root) -> tuple[str, ...]:
+    """Kernel parameters that switch the IOMMU on."""
+    amd = "AMD" in cpu_info(root).get("vendor_id", "")
+    return ("amd_iommu=on" if amd else "intel_iommu=on", "iommu=pt")
+
+
 def memory_kib(root: Root) -> dict[str, int]:
     """/proc/meminfo in KiB (pages where it counts pages)."""
     found: dict[str, int] = {}

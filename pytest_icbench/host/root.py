@@ -52,6 +52,13 @@ class Root:
         except OSError:
             return []
 
+    def link(self, name: str) -> str | None:
+        """Last component of where a symbolic link leads, None if it is none."""
+        try:
+            return self.path(name).readlink().name
+        except OSError:
+            return None
+
     def write(self, name: str, text: str) -> None:
         """Writes a kernel file in one call. Raises OSError."""
         self.path(name).write_text(text, encoding="utf-8")

@@ -34,6 +34,7 @@ class HostSession:
     Args:
         binaries: the user's paths by switch or tool name.
         hugepage_size_kib: 2048 or 1048576.
+        pf: the card with SR-IOV that may be used: its interface or its PCI address.
         root: the running machine, or a recorded tree.
         run_dir: where sessions live.
 
@@ -55,12 +56,13 @@ class HostSession:
         *,
         binaries: Mapping[str, Path] | None = None,
         hugepage_size_kib: int = 2048,
+        pf: str | None = None,
         root: Root | None = None,
         run_dir: Path = RUN_DIR,
     ) -> None:
         if os.geteuid() != 0:
             raise Unsupported("changing the host needs root: run pytest as root")
-        self._prepare(binaries, hugepage_size_kib, root, run_dir)
+        self._prepare(binaries, hugepage_size_kib, pf, root, run_dir)
         self._lock = HostLock(run_dir / "lock")
         try:
             done = recover.undo_dead_sessions(run_dir)
@@ -79,13 +81,19 @@ class HostSession:
             raise
 
     def _prepare(
-        self, binaries: Mapping[str, Path] | None, hugepage_size_kib: int, root: Root | None, run_dir: Path
+        self,
+        binaries: Mapping[str, Path] | None,
+        hugepage_size_kib: int,
+        pf: str | None,
+        root: Root | None,
+        run_dir: Path,
     ) -> None:
         self.id = "".join(secrets.choice(_ALPHABET) for _ in range(6))
         self.dir = run_dir / self.id
         self.root = root or Root()
         self.binaries: Mapping[str, Path] = dict(binaries or {})
         self.hugepage_size_kib = hugepage_size_kib
+        self.pf = pf
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
         self.recovered = []
@@ -98,11 +106,12 @@ class HostSession:
         *,
         binaries: Mapping[str, Path] | None = None,
         hugepage_size_kib: int = 2048,
+        pf: str | None = None,
         root: Root | None = None,
     ) -> HostSession:
         """A session for asking only: no lock, no journal, no directory; needs no root and changes nothing."""
         session = cls.__new__(cls)
-        session._prepare(binaries, hugepage_size_kib, root, RUN_DIR)
+        session._prepare(binaries, hugepage_size_kib, pf, root, RUN_DIR)
         return session
 
     @property

@@ -134,17 +134,33 @@ class Switch(Protocol):
         """Whether it has such a variant; a driver whose variants have parameters overrides this."""
         return variant in cls.variants
 
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:  # noqa: ARG003 - as drivers override it
+        """Those of ``apis`` that endpoints on this port kind can use; a driver whose kinds differ overrides this."""
+        return cls.apis
+
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Changes nothing. Raises Unsupported with the reason and the remedy."""
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Changes nothing. Raises Unsupported if this host lacks what one of ``apis`` takes, as a DPDK driver."""
 
+    def probe_pairs(self, session: HostSession, pairs: int) -> None:
+        """Changes nothing. Raises Unsupported if this host cannot attach so many pairs; most drivers have no limit."""
+        return
+
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Resources for so many pairs and worker cores, ``jumbo`` for frames above 1518 bytes.
 
         Raises Unsupported if so many cores cannot be used.
         """
+
+    def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
+        """Before the nodes are started: device nodes that each attachment's node gets, by index; nothing: none do.
+
+        A driver that has something to make for that does it here. Raises ProvisionError; ``stop`` follows.
+        """
+        return ()
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts the switch with all its ports connected; one endpoint for each attachment, in order.

@@ -12,6 +12,7 @@ from pytest_icbench.switch.forward import Forward
 from pytest_icbench.switch.linux_bridge import LinuxBridge
 from pytest_icbench.switch.ovs import OpenVSwitch
 from pytest_icbench.switch.protocol import Switch
+from pytest_icbench.switch.sriov import Sriov
 from pytest_icbench.switch.testpmd import TestPmd
 from pytest_icbench.switch.veth import VethLink
 
@@ -23,7 +24,7 @@ REFERENCE: Mapping[Family, str] = {"kernel": "veth", "dpdk": "direct"}
 
 def builtin_switches() -> dict[str, type[Switch]]:
     """The package's own drivers by name, in the order in which they are shown."""
-    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch, Forward)
+    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch, Sriov, Forward)
     return {driver.name: driver for driver in drivers}
 
 

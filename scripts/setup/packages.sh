@@ -11,7 +11,8 @@ NEEDS=(
 	"LXC with headers|lxc lxc-dev"
 	"tools that measurements and tests are compared with|sockperf iperf3 tcpdump iproute2 ethtool"
 	"second C compiler with libFuzzer, for the fuzz tests|clang @libfuzzer"
-	"trees of other Debian suites, for tests against their DPDK|mmdebstrap"
+	"loading of kernel modules, for SR-IOV|kmod"
+	"trees of other Debian suites, for tests against their DPDK and in a QEMU guest|mmdebstrap"
 )
 POLICY=/usr/sbin/policy-rc.d
 POLICY_MARK="# written by the set-up of pytest-icbench while it installs packages"

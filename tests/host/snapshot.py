@@ -29,6 +29,7 @@ _DIRECTORIES = (
     *("/run/dpdk", "/var/run/dpdk", "/var/lib/lxc", "/var/log/lxc", "/dev/shm", "/dev/hugepages", "/dev/vfio"),
     *("/etc/openvswitch", "/var/lib/openvswitch", "/var/log/openvswitch", "/var/run/snabb"),
 )
+_PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")
 _TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
 
 
@@ -37,6 +38,8 @@ def take() -> Snapshot:
     return {
         "process": _processes(),
         "link": _links(),
+        "PCI function": _pci_functions(),
+        "module": _modules(),
         "mount": _mounts(),
         "cgroup": dict.fromkeys(_cgroups(), ""),
         "huge pages": _huge_pages(),
@@ -86,7 +89,36 @@ def _processes() -> dict[str, str]:
 
 
 def _links() -> dict[str, str]:
-    return dict.fromkeys((path.name for path in Path("/sys/class/net").iterdir()), "")
+    """Whether they were set up, their addresses and MTUs; not whether they have a carrier."""
+    found = {}
+    for path in Path("/sys/class/net").iterdir():
+        with suppress(OSError):
+            mac, mtu = ((path / name).read_text(encoding="ascii").strip() for name in ("address", "mtu"))
+            up = int((path / "flags").read_text(encoding="ascii"), 16) & 1
+            found[path.name] = f"{'up' if up else 'down'} {mac} MTU {mtu}"
+    return found
+
+
+def _pci_functions() -> dict[str, str]:
+    """Drivers, and the number of virtual functions."""
+    found = {}
+    for path in Path("/sys/bus/pci/devices").glob("*"):
+        driver = path / "driver"
+        words = [driver.readlink().name if driver.is_symlink() else "no driver"]
+        for name in ("driver_override", "sriov_numvfs", "sriov_drivers_autoprobe"):
+            with suppress(OSError):
+                words.append(f"{name} {(path / name).read_text(encoding='ascii').strip()}")
+        found[path.name] = ", ".join(words)
+    return found
+
+
+def _modules() -> dict[str, str]:
+    """Those that give functions to others, and drivers of virtual functions."""
+    try:
+        lines = Path("/proc/modules").read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:  # a kernel without modules
+        return {}
+    return {name: "" for line in lines if _PASSING_ON.search(name := line.split()[0])}
 
 
 def _mounts() -> dict[str, str]:

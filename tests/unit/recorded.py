@@ -2,7 +2,8 @@
 """Trees of /sys and /proc as compact text (tests/unit/trees/NAME.txt), expanded into a directory.
 
 A line is ``/path: value``; indented lines below it continue the value. ``{0-3,8}`` in a path stands for each of these
-numbers, and a value ``each: a b c`` gives each of them a word of its own; ``{}`` in a value is the number.
+numbers, and a value ``each: a b c`` gives each of them a word of its own; ``{}`` in either is the number.
+``/path -> target`` is a symbolic link, and all may have numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def expand(name: str, target: Path) -> Root:
     for line in (_TREES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("#") or not line.strip():
             continue
-        if line.startswith("/"):
+        if line.startswith("/") and " -> " in line:
+            _link(target, *line.split(" -> "))
+        elif line.startswith("/"):
             path, _, value = line.partition(": ")
             items.append((path.removesuffix(":"), [value] if value else []))
         else:
@@ -32,13 +35,22 @@ def expand(name: str, target: Path) -> Root:
     return Root(target)
 
 
+def _link(target: Path, path: str, to: str) -> None:
+    spans = re.search(r"\{([0-9,-]+)\}", path)
+    for number in parse_cpu_list(spans.group(1)) if spans else (-1,):
+        file = target / (path.replace(spans.group(0), str(number)) if spans else path).lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.symlink_to(to.replace("{}", str(number)))
+
+
 def _write(target: Path, path: str, value: str) -> None:
     spans = re.search(r"\{([0-9,-]+)\}", path)
     numbers = parse_cpu_list(spans.group(1)) if spans else (-1,)
     words = value.removeprefix("each: ").split(" ") if value.startswith("each: ") else None
     assert words is None or len(words) == len(numbers), f"{path}: {len(numbers)} numbers, {words}"
     for index, number in enumerate(numbers):
-        file = target / (path.replace(spans.group(0), str(number), 1) if spans else path).lstrip("/")
+        name = path.replace(spans.group(0), str(number), 1).replace("{}", str(number)) if spans else path
+        file = target / name.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         text = words[index] if words is not None else value.replace("{}", str(number))
         file.write_text(text + "\n", encoding="utf-8")

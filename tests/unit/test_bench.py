@@ -37,6 +37,10 @@ class Kernel:
         if api == "af_packet":
             raise Unsupported("this DPDK has no af_packet: install librte-net-af-packet23")
 
+    def probe_pairs(self, session: Any, pairs: int) -> None:
+        if pairs > 200:
+            raise Unsupported("so many pairs are too many: lower --icbench-pairs")
+
     def needs(self, pairs: int, cores: int) -> Needs:
         return Needs(pollers=cores)
 
@@ -91,6 +95,7 @@ def test_a_case_is_placed_and_its_switch_asked_once() -> None:
     [
         (Case("bridge", api="af_packet"), "this DPDK has no af_packet: install"),
         (Case("greedy"), "use fewer switch cores, or a larger machine"),
+        (Case("bridge", pairs=201), "so many pairs are too many"),
         (Case("bridge", packet_size=9217), "9217 bytes are more than bridge carries"),
     ],
 )
@@ -126,6 +131,7 @@ def test_the_placement_is_what_all_cases_that_can_run_can_have() -> None:
         (Case("bridge"), Case("veth")),
         (Case("poll", switch_cores=2), Case("direct")),
         (Case("poll", port="memif", packet_size=128), Case("direct", port="memif", packet_size=128)),
+        (Case("poll", port="vfio"), Case("direct")),
         (Case("veth"), None),
         (Case("direct"), None),
         (Case("bridge", rate=Rate(1000)), None),

@@ -65,7 +65,7 @@ def test_the_package_holds_scenarios() -> None:
 
 @pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
 def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: Level, code: int) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda: [Finding(level, "thing", "says so", "do this", ("a=b",))])
+    monkeypatch.setattr(doctor, "examine", lambda pf: [Finding(level, "thing", "says so", "do this", ("a=b",))])
     assert cli.main(["doctor"]) == code
     assert capsys.readouterr().out.startswith(f"{level}:\n  thing  says so -> do this\n")
     assert cli.main(["doctor", "--json"]) == code

@@ -35,6 +35,10 @@ class _Kernel:
     def has_variant(cls, variant: str) -> bool:
         return variant in cls.variants
 
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        return cls.apis
+
 
 @dataclass
 class _Poll(_Kernel):
@@ -58,7 +62,22 @@ class _Truth(_Poll):
     variants: ClassVar[tuple[str, ...]] = ("drop2",)
 
 
+@dataclass
+class _Card(_Poll):
+    """Its port kinds take different API techniques."""
+
+    name: ClassVar[str] = "card"
+    ports: ClassVar[tuple[str, ...]] = ("vfio", "vf")
+    apis: ClassVar[tuple[str, ...]] = ("dpdk", "udp", "raw")
+    scalable: ClassVar[bool] = False
+
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        return ("dpdk",) if port == "vfio" else ("udp", "raw")
+
+
 SWITCHES = cast(Any, {"bridge": _Kernel, "poll": _Poll, "truth": _Truth})
+WITH_CARD = cast(Any, {"poll": _Poll, "card": _Card})
 
 
 def ids(options: Options | None = None, **marker: Any) -> list[str]:
@@ -144,6 +163,36 @@ def test_blocking_is_for_sockets() -> None:
         "poll-64B-b32-1vs1-Rmax",
         "poll-touch-64B-b32-1vs1-Rmax",
     ]
+
+
+@pytest.mark.parametrize(
+    ("marker", "expected"),
+    [
+        ({}, ["card"]),
+        ({"api": "udp"}, ["card+vf-udp"]),
+        ({"api": ["raw", "dpdk"]}, ["card+vf-raw", "card"]),
+        ({"api": "all"}, ["card", "card+vf-udp", "card+vf-raw"]),
+        ({"port": "vf"}, ["card+vf-udp"]),
+        ({"port": "all"}, ["card", "card+vf-udp"]),
+        ({"port": "vf", "api": ["raw", "dpdk"]}, ["card+vf-raw"]),
+        ({"port": "all", "api": "all"}, ["card", "card+vf-udp", "card+vf-raw"]),
+    ],
+)
+def test_port_kinds_and_apis_that_go_together(marker: dict[str, Any], expected: list[str]) -> None:
+    request = parse_marker((), {"switch": "card", **marker}, "test_x.py::test_y")
+    found = [case.id.removesuffix("-64B-b32-1vs1-Rmax") for case in expand(request, Options(), WITH_CARD, "x")]
+    assert found == expected
+
+
+def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
+    request = parse_marker((), {"switch": "card", "port": "vfio", "api": "udp"}, "test_x.py::test_y")
+    with pytest.raises(UsageError, match="card has no API udp over port kind vfio"):
+        expand(request, Options(), WITH_CARD, "x")
+    elsewhere = parse_marker((), {"switch": "all", "port": "vfio", "api": "udp"}, "test_x.py::test_y")
+    assert expand(elsewhere, Options(), WITH_CARD, "x") == []
+    # Replaced on the command line: a switch takes what it can.
+    request = parse_marker((), {"switch": "card"}, "test_x.py::test_y")
+    assert expand(request, Options(port=("vfio",), api=("udp",)), WITH_CARD, "x") == []
 
 
 def test_options_replace_axes() -> None:

@@ -186,7 +186,7 @@ def test_groups() -> None:
     switches = builtin_switches()
     assert expand_group("all", switches) == [name for name in switches if name != "forward"]
     assert expand_group("kernel", switches) == ["veth", "linux-bridge"]
-    assert expand_group("dpdk", switches) == ["direct", "basicfwd", "testpmd", "ovs"]
+    assert expand_group("dpdk", switches) == ["direct", "basicfwd", "testpmd", "ovs", "sriov"]
     with pytest.raises(KeyError):
         expand_group("veth", switches)
     assert {switches[name].family: name for name in REFERENCE.values()} == REFERENCE

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PCI functions by sysfs: facts, and changes of drivers and of the number of virtual functions, which are journaled.
+
+A *PF* is the physical function of a card with SR-IOV, a *VF* one of its virtual functions. Functions are named by their
+address, ``domain:bus:device.function``.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.root import Root
+from pytest_icbench.journal import undo_kind
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.changes import Changes
+
+_DEVICES = "/sys/bus/pci/devices"
+_ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
+#: How long a function, a driver or an interface may take to appear, in seconds.
+SETTLE_S = 10.0
+_POLL_S = 0.01
+
+
+def path(pci: str, file: str = "") -> str:
+    """A function's directory in sysfs, or a file in it."""
+    return f"{_DEVICES}/{pci}/{file}" if file else f"{_DEVICES}/{pci}"
+
+
+def find(root: Root, name: str) -> str | None:
+    """Address of the function with this address (the domain may be left out) or this interface; None: there is none."""
+    match = _ADDRESS.fullmatch(name)
+    if match:
+        address = f"{match[1] or '0000'}:{match[2]}".lower()
+        return address if root.exists(path(address)) else None
+    if "/" in name or not name:
+        return None
+    device = root.link(f"/sys/class/net/{name}/device")
+    return device if device is not None and root.exists(path(device)) else None
+
+
+def driver(root: Root, pci: str) -> str | None:
+    """Name of the driver that has the function."""
+    return root.link(path(pci, "driver"))
+
+
+def interfaces(root: Root, pci: str) -> list[str]:
+    """Its network interfaces in this process' namespace."""
+    return root.list(path(pci, "net"))
+
+
+def identity(root: Root, pci: str) -> str:
+    """``8086:1572``, vendor and device."""
+    words = (root.read(path(pci, name)) or "?" for name in ("vendor", "device"))
+    return ":".join(word.removeprefix("0x") for word in words)
+
+
+def physical_function(root: Root, pci: str) -> str | None:
+    """The PF of a VF, None for any other function."""
+    return root.link(path(pci, "physfn"))
+
+
+def total_vfs(root: Root, pci: str) -> int | None:
+    """VFs that a PF can have; None for a function without SR-IOV, 0 where the firmware has switched them off."""
+    return root.read_int(path(pci, "sriov_totalvfs"))
+
+
+def vf_count(root: Root, pci: str) -> int:
+    """VFs that a PF has."""
+    return root.read_int(path(pci, "sriov_numvfs")) or 0
+
+
+def virtual_functions(root: Root, pci: str) -> list[str]:
+    """Addresses of a PF's VFs, by their index."""
+    links = [name for name in root.list(path(pci)) if re.fullmatch(r"virtfn\d+", name)]
+    links.sort(key=lambda name: int(name.removeprefix("virtfn")))
+    return [address for name in links if (address := root.link(path(pci, name))) is not None]
+
+
+def physical_functions(root: Root) -> list[str]:
+    """All functions with SR-IOV, those without VFs in the firmware left out."""
+    found = (name.split("/")[-2] for name in root.glob(f"{_DEVICES}/*/sriov_totalvfs"))
+    return [pci for pci in found if total_vfs(root, pci)]
+
+
+def has_iommu(root: Root) -> bool:
+    """Whether the kernel uses an IOMMU."""
+    return bool(root.list("/sys/kernel/iommu_groups"))
+
+
+def iommu_group(root: Root, pci: str) -> str | None:
+    """Number of the function's IOMMU group, which is the name of its device node in /dev/vfio."""
+    return root.link(path(pci, "iommu_group"))
+
+
+def group_members(root: Root, group: str) -> list[str]:
+    """Functions of an IOMMU group."""
+    return root.list(f"/sys/kernel/iommu_groups/{group}/devices")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which driver has a function, and which one alone may have it (``driver_override``, empty without)."""
+
+    driver: str | None
+    override: str
+
+    @classmethod
+    def read(cls, root: Root, pci: str) -> Binding:
+        text = root.read(path(pci, "driver_override")) or ""
+        return cls(driver(root, pci), "" if text == "(null)" else text)
+
+
+def _set_driver(root: Root, pci: str, wanted: str | None, override: str) -> None:
+    """Gives the function to a driver, whatever has it now, and leaves ``override`` behind."""
+    now = Binding.read(root, pci)
+    if now == Binding(wanted, override):
+        return
+    if now.driver is not None and now.driver != wanted:
+        with suppress(FileNotFoundError):  # it has let go meanwhile
+            root.write(path(pci, "driver/unbind"), pci)
+    if wanted is not None and now.driver != wanted:
+        # The override also lets a driver have a VF of a PF with sriov_drivers_autoprobe off.
+        root.write(path(pci, "driver_override"), wanted)
+        root.write("/sys/bus/pci/drivers_probe", pci)
+    if Binding.read(root, pci).override != override:
+        root.write(path(pci, "driver_override"), override or "\n")
+
+
+def bind(changes: Changes, pci: str, wanted: str | None) -> None:
+    """Gives a function to the driver ``wanted`` and to no other; None takes it from the one it has.
+
+    Raises ProvisionError if the driver does not take it, or let go of it.
+    """
+    root = changes.root
+    before = Binding.read(root, pci)
+    if before.driver is None and wanted is None:
+        return
+    changes.record("pci_driver", base=str(root.base), pci=pci, driver=before.driver, override=before.override)
+    try:
+        _set_driver(root, pci, wanted, wanted or "")
+    except OSError as error:
+        raise ProvisionError(
+            f"PCI function {pci} cannot be given to {wanted or 'no driver'} ({error.strerror}); see the end of dmesg"
+        ) from None
+    found = driver(root, pci)
+    if found != wanted:
+        raise ProvisionError(
+            f"PCI function {pci} has {found or 'no driver'} and not {wanted or 'none'}; see the end of dmesg"
+        )
+
+
+@undo_kind("pci_driver")
+def undo_driver(base: str, pci: str, driver: str | None, override: str) -> None:
+    """Gives a function back to the driver that had it; a function that has gone needs none."""
+    root = Root(Path(base))
+    if root.exists(path(pci)):
+        _set_driver(root, pci, driver, override)
+
+
+def create_vfs(changes: Changes, pci: str, count: int) -> None:
+    """Makes VFs on a PF that has none; no driver takes them by itself.
+
+    Raises ProvisionError if the kernel or the card refuses.
+    """
+    root = changes.root
+    try:
+        changes.write(path(pci, "sriov_drivers_autoprobe"), "0")
+        changes.record("vf_count", base=str(root.base), pci=pci, count=vf_count(root, pci))
+        root.write(path(pci, "sriov_numvfs"), str(count))
+    except OSError as error:
+        remedy = "; see the end of dmesg"
+        if error.errno == errno.ENOMEM:
+            remedy = ": the firmware leaves their registers too little room, boot with pci=realloc or allow 64-bit BARs"
+        raise ProvisionError(f"PF {pci} refuses {count} VFs ({error.strerror}){remedy}") from None
+    _await(lambda: len(virtual_functions(root, pci)) >= count, f"PF {pci} has not made {count} VFs")
+
+
+@undo_kind("vf_count")
+def undo_vf_count(base: str, pci: str, count: int) -> None:
+    """Puts a PF's number of VFs back. The kernel changes it only by way of none."""
+    root = Root(Path(base))
+    if not root.exists(path(pci)) or vf_count(root, pci) == count:
+        return
+    root.write(path(pci, "sriov_numvfs"), "0")
+    if count:
+        root.write(path(pci, "sriov_numvfs"), str(count))
+
+
+def await_interface(root: Root, pci: str) -> str:
+    """Name of a function's network interface, which its driver makes. Raises ProvisionError if there is none soon."""
+    _await(lambda: bool(interfaces(root, pci)), f"the driver of {pci} has made no network interface")
+    return interfaces(root, pci)[0]
+
+
+def _await(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SETTLE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ProvisionError(f"{what} within {SETTLE_S:g} s; see the end of dmesg")
+        time.sleep(_POLL_S)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a PF's driver is told about its VFs, and the PF's own interface, by netlink. Changes are journaled."""
+
+from __future__ import annotations
+
+import array
+import errno
+import fcntl
+import os
+import socket
+import struct
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.links import link_index, netlink
+from pytest_icbench.journal import undo_kind
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.changes import Changes
+
+_IFF_UP = 0x1
+#: RTEXT_FILTER_VF: links are told with their VFs.
+_WITH_VFS = 1
+#: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up whatever the PF's is.
+LINK_ENABLED = 1
+_SIOCETHTOOL = 0x8946
+_ETHTOOL_GDRVINFO = 3
+_DRVINFO_BYTES = 196
+#: A setting that a driver does not know is told by None.
+_NO_ADDRESS = "00:00:00:00:00:00"
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the PF's driver holds of a VF. None: it has no such setting.
+
+    Attributes:
+        mac: the address that the VF gets.
+        spoofcheck: whether frames from another address are dropped.
+        trust: whether the VF may change its address and be promiscuous.
+        link_state: 0 follows the PF's link, 1 is up, 2 is down.
+    """
+
+    mac: str | None = None
+    spoofcheck: bool | None = None
+    trust: bool | None = None
+    link_state: int | None = None
+
+
+def _known(value: int | None) -> int | None:
+    """Drivers that have no such setting leave all bits set."""
+    return None if value is None or value in (-1, 0xFFFFFFFF) else value
+
+
+def read(pf: str) -> dict[int, Settings]:
+    """Settings of a PF's VFs by index. Raises ProvisionError if there is no such interface."""
+    with netlink(doing=f"the VFs of {pf}") as route:
+        link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
+        listed = link.get_attr("IFLA_VFINFO_LIST")
+    return {number: settings for number, settings, _ in map(_parse, listed.get_attrs("IFLA_VF_INFO") if listed else ())}
+
+
+def statistics(pf: str) -> dict[int, dict[str, int]]:
+    """What the PF's driver counted for each VF, by index: ``rx_packets tx_packets rx_dropped tx_dropped``.
+
+    From the VF's side: ``tx`` is what it sent. A driver that does not count gives zeros.
+    """
+    with netlink(doing=f"the counters of {pf}'s VFs") as route:
+        link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
+        listed = link.get_attr("IFLA_VFINFO_LIST")
+    return {number: counts for number, _, counts in map(_parse, listed.get_attrs("IFLA_VF_INFO") if listed else ())}
+
+
+def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
+    def field(name: str) -> int | None:
+        value = info.get_attr(f"IFLA_VF_{name.upper()}")
+        return None if value is None else _known(value[name])
+
+    mac = info.get_attr("IFLA_VF_MAC")
+    spoofcheck, trust = field("spoofchk"), field("trust")
+    stats = info.get_attr("IFLA_VF_STATS")
+    names = ("rx_packets", "tx_packets", "rx_dropped", "tx_dropped")
+    counts = {name: int((stats.get_attr(f"IFLA_VF_STATS_{name.upper()}") if stats else None) or 0) for name in names}
+    settings = Settings(
+        mac=mac["mac"],
+        spoofcheck=None if spoofcheck is None else bool(spoofcheck),
+        trust=None if trust is None else bool(trust),
+        link_state=field("link_state"),
+    )
+    return int(mac["vf"]), settings, counts
+
+
+def _apply(pf: str, index: int, settings: Settings) -> Settings:
+    """Sets what is not None; returns what the driver took. Raises ProvisionError if it does not take the address."""
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    taken: dict[str, Any] = {}
+    wanted = {"mac": settings.mac, "link_state": settings.link_state}
+    wanted |= {"spoofchk": _bit(settings.spoofcheck), "trust": _bit(settings.trust)}
+    names = {"spoofchk": "spoofcheck"}
+    with netlink(doing=f"address {settings.mac} on VF {index} of {pf}") as route:
+        number = link_index(route, pf)
+        for key, value in wanted.items():
+            if value is None:
+                continue
+            try:
+                route.link("set", index=number, vf={"vf": index, key: value})
+            except NetlinkError as error:
+                # Nor does every driver forget an address again.
+                if error.code not in _UNSUPPORTED or (key == "mac" and value != _NO_ADDRESS):
+                    raise
+            else:
+                taken[names.get(key, key)] = bool(value) if key in ("spoofchk", "trust") else value
+    return Settings(**taken)
+
+
+def _bit(value: bool | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Settings:
+    """Sets a VF up. Returns what the driver took: other settings it may not have.
+
+    Raises ProvisionError if it does not take the address.
+    """
+    before = read(pf).get(index, Settings())
+    changes.record("vf", pf=pf, index=index, settings=asdict(before))
+    return _apply(pf, index, settings)
+
+
+@undo_kind("vf")
+def undo_vf(pf: str, index: int, settings: dict[str, Any]) -> None:
+    """Gives a VF its old settings again; one that has gone needs none."""
+    if Path("/sys/class/net", pf).exists() and index in read(pf):
+        _apply(pf, index, Settings(**settings))
+
+
+def addresses(name: str) -> list[str]:
+    """IP addresses of an interface, link-local ones left out."""
+    with netlink(doing=f"the addresses of {name}") as route:
+        found = [each.get_attr("IFA_ADDRESS") for each in route.get_addr(index=link_index(route, name))]
+    return [text for text in found if text and not text.lower().startswith("fe80:")]
+
+
+def is_up(name: str) -> bool:
+    """Whether an interface of this process' namespace was set up."""
+    return bool(_flags(name) & _IFF_UP)
+
+
+def _flags(name: str) -> int:
+    with suppress(OSError):
+        return int(Path(f"/sys/class/net/{name}/flags").read_text(encoding="ascii"), 16)
+    return 0
+
+
+def _set_up(name: str, up: bool) -> None:
+    with netlink(doing=f"to set {name} {'up' if up else 'down'}") as route:
+        route.link("set", index=link_index(route, name), flags=_IFF_UP if up else 0, change=_IFF_UP)
+
+
+def bring_up(changes: Changes, name: str) -> None:
+    """Sets an interface up, without IPv6 of its own; one that is up stays as it is. Raises ProvisionError."""
+    if is_up(name):
+        return
+    changes.write(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "1")
+    changes.record("link_down", name=name)
+    _set_up(name, True)
+
+
+@undo_kind("link_down")
+def undo_link_down(name: str) -> None:
+    """Sets an interface down again."""
+    if is_up(name):
+        _set_up(name, False)
+
+
+def await_carrier(name: str, timeout_s: float = 10.0) -> bool:
+    """Whether an interface that is up has a carrier, after a while at the latest."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with suppress(OSError):
+            if Path(f"/sys/class/net/{name}/carrier").read_text(encoding="ascii").strip() == "1":
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+
+
+def remember_interface(changes: Changes, pci: str, name: str) -> None:
+    """Notes what a function's interface, which is down, is to be again once its driver has it again."""
+    place = f"/sys/class/net/{name}"
+    mac, mtu = changes.root.read(f"{place}/address"), changes.root.read_int(f"{place}/mtu")
+    changes.record("vf_interface", pci=pci, name=name, mac=mac, mtu=mtu)
+
+
+@undo_kind("vf_interface")
+def undo_interface(pci: str, name: str, mac: str, mtu: int) -> None:
+    """Makes the interface of a function what it was."""
+    found = _interface_of(pci)
+    if found is None:
+        raise ProvisionError(f"the interface {name} of {pci} has not come back: bind its driver by hand")
+    with netlink(doing=f"to make {found} what {name} was") as route:
+        index = link_index(route, found)
+        route.link("set", index=index, flags=0, change=_IFF_UP)
+        route.link("set", index=index, address=mac, mtu=mtu)
+        if found != name:
+            route.link("set", index=index, ifname=name)
+
+
+def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with suppress(OSError):
+            return next(Path(f"/sys/bus/pci/devices/{pci}/net").iterdir()).name
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.02)
+
+
+def driver_version(name: str) -> str | None:
+    """``DRIVER VERSION, firmware VERSION`` of an interface; None if its driver does not tell."""
+    buffer = array.array("B", struct.pack("I", _ETHTOOL_GDRVINFO).ljust(_DRVINFO_BYTES, b"\0"))
+    request = struct.pack("16sP8x", os.fsencode(name), buffer.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
+        fcntl.ioctl(control, _SIOCETHTOOL, request)
+        data = buffer.tobytes()
+        driver, version, firmware = (data[at : at + 32].split(b"\0")[0].decode() for at in (4, 36, 68))
+        return f"{driver} {version}" + (f", firmware {firmware}" if firmware and firmware != "N/A" else "")
+    return None

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``sriov`` needs of a host, and the remedy where it is missing. Changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host import facts, modules, pci, vf
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+
+_OPTION = "--icbench-pf"
+#: Drivers that hold a VF for somebody who is no interface of the kernel's.
+_PASSING_ON = ("vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A PF: its address and its interface."""
+
+    pci: str
+    interface: str
+
+
+def card(session: HostSession) -> Card:
+    """The PF that the user named. Raises Unsupported if there is none, or it has no VFs or no interface."""
+    root = session.root
+    if session.pf is None:
+        raise Unsupported(f"sriov needs a card: name its PF by {_OPTION}, {_candidates(root)}")
+    found = pci.find(root, session.pf)
+    if found is None:
+        raise Unsupported(f"{_OPTION}: there is no network interface or PCI function {session.pf}: {_candidates(root)}")
+    name = f"PF {session.pf}" if session.pf == found else f"PF {session.pf} ({found})"
+    parent = pci.physical_function(root, found)
+    if parent is not None:
+        raise Unsupported(f"{_OPTION}: {session.pf} is itself a virtual function: name its PF {parent}")
+    total = pci.total_vfs(root, found)
+    if total is None:
+        raise Unsupported(f"{_OPTION}: {session.pf} ({found}) has no SR-IOV: {_candidates(root)}")
+    if total == 0:
+        raise Unsupported(f"{name} offers no VFs: enable SR-IOV in its firmware (set-up menu or its maker's tool)")
+    names = pci.interfaces(root, found)
+    if not names:
+        driver = pci.driver(root, found)
+        state = f"its driver {driver} gives it none here" if driver else "it has no driver"
+        raise Unsupported(f"{name} has no network interface ({state}): bind it to its kernel driver")
+    return Card(found, session.pf if session.pf in names else names[0])
+
+
+def _candidates(root: Root) -> str:
+    known = pci.physical_functions(root)
+    if not known:
+        return "but no card of this host offers VFs"
+    words = []
+    for each in known:
+        names = pci.interfaces(root, each)
+        words.append(f"{names[0] if names else each} ({each}, up to {pci.total_vfs(root, each)} VFs)")
+    return "this host has " + ", ".join(words)
+
+
+def vfio(root: Root) -> None:
+    """Raises Unsupported where no function can be given to a container."""
+    if not pci.has_iommu(root):
+        words = " ".join(facts.iommu_parameters(root))
+        raise Unsupported(
+            "the IOMMU is off, so that no VF can be given to a container: switch it on in the firmware (VT-d, AMD-Vi)"
+            f" and boot with {words}"
+        )
+    for name in ("vfio-pci", "vfio_iommu_type1"):
+        if not modules.available(root, name):
+            raise Unsupported(
+                f"this kernel has no module {name}: install the full kernel (linux-image-amd64, not its cloud flavour),"
+                " or take --icbench-port vf"
+            )
+
+
+def vf_driver(root: Root, card: str) -> str:
+    """The module that drives a card's VFs. Raises Unsupported if this kernel has none."""
+    vendor = (root.read_int(pci.path(card, "vendor")) or 0) & 0xFFFFFFFF
+    text = root.read(pci.path(card, "sriov_vf_device")) or "0"
+    device = int(text, 16)
+    alias = f"pci:v{vendor:08X}d{device:08X}sv00000000sd00000000bc02sc00i00"
+    found = modules.for_alias(root, alias)
+    if found is None:
+        raise Unsupported(
+            f"this kernel has no driver for the VFs of {card} ({vendor:04x}:{device:04x}): install the full kernel"
+            " (linux-image-amd64, not its cloud flavour), or take --icbench-port vfio"
+        )
+    return found
+
+
+def choose(root: Root, found: Card, count: int) -> list[int]:
+    """Indexes of VFs that exist and that nobody uses; empty: the card has none, and they may be made.
+
+    Raises Unsupported if there are too few of either kind, or making them would take a network from the host.
+    """
+    total = pci.total_vfs(root, found.pci) or 0
+    if count > total:
+        raise Unsupported(
+            f"{count} endpoints take {count} VFs, and PF {found.interface} has only {total}: lower --icbench-pairs"
+        )
+    present = pci.virtual_functions(root, found.pci)
+    if present:
+        free = [index for index, function in enumerate(present) if is_idle(root, function)]
+        if len(free) < count:
+            raise Unsupported(
+                f"{count} endpoints take {count} VFs, and of the {len(present)} that somebody made on PF"
+                f" {found.interface} only {len(free)} are unused: free them, or remove all"
+                f" (echo 0 > /sys/class/net/{found.interface}/device/sriov_numvfs) so that they are made as needed"
+            )
+        return free[:count]
+    if root.exists(f"/sys/class/net/{found.interface}/master"):
+        master = root.link(f"/sys/class/net/{found.interface}/master")
+        raise Unsupported(_in_use(found, f"is a port of {master}", count))
+    held = vf.addresses(found.interface) if root.live else []
+    if held:
+        raise Unsupported(_in_use(found, f"has the host's address {held[0]}", count))
+    return []
+
+
+def _in_use(found: Card, state: str, count: int) -> str:
+    return (
+        f"PF {found.interface} is in use: it {state}, and making VFs can interrupt its link: name another PF, or make"
+        f" them yourself (echo {count} > /sys/class/net/{found.interface}/device/sriov_numvfs)"
+    )
+
+
+def is_idle(root: Root, function: str) -> bool:
+    """Whether a VF can be taken: without driver, or with an interface here that is down and part of nothing."""
+    driver = pci.driver(root, function)
+    if driver is None:
+        return True
+    names = pci.interfaces(root, function)
+    if driver in _PASSING_ON or not names:  # or its interface is in another network namespace
+        return False
+    return all(_is_quiet(root, name) for name in names)
+
+
+def _is_quiet(root: Root, name: str) -> bool:
+    flags = int(root.read(f"/sys/class/net/{name}/flags") or "0", 16)
+    held = vf.addresses(name) if root.live else []
+    return not flags & 1 and not root.exists(f"/sys/class/net/{name}/master") and not held
