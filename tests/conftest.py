@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lets tests import each other's tools (``tests.host.snapshot``), and gives them signals as a terminal does.
 
+No property is bound to a time: a busy machine would fail it.
+
 Last in the path: the installed package is the one tested.
 """
 
@@ -10,6 +12,11 @@ import os
 import signal
 import sys
 from pathlib import Path
+
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 _CHECKOUT = str(Path(__file__).parent.parent)
 if _CHECKOUT not in sys.path:
