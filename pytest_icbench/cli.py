@@ -80,6 +80,25 @@ def _scenarios(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _hlog(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.report.hdr import write_log
+    from pytest_icbench.result import Measurement
+
+    source = Path(arguments.results)
+    try:
+        lines = source.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{source} cannot be read ({getattr(error, 'strerror', error)}): name a results.jsonl"
+        ) from None
+    found = [Measurement.from_json(line, f"{source} line {number}") for number, line in enumerate(lines, 1) if line]
+    chosen = [each for each in found if arguments.case is None or arguments.case in each.case]
+    if not write_log(Path(arguments.output), chosen):
+        named = f" of a case with {arguments.case!r} in its id" if arguments.case else ""
+        raise UsageError(f"{source} holds no latency{named}: nothing was written")
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line. A new subcommand sets ``command``, its ``Command``, as a default."""
     top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
@@ -98,6 +117,12 @@ def parser() -> argparse.ArgumentParser:
     scenarios.add_argument("directory", metavar="DIR")
     scenarios.add_argument("--force", action="store_true", help="overwrite files")
     scenarios.set_defaults(command=_scenarios)
+
+    hlog = commands.add_parser("hlog", help="write the latencies of a results.jsonl as a log for HdrHistogram's tools")
+    hlog.add_argument("results", metavar="RESULTS")
+    hlog.add_argument("output", metavar="FILE", help="the log, by custom with the suffix .hlog")
+    hlog.add_argument("--case", metavar="TEXT", help="only cases with this text in their id")
+    hlog.set_defaults(command=_hlog)
     return top
 
 

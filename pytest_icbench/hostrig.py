@@ -17,7 +17,7 @@ from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.eal import endpoint_mib
 from pytest_icbench.endpoints import Address, endpoint_to_dict
 from pytest_icbench.errors import IcbenchError, ProvisionError
-from pytest_icbench.host import hugepages
+from pytest_icbench.host import hugepages, perf
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.factory import make_node
@@ -58,6 +58,8 @@ class HostRig:
         self._paused = False
         self._service: Sequence[int] = ()
         self._own_cpus: set[int] | None = None
+        self._workers: Sequence[int] = ()
+        self._hardware: tuple[str, dict[str, perf.Counters]] | None = None
 
     def prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Makes directories, huge pages, nodes, the switch and its endpoints, in this order.
@@ -89,7 +91,7 @@ class HostRig:
         self._undo.append(lambda: remove_tree(work_dir))
         for directory in (socket_dir, self._logs):
             directory.mkdir(parents=True)
-        workers: Sequence[int] = spec["placement"]["switch"]
+        self._workers = workers = tuple(spec["placement"]["switch"])
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.jumbo).hugepages_mib)
@@ -220,6 +222,7 @@ class HostRig:
         launch = self._launches.get(launch_id)
         if launch is None:
             return
+        self._end_hardware()
         launch.end()
 
     def counters(self) -> list[dict[str, Any]] | None:
@@ -227,10 +230,34 @@ class HostRig:
         found = self.switch.counters()
         return None if found is None else [asdict(port) for port in found]
 
-    def busy(self) -> dict[str, int] | None:
-        """Cycles of the switch's workers; null where it does not tell."""
+    def busy(self) -> dict[str, Any] | None:
+        """Work of the switch since it exists (``Busy``); null where it does not tell."""
         found = self.switch.busy()
         return None if found is None else asdict(found)
+
+    def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
+        """Hardware events of the switch's worker CPUs and of a launch's processes since the first call for it.
+
+        ``{"switch": {event: number}, "endpoints": {…}}``, without ``switch`` where it has no workers; null where the
+        kernel gives none. Counting ends with the launch.
+        """
+        if self._hardware is not None and self._hardware[0] != launch_id:
+            self._end_hardware()
+        if self._hardware is None:
+            try:
+                groups = {"endpoints": perf.of_processes(self.pids(launch_id).values())}
+                if self._workers:
+                    groups["switch"] = perf.of_cpus(self._workers)
+            except OSError:
+                return None
+            self._hardware = launch_id, groups
+        return {who: counters.read() for who, counters in self._hardware[1].items()}
+
+    def _end_hardware(self) -> None:
+        if self._hardware is not None:
+            for counters in self._hardware[1].values():
+                counters.close()
+            self._hardware = None
 
     @property
     def switch(self) -> Switch:
@@ -269,6 +296,7 @@ class HostRig:
         Raises ProvisionError with a sentence for each thing that remains; the session's journal has it too.
         """
         self._step_back()
+        self._end_hardware()
         failures: list[str] = []
         for launch_id in list(self._launches):
             self._attempt(self._launches.pop(launch_id).end, failures)

@@ -59,6 +59,7 @@ class SentCounts:
     lateness_p99_ns: int
     lateness_max_ns: int
     yields: int
+    bursts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,23 @@ class ReceivedCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowRtt:
+    """Round-trip times of one window's frames; None where there are too few samples to tell."""
+
+    count: int
+    min_ns: int | None
+    mean_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowLine:
-    """One window of one process; ``sent`` and ``received`` as far as its role has them."""
+    """One window of one process; ``sent``, ``received`` and ``rtt`` as far as its role has them.
+
+    ``busy_cycles`` and ``idle_cycles`` of its polling loop are None where nobody counts them (blocking sockets).
+    """
 
     role: Role
     stream: int
@@ -86,6 +102,9 @@ class WindowLine:
     involuntary_switches: int
     sent: SentCounts | None
     received: ReceivedCounts | None
+    busy_cycles: int | None = None
+    idle_cycles: int | None = None
+    rtt: WindowRtt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +158,7 @@ class Summary:
     rtt_actual: Histogram | None = None
     lateness: Histogram | None = None
     spacing_error: Histogram | None = None
+    rtt_first: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +166,8 @@ class _Head:
     role: Role
     stream: int
     involuntary_switches: int
+    busy_cycles: int | None = None
+    idle_cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +241,9 @@ def _window(data: dict[str, Any], where: str) -> WindowLine:
         involuntary_switches=head.involuntary_switches,
         sent=decode(SentCounts, data, where) if head.role in ("sender", "client") else None,
         received=decode(ReceivedCounts, data, where) if head.role != "sender" else None,
+        busy_cycles=head.busy_cycles,
+        idle_cycles=head.idle_cycles,
+        rtt=decode(WindowRtt, data["rtt"], f"{where}: rtt") if head.role == "client" and "rtt" in data else None,
     )
 
 
@@ -244,6 +269,9 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         lateness=_histogram(data["lateness_ns"], 0, f"{where}: lateness_ns") if "lateness_ns" in data else None,
         spacing_error=_histogram(data["spacing_error_ns"], 0, f"{where}: spacing_error_ns")
         if "spacing_error_ns" in data
+        else None,
+        rtt_first=_histogram(data["rtt_first_ns"], 0, f"{where}: rtt_first_ns")
+        if client and "rtt_first_ns" in data
         else None,
     )
 

@@ -27,8 +27,10 @@ class Window:
 
     A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, ``first_ns`` and
     ``last_ns`` (arrivals) are CLOCK_MONOTONIC. ``empty_polls`` of ``polls`` are the receiver's; ``tx_full`` are calls
-    the sender's port refused. ``kept`` is false for a window that the protocol discards; ``disturbed`` is true when
-    the host took time from an endpoint: steal, or involuntary context switches beside a dedicated placement.
+    the sender's port refused; ``bursts`` are hand-overs of which it took something. Cycles are those of the polling
+    loops (TSC); a client is a sender here, and a server a receiver. ``kept`` is false for a window that the protocol
+    discards; ``disturbed`` is true when the host took time from an endpoint: steal, or involuntary context switches
+    beside a dedicated placement.
     """
 
     pair: int
@@ -55,6 +57,16 @@ class Window:
     steal_ns: int = 0
     kept: bool = True
     disturbed: bool = False
+    bursts: int = 0
+    rtt_samples: int = 0
+    rtt_min_ns: int | None = None
+    rtt_p50_ns: int | None = None
+    rtt_p99_ns: int | None = None
+    rtt_max_ns: int | None = None
+    sender_busy_cycles: int | None = None
+    sender_idle_cycles: int | None = None
+    receiver_busy_cycles: int | None = None
+    receiver_idle_cycles: int | None = None
 
     @property
     def lost(self) -> int:
@@ -71,7 +83,7 @@ class PairCounts:
     """Counters of one pair over the kept windows of one launch.
 
     ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch: a frame that belongs to no window
-    cannot be counted to one.
+    cannot be counted to one. Cycles are None where nobody counts them.
     """
 
     pair: int
@@ -91,6 +103,11 @@ class PairCounts:
     empty_polls: int
     throughput_pps: float
     offered_pps: float
+    bursts: int = 0
+    sender_busy_cycles: int | None = None
+    sender_idle_cycles: int | None = None
+    receiver_busy_cycles: int | None = None
+    receiver_idle_cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +122,10 @@ class Launch:
         throughput_pps: received per second, total over pairs.
         rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
         rtt_actual: the same from the actual send time.
+        rtt_first: those of ``rtt`` that were the first of their burst.
         busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
         cycles_per_packet: busy cycles of the switch per frame received.
+        hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
         generator_bound: the sender could not offer what was asked for, by its own means.
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
@@ -126,8 +145,10 @@ class Launch:
     pairs: tuple[PairCounts, ...]
     rtt: Histogram | None = None
     rtt_actual: Histogram | None = None
+    rtt_first: Histogram | None = None
     busy_share: float | None = None
     cycles_per_packet: float | None = None
+    hardware: dict[str, Any] = field(default_factory=dict)
     invalid: str | None = None
     evidence: str | None = None
     windows: tuple[Window, ...] = ()
@@ -137,6 +158,11 @@ class Launch:
     def total(self, counter: str) -> int:
         """Sum of a counter of ``PairCounts`` over the pairs."""
         return sum(int(getattr(pair, counter)) for pair in self.pairs)
+
+    def total_known(self, counter: str) -> int | None:
+        """The same for a counter that a pair may lack: None then."""
+        values = [getattr(pair, counter) for pair in self.pairs]
+        return None if not values or None in values else sum(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +202,13 @@ class Measurement:
         reference_evidence: why the ratio is missing although a reference link was measured.
         rtt_…: of all launches' histograms merged; frames not back count as slower than any percentile.
         rtt_lost: requests that were never answered.
+        rtt_first_…: of those requests that were the first of their burst.
+        pdv_…: packet delay variation (RFC 5481): round-trip time less the least one of the launch.
+        floor_…: round-trip times of the reference link: what the tool and the machine take without any switch.
         cycles_per_packet: of the switch, median over launches.
+        sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver):
+            busy ones per frame, and their share.
+        hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         launches, windows: how many of each the figures stand on.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``; of a search ``goal``,
             ``max-duration`` or ``generator-bound``.
@@ -257,9 +289,44 @@ class Measurement:
     rtt_max_ns: float | None = None
     rtt_samples: int = 0
     rtt_lost: int = 0
+    rtt_first_p50_ns: float | None = None
+    rtt_first_p50_ns_low: float | None = None
+    rtt_first_p50_ns_high: float | None = None
+    rtt_first_p99_ns: float | None = None
+    rtt_first_p99_ns_low: float | None = None
+    rtt_first_p99_ns_high: float | None = None
+    rtt_first_samples: int = 0
+    pdv_p50_ns: float | None = None
+    pdv_p50_ns_low: float | None = None
+    pdv_p50_ns_high: float | None = None
+    pdv_p90_ns: float | None = None
+    pdv_p90_ns_low: float | None = None
+    pdv_p90_ns_high: float | None = None
+    pdv_p99_ns: float | None = None
+    pdv_p99_ns_low: float | None = None
+    pdv_p99_ns_high: float | None = None
+    pdv_p99_9_ns: float | None = None
+    pdv_p99_9_ns_low: float | None = None
+    pdv_p99_9_ns_high: float | None = None
+    pdv_p99_99_ns: float | None = None
+    pdv_p99_99_ns_low: float | None = None
+    pdv_p99_99_ns_high: float | None = None
+    pdv_max_ns: float | None = None
+    floor_p50_ns: float | None = None
+    floor_p90_ns: float | None = None
+    floor_p99_ns: float | None = None
+    floor_samples: int = 0
     cycles_per_packet: float | None = None
     cycles_per_packet_low: float | None = None
     cycles_per_packet_high: float | None = None
+    sender_cycles_per_packet: float | None = None
+    sender_cycles_per_packet_low: float | None = None
+    sender_cycles_per_packet_high: float | None = None
+    receiver_cycles_per_packet: float | None = None
+    receiver_cycles_per_packet_low: float | None = None
+    receiver_cycles_per_packet_high: float | None = None
+    sender_busy_share: float | None = None
+    receiver_busy_share: float | None = None
     launches: int = 0
     windows: int = 0
     ended_by: str = "repeats"
@@ -287,6 +354,7 @@ class Measurement:
     identity: dict[str, Any] = field(default_factory=dict)
     treatment: dict[str, Any] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
+    hardware: dict[str, Any] = field(default_factory=dict)
     per_pair: tuple[PairResult, ...] = ()
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()

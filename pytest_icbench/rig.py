@@ -122,9 +122,13 @@ class Rig:
         return None if found is None else [PortCounters(**port) for port in found]
 
     def busy(self) -> Busy | None:
-        """Cycles of the switch's workers since it exists; None where it does not tell."""
+        """Work of the switch since it exists; None where it does not tell."""
         found = self.host.busy()
         return None if found is None else Busy(**found)
+
+    def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
+        """Hardware events since the first call for this launch; None where the kernel gives none."""
+        return self.host.hardware(launch_id)
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is dead."""

@@ -218,6 +218,29 @@ class Histogram:
                 return value if self.maximum is None else min(value, self.maximum)
         return None
 
+    def less_minimum(self) -> Histogram:
+        """The same samples less the least of them (delay to delay variation); buckets keep the delays' resolution."""
+        if self.minimum is None or self.maximum is None or self.mean is None:
+            return self
+        least = self.minimum
+        return Histogram(
+            counts=tuple((max(min(value, self.maximum) - least, 0), number) for value, number in self.counts),
+            minimum=0,
+            maximum=self.maximum - least,
+            mean=self.mean - least,
+            significant_digits=self.significant_digits,
+            lost=self.lost,
+        )
+
+    def variation(self, q: float) -> int | None:
+        """Delay variation that the part q of all requests did not exceed: the delay less the least one.
+
+        This is PDV (RFC 5481, section 4.2) with the least delay of the stream as its reference. None as in
+        ``percentile``.
+        """
+        found = self.percentile(q)
+        return None if found is None or self.minimum is None else found - self.minimum
+
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
     """All samples in one histogram: percentiles of several launches come from here and are never averaged.

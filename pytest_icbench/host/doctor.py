@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host import disturbances, facts, hugepages
+from pytest_icbench.host import disturbances, facts, hugepages, perf
 from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.exec import run
 from pytest_icbench.host.findings import Finding, Level
@@ -30,7 +30,7 @@ def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = No
     root = root or Root()
     found = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        found += [*_root(), *_lxc(), *_workload(), *_switches(pf)]
+        found += [*_root(), *_counters(root), *_lxc(), *_workload(), *_switches(pf)]
     return found + disturbances.find(root, sample_s)
 
 
@@ -61,6 +61,27 @@ def _root() -> Iterator[Finding]:
         yield Finding(
             Level.NOTE, "root", "this is not root: it can look, but a session needs root", "run pytest as root"
         )
+
+
+def _counters(root: Root) -> Iterator[Finding]:
+    reason = perf.why_not()
+    if reason is None:
+        yield Finding(Level.GOOD, "hardware events", "the kernel counts cycles, instructions and cache misses")
+        return
+    kind, paranoid = facts.hypervisor(root), root.read("/proc/sys/kernel/perf_event_paranoid")
+    if kind is not None:
+        remedy = "let the hypervisor pass the processor's counters (vPMU) to this machine"
+    elif os.geteuid() != 0:
+        remedy = "look again as root"
+    else:
+        remedy = "boot a kernel with CONFIG_PERF_EVENTS and switch the counters on in the firmware"
+    yield Finding(
+        Level.NOTE,
+        "hardware events",
+        f"the kernel gives none ({reason}; perf_event_paranoid is {paranoid}): results have no instructions and"
+        " cache misses per frame",
+        remedy,
+    )
 
 
 def _cgroups(root: Root) -> Iterator[Finding]:

@@ -71,6 +71,16 @@ def _window(
         first_ns=received.first_ns,
         last_ns=received.last_ns,
         kept=settings.keeps(line.window),
+        bursts=sent.bursts,
+        rtt_samples=line.rtt.count if line.rtt else 0,
+        rtt_min_ns=line.rtt.min_ns if line.rtt else None,
+        rtt_p50_ns=line.rtt.p50_ns if line.rtt else None,
+        rtt_p99_ns=line.rtt.p99_ns if line.rtt else None,
+        rtt_max_ns=line.rtt.max_ns if line.rtt else None,
+        sender_busy_cycles=line.busy_cycles,
+        sender_idle_cycles=line.idle_cycles,
+        receiver_busy_cycles=other.busy_cycles if other else None,
+        receiver_idle_cycles=other.idle_cycles if other else None,
     )
 
 
@@ -100,6 +110,10 @@ def count_pair(leader: Voice, follower: Voice, windows: Sequence[Window]) -> Pai
     def total(name: str) -> int:
         return sum(int(getattr(window, name)) for window in kept)
 
+    def total_known(name: str) -> int | None:
+        values = [getattr(window, name) for window in kept]
+        return None if not values or None in values else sum(values)
+
     return PairCounts(
         pair=leader.index // 2 + 1,
         scheduled=total("scheduled"),
@@ -118,4 +132,9 @@ def count_pair(leader: Voice, follower: Voice, windows: Sequence[Window]) -> Pai
         empty_polls=total("empty_polls"),
         throughput_pps=total("received") / seconds if seconds else 0.0,
         offered_pps=total("scheduled") / seconds if seconds else 0.0,
+        bursts=total("bursts"),
+        sender_busy_cycles=total_known("sender_busy_cycles"),
+        sender_idle_cycles=total_known("sender_idle_cycles"),
+        receiver_busy_cycles=total_known("receiver_busy_cycles"),
+        receiver_idle_cycles=total_known("receiver_idle_cycles"),
     )

@@ -6,8 +6,10 @@ A verdict needs a witness; where none speaks it is ``unknown``. The witnesses, i
 * the hypervisor's share of the endpoints' CPUs (``host``),
 * the switch's own busy share, where it tells (``switch`` from 95 %; below, it had time left),
 * the sender's port: a call that it refused means that the ring behind it was full,
-* the receiver's polls: one that never finds its ring empty cannot take more (``endpoint``); one that often does, while
-  frames are lost on the way to it, was overrun in bursts (``ring``).
+* the receiver's polls, by number and by the cycles they took: one that never finds its ring empty, or has no time left,
+  cannot take more (``endpoint``); one that often does, while frames are lost on the way to it, was overrun in bursts
+  (``ring``),
+* the sender's cycles, where nothing else speaks.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ class Witnesses:
     refusing_share: float
     loss_share: float
     empty_share: float | None
+    sender_busy_share: float | None = None
+    receiver_busy_share: float | None = None
 
     @classmethod
     def of(cls, launches: Sequence[Launch]) -> Witnesses:
@@ -60,7 +64,18 @@ class Witnesses:
             refusing_share=refusals / (scheduled + refusals) if scheduled + refusals else 0.0,
             loss_share=sum(launch.total("lost") for launch in launches) / sent if sent else 0.0,
             empty_share=sum(launch.total("empty_polls") for launch in launches) / polls if polls else None,
+            **{f"{role}_busy_share": role_busy_share(launches, role) for role in ("sender", "receiver")},
         )
+
+
+def role_busy_share(launches: Sequence[Launch], role: str) -> float | None:
+    """Busy part of the cycles of all ``sender`` or ``receiver`` loops; None unless every launch counted them."""
+    busy = [launch.total_known(f"{role}_busy_cycles") for launch in launches]
+    idle = [launch.total_known(f"{role}_idle_cycles") for launch in launches]
+    known = [cycles for cycles in (*busy, *idle) if cycles is not None]
+    if len(known) < 2 * len(launches) or not sum(known):
+        return None
+    return sum(cycles for cycles in busy if cycles is not None) / sum(known)
 
 
 def find_bottleneck(witnesses: Witnesses, *, maximum: bool, switched: bool, kernel: bool, shared: bool) -> Bottleneck:
@@ -92,10 +107,14 @@ def _by_ends(
 ) -> Bottleneck:
     """The sender's refusals and the receiver's polls; the switch does not tell, or had time left."""
     empty, lost = witnesses.empty_share, _percent(witnesses.loss_share)
-    receiver_busy = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
+    by_polls = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
+    by_cycles = witnesses.receiver_busy_share is not None and witnesses.receiver_busy_share >= BUSY_SHARE
     worker_idle = witnesses.busy_share is not None
-    if receiver_busy and (losing or refusing):
+    if by_polls and (losing or refusing):
         return Bottleneck("endpoint", f"the receiver found frames in {_percent(1 - (empty or 0.0))} of its polls")
+    if by_cycles and (losing or refusing):
+        spent = _percent(witnesses.receiver_busy_share or 0.0)
+        return Bottleneck("endpoint", f"the receiver spent {spent} of its cycles on frames")
     # Where frames are both refused and lost, the greater part decides.
     losing = losing and witnesses.loss_share >= witnesses.refusing_share
     if losing and empty is not None and not kernel:
@@ -108,9 +127,11 @@ def _by_ends(
         return Bottleneck("ring", "the sender found its ring full while the switch had time left")
     if refusing:
         return Bottleneck("switch", "the sender found the switch's input ring full, and the receiver waited")
+    sender = witnesses.sender_busy_share
+    spent = "" if sender is None else f" and spent {_percent(sender)} of its cycles on frames"
     if kernel:
-        return Bottleneck("endpoint", "the sender was never refused; the kernel's path runs in its own context")
-    return Bottleneck("endpoint", "the sender was never refused")
+        return Bottleneck("endpoint", f"the sender was never refused{spent}; the kernel's path runs in its own context")
+    return Bottleneck("endpoint", f"the sender was never refused{spent}")
 
 
 def _percent(share: float) -> str:

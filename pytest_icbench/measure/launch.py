@@ -18,11 +18,12 @@ from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure import assemble, validity
 from pytest_icbench.measure.commands import commands, launch_plan
-from pytest_icbench.measure.rigs import BusyLike, MeasuredRig
+from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
+from pytest_icbench.measure.work import WorkTrack
 from pytest_icbench.result import Launch, PairCounts
 from pytest_icbench.stats import Histogram, merge
 from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
@@ -95,7 +96,7 @@ class Run:
         self.cpus = [command.cpu for command in self.commands.values()]
         self.steal = StealTrack(self.cpus)
         self.id = ""
-        self.busy: list[tuple[float, BusyLike]] = []
+        self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id))
         self.heard_at: dict[int, float] = {}
 
     def run(self, index: int, executable: Path | None) -> Launch:
@@ -178,7 +179,7 @@ class Run:
             self.steal.sample(time.monotonic_ns())
             if samples and now >= samples[0]:
                 samples.pop(0)
-                self._sample_busy()
+                self.work.sample()
             if now >= deadline:
                 self._give_up("summary", f"still running {now - senders_end:.1f} s after the measured time; it hangs")
             self._check_silence(now, senders_end)
@@ -186,7 +187,7 @@ class Run:
                 self.enough = None
                 if samples and self.settling is not None:
                     samples.clear()
-                    self._sample_busy()
+                    self.work.sample()
                 self.ended_early_s = time.monotonic()
                 self.choir.stop_early()
                 self.rig.tell(self.id, "stop\n")
@@ -217,11 +218,6 @@ class Run:
                     self.rig.log_tail(self.id, voice.index),
                 )
 
-    def _sample_busy(self) -> None:
-        busy = self.rig.busy()
-        if busy is not None:
-            self.busy.append((time.monotonic(), busy))
-
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         voices = list(self.choir.voices.values())
         couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(self.case.pairs)]
@@ -236,7 +232,7 @@ class Run:
         )
         invalid = validity.judge_launch(voices, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         throughput = sum(pair.throughput_pps for pair in pairs)
-        busy_share, cycles_per_packet = self._switch_work(throughput)
+        work = self.work.between(throughput, next((voice.hello.tsc_hz for voice in voices if voice.hello), None))
         return Launch(
             index=index,
             started_at=started_at,
@@ -249,8 +245,10 @@ class Run:
             pairs=pairs,
             rtt=self._round_trips(couples, pairs, "rtt"),
             rtt_actual=self._round_trips(couples, pairs, "rtt_actual"),
-            busy_share=busy_share,
-            cycles_per_packet=cycles_per_packet,
+            rtt_first=self._round_trips(couples, pairs, "rtt_first"),
+            busy_share=work.busy_share,
+            cycles_per_packet=work.cycles_per_packet,
+            hardware=dict(work.hardware or {}),
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,
@@ -260,26 +258,20 @@ class Run:
 
     @staticmethod
     def _round_trips(
-        couples: Sequence[tuple[Voice, Voice]], pairs: Sequence[PairCounts], name: Literal["rtt", "rtt_actual"]
+        couples: Sequence[tuple[Voice, Voice]],
+        pairs: Sequence[PairCounts],
+        name: Literal["rtt", "rtt_actual", "rtt_first"],
     ) -> Histogram | None:
         """All pairs' samples; what was lost is counted from the windows, as the samples are: without the warm-up."""
         found = []
         for (client, _), counts in zip(couples, pairs, strict=True):
             histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
             if histogram is not None:
-                found.append(replace(histogram, lost=counts.lost))
+                lost = counts.lost if name != "rtt_first" else max(counts.bursts - histogram.count, 0)
+                found.append(replace(histogram, lost=lost))
         return merge(found)
 
     def _generator_bound(self, offered_pps: float) -> bool:
         """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long."""
         asked = self.case.rate.pps
         return asked is not None and offered_pps < 0.99 * asked * self.case.pairs
-
-    def _switch_work(self, throughput_pps: float) -> tuple[float | None, float | None]:
-        if len(self.busy) < 2:
-            return None, None
-        (begin, first), (end, last) = self.busy
-        busy = last.busy_cycles - first.busy_cycles
-        every = busy + last.idle_cycles - first.idle_cycles
-        packets = throughput_pps * (end - begin)
-        return (busy / every if every > 0 else None), (busy / packets if packets > 0 else None)

@@ -10,10 +10,11 @@ from typing import Any
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Veth
 from pytest_icbench.measure.bottleneck import Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.figures import named
 from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.search import Bounds
-from pytest_icbench.measure.summarize import Surroundings, named, throughput_fields
+from pytest_icbench.measure.summarize import Surroundings, throughput_fields
 from pytest_icbench.rate import percent
 from pytest_icbench.result import Launch, Measurement
 from pytest_icbench.result_rates import Search, Trial

@@ -11,11 +11,12 @@ from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Endpoint, Veth
 from pytest_icbench.intervals import median_over_launches, over_launches
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.measure.figures import PERCENTILES, Figures, named
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.result import Launch, Measurement, PairResult
-from pytest_icbench.stats import CONFIDENCE, Estimate, median, merge, quotients
+from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
 
 #: Preamble, start of frame and least gap of Ethernet, in bytes a frame.
 L1_OVERHEAD_BYTES = 20
@@ -24,8 +25,6 @@ COUNTERS = (
     *("scheduled", "sent", "refused", "received", "lost"),
     *("duplicated", "reordered", "late", "foreign", "corrupted"),
 )
-#: Names of the percentiles in a result.
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
 
 
 @dataclass(slots=True)
@@ -135,9 +134,9 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         **throughput_fields(case, pps),
         **_counters(launches),
         **_fairness(case, launches),
-        **_rtt(launches, level),
+        **Figures(launches, level).latency(gathered.reference),
+        **Figures(launches, level).effort(),
         **named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
-        **named("cycles_per_packet", _cycles(launches, level)),
     )
 
 
@@ -169,16 +168,6 @@ def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFI
     own, reference = ([figure[side] for figure in figures] for side in (0, 1))
     ratios = quotients(own, reference) if case.dimension == "throughput" else quotients(reference, own)
     return median_over_launches(ratios, confidence)
-
-
-def named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
-    """The three fields of an estimate."""
-    scaled = estimate.scaled(factor) if estimate else None
-    return {
-        name: scaled.value if scaled else None,
-        f"{name}_low": scaled.low if scaled else None,
-        f"{name}_high": scaled.high if scaled else None,
-    }
 
 
 def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
@@ -238,35 +227,3 @@ def _per_pair(case: Case, launches: Sequence[Launch]) -> tuple[PairResult, ...]:
 def _fairness(case: Case, launches: Sequence[Launch]) -> dict[str, Any]:
     rates = [pair.throughput_pps for pair in _per_pair(case, launches)]
     return {"fairness": max(rates) / min(rates) if rates and min(rates) > 0 else None}
-
-
-def _rtt(launches: Sequence[Launch], confidence: float) -> dict[str, Any]:
-    every = [launch.rtt for launch in launches if launch.rtt is not None]
-    merged = merge(every)
-    if merged is None:
-        return {}
-    found: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
-    found["rtt_max_ns"] = float(merged.maximum) if merged.maximum is not None else None
-    found.update(_rtt_figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every], confidence))
-    for name, q in PERCENTILES.items():
-        values = [histogram.percentile(q) for histogram in every]
-        found.update(_rtt_figure(f"rtt_{name}_ns", merged.percentile(q), values, confidence))
-    return found
-
-
-def _rtt_figure(
-    name: str, merged: float | None, by_launch: Sequence[float | None], confidence: float
-) -> dict[str, Any]:
-    """The point from the merged histogram; the interval from launches, if each of them has the figure."""
-    known = [float(value) for value in by_launch if value is not None]
-    if merged is None:
-        return named(name, None)
-    if len(known) < len(by_launch):
-        return named(name, Estimate(float(merged)))
-    interval = median_over_launches(known, confidence)
-    return named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
-
-
-def _cycles(launches: Sequence[Launch], confidence: float) -> Estimate | None:
-    known = [launch.cycles_per_packet for launch in launches if launch.cycles_per_packet is not None]
-    return median_over_launches(known, confidence) if known else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.report import hdr
 from pytest_icbench.report.names import path_part
 from pytest_icbench.result import Measurement
 
@@ -41,7 +42,7 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
     """Writes a measurement's windows as JSON lines; the file has the test's name. Raises ProvisionError.
 
     The first line is the measurement itself without its windows; then for each launch one line with its figures, and
-    one for each of its windows.
+    one for each of its windows. Latencies are in a ``.hlog`` beside it, if the extra ``hdr`` is installed.
     """
     stem = path_part(test)
     path = run / directory / f"{stem}.jsonl"
@@ -60,6 +61,8 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
         raise ProvisionError(
             f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
         ) from None
+    if hdr.available():
+        hdr.write_log(path.with_suffix(".hlog"), [measurement])
     return path
 
 

@@ -71,6 +71,7 @@ def _columns(dimension: str) -> list[_Column]:
     rtt = [_Column(f"p{q} µs", lambda result, q=q: _rtt(result, q)) for q in ("50", "99")]  # type: ignore[misc]
     return [
         *(rtt if dimension == "latency" else []),
+        *([_Column("first µs", _first), _Column("floor µs", _floor)] if dimension == "latency" else []),
         _Column("Mpps {metric}", _rate, always=dimension != "latency"),
         *([] if dimension == "latency" else [_Column("interval", _interval), _Column("Gbit/s", _gbps)]),
         _Column("loss %", _loss),
@@ -133,6 +134,17 @@ def _rtt(result: Result, q: str) -> str:
     return "" if value is None else f"{value / 1000:.1f}"
 
 
+def _first(result: Result) -> str:
+    """Worth a column only where a burst has more than its first frame."""
+    value = _figure(result, "rtt_first_p50_ns")
+    return "" if value is None or (result.get("axes") or {}).get("burst") == 1 else f"{value / 1000:.1f}"
+
+
+def _floor(result: Result) -> str:
+    value = _figure(result, "floor_p50_ns")
+    return "" if value is None else f"{value / 1000:.1f}"
+
+
 def _bottleneck(result: Result) -> str:
     found = _figure(result, "bottleneck")
     return "" if found in (None, "unknown") else printable(str(found))
@@ -189,6 +201,10 @@ def _notes(results: Sequence[Result]) -> list[str]:
     notes = [text for metric, text in _METRICS.items() if metric in metrics]
     if any(_ratio(result) for result in results):
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
+    if any(_first(result) for result in results):
+        notes.append("first: p50 of frames that were the first of their burst")
+    if any(_floor(result) for result in results):
+        notes.append("floor: p50 with no switch between: what tool and machine take by themselves")
     if any(_rate(result).startswith("≥") for result in results):
         notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:

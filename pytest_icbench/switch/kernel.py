@@ -14,11 +14,14 @@ from pytest_icbench.endpoints import Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import links
 from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
-from pytest_icbench.switch.protocol import Attachment
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch.protocol import Attachment, Busy
 
 VETH = "veth"
 #: Name of the interface in a node.
 NODE_INTERFACE = "eth0"
+#: Of a CPU's line in /proc/stat.
+_SOFTIRQ_FIELD = 7
 _AF_XDP = getattr(socket, "AF_XDP", 44)
 _DRIVER_PLACES = (
     "usr/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
@@ -91,6 +94,20 @@ def remove_ends(attachments: Sequence[Attachment]) -> None:
         # A node that ends at this moment takes its links along.
         with suppress(ProvisionError):
             links.remove_link(NODE_INTERFACE, attachment.node.netns)
+
+
+def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
+    """Time that these CPUs have spent in soft interrupts, and ksoftirqd, since boot (proc(5), /proc/stat).
+
+    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so beside pinned endpoints this is
+    the switch's own work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
+    """
+    text = None if session is None else session.root.read("/proc/stat")
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    wanted = {f"cpu{cpu}" for cpu in cpus}
+    rows = [line.split() for line in (text or "").splitlines()]
+    ticks = [int(row[_SOFTIRQ_FIELD]) for row in rows if len(row) > _SOFTIRQ_FIELD and row[0] in wanted]
+    return Busy(busy_ns=sum(ticks) * tick_ns) if ticks else None
 
 
 def release() -> str:

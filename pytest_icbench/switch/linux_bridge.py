@@ -37,6 +37,7 @@ class LinuxBridge(Switch):
 
     def __init__(self) -> None:
         self._session: HostSession | None = None
+        self._cpus: Sequence[int] = ()
         self._netns: str | None = None
         self._attached: list[Attachment] = []
 
@@ -53,7 +54,7 @@ class LinuxBridge(Switch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """The bridge with a veth port ``pN`` for each attachment."""
-        self._session = session
+        self._session, self._cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         with entered(netns):
             links.create_bridge(session, _BRIDGE, mtu=spec.mtu)
@@ -95,7 +96,8 @@ class LinuxBridge(Switch):
         return found
 
     def busy(self) -> Busy | None:
-        return None
+        """Time of the kernel's network work on the endpoints' CPUs."""
+        return kernel.softirq(self._session, self._cpus)
 
     def pause(self) -> None:
         """The kernel works only when there are frames."""

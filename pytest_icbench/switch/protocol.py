@@ -79,10 +79,18 @@ class PortCounters:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """CPU cycles of all workers since the switch exists: a difference of two gives the busy share."""
+    """Work of the switch since it exists: a difference of two gives the busy share and the cycles per frame.
 
-    busy_cycles: int
-    idle_cycles: int
+    Attributes:
+        busy_cycles, idle_cycles: of all workers; ``idle_cycles`` None where only the busy ones are counted.
+        busy_ns: time instead of cycles, of a switch that has no workers of its own (the kernel's).
+        workers: threads that poll all the time; with them the busy share follows from ``busy_cycles`` alone.
+    """
+
+    busy_cycles: int | None = None
+    idle_cycles: int | None = None
+    busy_ns: int | None = None
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

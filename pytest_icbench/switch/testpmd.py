@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +36,13 @@ _BUFFERS = 32768
 #: With buffers that hold a jumbo frame whole.
 _JUMBO_BUFFERS = 16384
 _JUMBO_BUFFER_BYTES = 10240
+#: How long its prompt may take to answer, in seconds.
+_ANSWER_S = 1.0
+_POLL_S = 0.002
+#: Cycles of polls that brought frames, over all cores, since forwarding began (it says "total" before DPDK 23.11).
+_CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
+#: The last line of its answer has come: its prompt waits again.
+_PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
 
 class TestPmd(Switch):
@@ -56,6 +66,8 @@ class TestPmd(Switch):
         self._runtime: Path | None = None
         self._indexes: list[int] = []
         self._memif = False
+        self._workers = 0
+        self._prompts = False
         self._facts = SwitchFacts()
 
     def _binary(self, session: HostSession, given: Path | None) -> Path:
@@ -84,8 +96,13 @@ class TestPmd(Switch):
         argv = self._argv(binary, spec, attachments)
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
+        self._workers = len(spec.worker_cpus)
+        # Into a pipe its answers would come when some kilobytes have gathered.
+        stdbuf = shutil.which("stdbuf")
+        self._prompts = stdbuf is not None
         # Its prompt waits on the pipe; it ends at the end of file, so it does not outlive a killed harness.
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, pipes=True)
+        line_by_line = [stdbuf, "-oL"] if stdbuf else []
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], pipes=True)
         self._runtime = dpdk_process.runtime_directory(spec)
         self._facts = SwitchFacts(
             version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
@@ -111,6 +128,7 @@ class TestPmd(Switch):
             *([f"--mbuf-size={_JUMBO_BUFFER_BYTES}"] if jumbo else []),
             # Endpoints come and go for hours; nobody reads about it.
             "--mask-event=all",
+            "--record-core-cycles",
         ]
 
     def facts(self) -> SwitchFacts:
@@ -138,10 +156,7 @@ class TestPmd(Switch):
         self._live()
 
     def counters(self) -> list[PortCounters] | None:
-        """The ports' counters, by EAL telemetry. Raises ProvisionError if it does not answer.
-
-        (What its prompt prints stays in its buffer until some kilobytes have gathered.)
-        """
+        """The ports' counters, by EAL telemetry. Raises ProvisionError if it does not answer."""
         self._live()
         assert self._runtime is not None
         path = telemetry_socket(self._runtime)
@@ -167,6 +182,22 @@ class TestPmd(Switch):
         )
 
     def busy(self) -> Busy | None:
+        """Cycles of polls that brought frames, from its prompt; None if that does not answer within a second."""
+        daemon = self._live()
+        question, answer = daemon.process.stdin, daemon.process.stdout
+        if not self._prompts or question is None or answer is None:
+            return None
+        question.write(b"show fwd stats all\n")
+        question.flush()
+        said, deadline = b"", time.monotonic() + _ANSWER_S
+        while time.monotonic() < deadline:
+            said += answer.read(65536) or b""
+            found = _CYCLES.search(said)
+            if found is not None:
+                return Busy(busy_cycles=int(found[1]), workers=self._workers)
+            if _PROMPT.search(said):
+                return Busy(busy_cycles=0, workers=self._workers)  # nothing was forwarded yet
+            time.sleep(_POLL_S)
         return None
 
     def pause(self) -> None:

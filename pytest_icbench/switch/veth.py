@@ -29,6 +29,8 @@ class VethLink(Switch):
     max_pairs = None
 
     def __init__(self) -> None:
+        self._session: HostSession | None = None
+        self._cpus: Sequence[int] = ()
         self._attached: list[Attachment] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -44,6 +46,7 @@ class VethLink(Switch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """One veth pair between the sides of each pair, both ends in the nodes."""
+        self._session, self._cpus = session, spec.endpoint_cpus
         for a, b in zip(attachments[::2], attachments[1::2], strict=True):
             self._attached += [a, b]
             links.create_pair(session, kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
@@ -73,7 +76,8 @@ class VethLink(Switch):
         return found
 
     def busy(self) -> Busy | None:
-        return None
+        """Time of the kernel's network work on the endpoints' CPUs."""
+        return kernel.softirq(self._session, self._cpus)
 
     def pause(self) -> None:
         """The kernel works only when there are frames."""

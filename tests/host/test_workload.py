@@ -101,6 +101,60 @@ def test_client_and_server(veth: Path2, technique: list[str]) -> None:
     assert [w["rtt"]["count"] for w in client.windows] == [w["received"] for w in client.windows]
 
 
+def test_a_stall_of_the_sender_is_in_its_latencies(veth: Path2) -> None:
+    """Latency runs from the intended send time: a sender that stands still for 50 ms in ten seconds at 1000 frames per
+    second delays fifty frames by up to 50 ms, and the ten slowest of ten thousand took more than 35 ms.
+    """
+    server = Process("server", veth.b, veth.a, "-b", 1)
+    server.until("ready")
+    client = Process("client", veth.a, veth.b, "-b", 1, "-r", 1000, "--duration", 10)
+    client.until("ready")
+    time.sleep(4)
+    client.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.05)
+    client.process.send_signal(signal.SIGCONT)
+    outcome = client.end()
+    server.end()
+    summary = parse_line(json.dumps(outcome.summary))
+    assert isinstance(summary, Summary)
+    assert summary.rtt is not None
+    assert summary.rtt_actual is not None
+    assert summary.rtt.maximum is not None
+    assert summary.rtt.maximum >= 49e6
+    slow = summary.rtt.percentile(0.999)
+    assert slow is not None
+    assert slow >= 35e6
+    # From the actual send time the stall is hidden, whatever else the host did meanwhile.
+    slow_from, slow_since = (
+        sum(n for value, n in found.counts if value > 35e6) for found in (summary.rtt, summary.rtt_actual)
+    )
+    assert slow_from - slow_since >= 10
+    slowest = max(outcome.windows, key=lambda window: window["rtt"]["max_ns"] or 0)
+    assert slowest["rtt"]["max_ns"] >= 49e6
+
+
+def test_the_first_frame_of_a_burst_has_a_histogram_of_its_own(veth: Path2) -> None:
+    client, _ = between(veth, "client", "server", ["-b", "8", "-m"], ["-r", "8k", "--duration", "0.5"])
+    check_lines(client)
+    summary = client.summary
+    assert summary["unanswered"] == 0
+    assert summary["rtt_first_ns"]["count"] == total(client, "bursts") == summary["sent"] / 8
+    assert summary["rtt_first_ns"]["min"] >= summary["rtt_ns"]["min"]
+    assert summary["rtt_first_ns"]["max"] <= summary["rtt_ns"]["max"]
+    assert summary["rtt_first_ns"]["mean"] <= summary["rtt_ns"]["mean"]
+
+
+def test_trains(veth: Path2) -> None:
+    """One train a window, at the maximum rate, of the lengths asked for in turn."""
+    sender, receiver = between(
+        veth, "send", "recv", ["-m"], ["--train", "50:200:3", "--window", "0.1", "--duration", "0.6"]
+    )
+    check_lines(sender)
+    assert [window["scheduled"] for window in sender.windows] == [50, 100, 200, 50, 100, 200]
+    assert [window["received"] for window in receiver.windows] == [50, 100, 200, 50, 100, 200]
+    assert all(window["busy_cycles"] > 0 for window in [*sender.windows, *receiver.windows])
+
+
 def test_one_burst_at_a_time(veth: Path2) -> None:
     """A client at the maximum rate waits for its answers, also after the server stood still for a while.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck, role_busy_share
 from pytest_icbench.result import Launch, PairCounts
 
 QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
@@ -46,6 +46,11 @@ def limit(witnesses: Witnesses = QUIET, *, facts: dict[str, Any] | None = None, 
         ({"loss_share": 0.1, "empty_share": None}, {}, ("unknown", False)),
         ({}, {"maximum": False}, ("unknown", False)),
         ({"busy_share": 0.2}, {"maximum": False}, ("unknown", True)),
+        ({"loss_share": 0.1, "receiver_busy_share": 0.97}, {}, ("endpoint", False)),
+        ({"loss_share": 0.1, "receiver_busy_share": 0.97}, {"kernel": True}, ("endpoint", False)),
+        ({"loss_share": 0.1, "receiver_busy_share": 0.9}, {}, ("ring", False)),
+        ({"loss_share": 0.1, "receiver_busy_share": 0.97, "busy_share": 0.6}, {}, ("endpoint", True)),
+        ({"receiver_busy_share": 1.0}, {"maximum": False}, ("unknown", False)),
     ],
 )
 def test_limits(changes: dict[str, Any], facts: dict[str, Any], expected: tuple[str, bool]) -> None:
@@ -55,7 +60,10 @@ def test_limits(changes: dict[str, Any], facts: dict[str, Any], expected: tuple[
 shares = st.floats(min_value=0, max_value=1)
 
 
-@given(st.builds(Witnesses, shares, st.none() | shares, shares, shares, st.none() | shares), *[st.booleans()] * 4)
+@given(
+    st.builds(Witnesses, shares, st.none() | shares, shares, shares, st.none() | shares, *[st.none() | shares] * 2),
+    *[st.booleans()] * 4,
+)
 def test_a_switch_with_time_left_is_never_the_limit(
     witnesses: Witnesses, maximum: bool, switched: bool, kernel: bool, shared: bool
 ) -> None:
@@ -86,3 +94,22 @@ def test_witnesses_are_totals_over_launches() -> None:
         steal_share=0.1, busy_share=0.5, refusing_share=10 / 200, loss_share=0.05, empty_share=0.25
     )
     assert Witnesses.of([]) == Witnesses(0.0, None, 0.0, 0.0, None)
+
+
+def test_the_senders_cycles_stand_in_the_evidence() -> None:
+    found = find_bottleneck(replace(QUIET, sender_busy_share=0.991), **SWITCHED)
+    assert found.evidence == "the sender was never refused and spent 99.1% of its cycles on frames"
+    found = find_bottleneck(replace(QUIET, sender_busy_share=0.991), **{**SWITCHED, "kernel": True})
+    assert found.evidence.startswith("the sender was never refused and spent 99.1% of its cycles on frames; the kernel")
+
+
+def test_busy_shares_of_endpoints_are_known_only_if_every_launch_counted() -> None:
+    def launch(busy: int | None, idle: int | None) -> Launch:
+        counts = replace(pair(), sender_busy_cycles=busy, sender_idle_cycles=idle)
+        return Launch(0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, False, (counts, counts))
+
+    assert role_busy_share([launch(30, 10), launch(10, 30)], "sender") == 0.5
+    assert role_busy_share([launch(30, 10), launch(None, None)], "sender") is None
+    assert role_busy_share([launch(30, 10)], "receiver") is None
+    assert role_busy_share([launch(0, 0)], "sender") is None
+    assert role_busy_share([], "sender") is None

@@ -58,6 +58,7 @@ class ScriptedRig:
     log: list[str] = field(default_factory=list)
     dead: str = ""
     cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
+    events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
     _queue: list[list[Any]] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=dict)
 
@@ -162,6 +163,9 @@ class ScriptedRig:
 
     def busy(self) -> Busy | None:
         return next(self.cycles, None)
+
+    def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
+        return next(self.events, None)
 
     def check(self) -> None:
         if self.dead:
@@ -388,6 +392,59 @@ def test_latency_ratio_is_the_references_over_the_cases() -> None:
     found = run(ScriptedRig(edit=slow), ScriptedRig(), case=RTT)
     assert (found.rtt_p50_ns, found.rtt_samples, found.rtt_lost) == (40, 3000, 0)
     assert found.ratio_to_reference == pytest.approx(0.25)
+
+
+def first_of_bursts(index: int, line: dict[str, Any]) -> dict[str, Any]:
+    """A hundred bursts a window, of which each third window loses one's answer; cycles of both ends."""
+    if line["type"] == "window":
+        return {**line, "bursts": 100, "busy_cycles": 3000, "idle_cycles": 1000}
+    if line["type"] == "summary" and line["role"] == "client":
+        first = {"count": 299, "min": 5, "mean": 6.0, "max": 7, "significant_digits": 3, "counts": [[6, 299]]}
+        return {**line, "rtt_first_ns": first}
+    return line
+
+
+def test_the_first_of_a_burst_the_variation_and_the_floor_stand_beside_the_round_trip_times() -> None:
+    found = run(ScriptedRig(edit=first_of_bursts), ScriptedRig(), case=RTT, repeats=6)
+    assert (found.rtt_first_p50_ns, found.rtt_first_p50_ns_low, found.rtt_first_samples) == (6, 6, 6 * 299)
+    assert found.per_launch[0].rtt_first is not None
+    assert found.per_launch[0].rtt_first.lost == 1
+    assert (found.rtt_p50_ns, found.pdv_p50_ns, found.pdv_p50_ns_high, found.pdv_max_ns) == (10, 1, 1, 2)
+    assert (found.floor_p50_ns, found.floor_p99_ns, found.floor_samples) == (10, 10, 6 * 1000)
+    assert (found.sender_cycles_per_packet, found.receiver_cycles_per_packet) == (3.0, 3.0)
+    assert (found.sender_busy_share, found.receiver_busy_share) == (0.75, 0.75)
+    alone = run(ScriptedRig(), case=RTT)
+    assert (alone.floor_p50_ns, alone.floor_samples, alone.rtt_first_samples, alone.rtt_first_p50_ns) == (
+        None,
+        0,
+        0,
+        None,
+    )
+    assert (alone.sender_cycles_per_packet, alone.sender_busy_share) == (None, None)
+
+
+def test_windows_have_their_round_trip_times() -> None:
+    rtt = {"count": 20, "min_ns": 1, "mean_ns": 2, "p50_ns": 2, "p99_ns": None, "max_ns": 9}
+    found = one(ScriptedRig(edit=spoil("window", 0, rtt=rtt)), RTT)
+    assert {
+        (window.rtt_samples, window.rtt_min_ns, window.rtt_p50_ns, window.rtt_p99_ns, window.rtt_max_ns)
+        for window in found.windows
+    } == {(20, 1, 2, None, 9)}
+
+
+def test_hardware_events_are_medians_over_launches() -> None:
+    def events() -> Iterator[dict[str, dict[str, int]]]:
+        while True:
+            yield {"endpoints": {"cycles": 0}}
+            yield {"endpoints": {"cycles": 10**9}}
+
+    settings: dict[str, Any] = {"duration_s": 0.2, "window_s": 0.1, "repeats": 1}
+    rig = ScriptedRig(events=events())
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = run(rig, **settings)
+    assert set(found.hardware) == {"endpoints"}
+    assert found.hardware["endpoints"]["cycles"] == pytest.approx(10**9 / (10_000 * 0.17), rel=0.25)
+    assert run(ScriptedRig(), **settings).hardware == {}
 
 
 def test_there_is_no_ratio_at_a_fixed_rate() -> None:

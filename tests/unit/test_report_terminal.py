@@ -42,6 +42,15 @@ def test_a_table_for_each_dimension_and_metric() -> None:
     ]
 
 
+def test_a_floor_and_the_first_of_a_burst_are_explained() -> None:
+    lines = table([line(LATENCY, rtt_first_p50_ns=15_000.0, floor_p50_ns=9_000.0)])
+    assert lines[1:3] == [
+        "case                 p50 µs  first µs  floor µs  Mpps fixed  loss %  limit by  verdict",
+        "ovs-64B-b4-1vs1-R1k    20.0      15.0       9.0        5.00    0.99  switch    PASS",
+    ]
+    assert sum(text.startswith(("first: ", "floor: ")) for text in lines) == 2
+
+
 def test_nothing_measured_nothing_shown() -> None:
     assert table([]) == []
 

@@ -185,3 +185,20 @@ def test_nothing_merges_to_nothing() -> None:
     empty = merge([histogram([], lost=3), histogram([])])
     assert empty is not None
     assert (empty.count, empty.lost, empty.mean) == (0, 3, None)
+
+
+@given(st.lists(st.integers(min_value=1, max_value=1000), min_size=20, max_size=300))
+def test_variation_is_delay_less_the_least(values: list[int]) -> None:
+    found, shifted = histogram(values), histogram([value - min(values) for value in values])
+    less = found.less_minimum()
+    assert (less.counts, less.minimum, less.maximum) == (shifted.counts, 0, shifted.maximum)
+    assert less.mean == pytest.approx(shifted.mean)
+    assert found.variation(0.5) == less.percentile(0.5) == shifted.percentile(0.5)
+
+
+def test_nothing_varies_without_samples() -> None:
+    assert histogram([], lost=30).variation(0.5) is None
+    assert histogram([], lost=30).less_minimum() == histogram([], lost=30)
+    # The least sample lies within its bucket; the variation is never below zero.
+    coarse = Histogram(((2047, 5), (4095, 15)), 2000, 4000, 3000.0, 1)
+    assert coarse.less_minimum().counts == ((47, 5), (2000, 15))

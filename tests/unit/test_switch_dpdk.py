@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -13,9 +14,10 @@ import pytest
 
 from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.switch import dpdk_process
+from pytest_icbench.switch import dpdk_process, testpmd
 from pytest_icbench.switch.basicfwd import BasicFwd
 from pytest_icbench.switch.direct import Direct
+from pytest_icbench.switch.protocol import Busy
 from pytest_icbench.switch.testpmd import TestPmd
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
@@ -78,13 +80,19 @@ def test_testpmd_forwards_between_ports_it_serves(session: Any) -> None:
     endpoints = switch.start(session, spec_of(session.dir, worker_cpus=(2, 5)), places)
     (started,) = session.spawner.started
     sockets = session.dir / "s"
-    assert started.argv[0] == str(session.binaries["testpmd"])
+    assert started.argv[1:3] == ["-oL", str(session.binaries["testpmd"])]  # behind stdbuf
     assert option(started.argv, "--lcores") == "0@(0,1),1@2,2@5"
     assert option(started.argv, "--main-lcore") == "0"
     assert {"--no-pci", "--in-memory", "--single-file-segments"} <= set(started.argv)
     assert devices(started.argv) == [f"net_vhost{index},iface={sockets}/p{index},queues=1" for index in range(4)]
     after = started.argv[started.argv.index("--") :]
-    assert {"--forward-mode=io", "--port-topology=paired", "--nb-cores=2", "--auto-start"} <= set(after)
+    assert {
+        "--forward-mode=io",
+        "--port-topology=paired",
+        "--nb-cores=2",
+        "--auto-start",
+        "--record-core-cycles",
+    } <= set(after)
     assert started.cpus == [0, 1, 2, 5]
     assert started.pipes  # at the end of its input it ends
     assert started.env["RUNTIME_DIRECTORY"] == str(session.dir / "eal")
@@ -281,3 +289,74 @@ class TestCounters:
         telemetry["/ethdev/stats,0"] = None
         with pytest.raises(ProvisionError, match="does not count"):
             switch.counters()
+
+
+STATS = """
+  +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++
+  RX-packets: {0}       RX-dropped: 0             RX-total: {0}
+  ++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++
+{1}testpmd> """
+CYCLES_22 = "\n  CPU cycles/packet=105.83 (total cycles=5021518070 / total io packets=47446784) at 2300 MHz Clock\n"
+CYCLES_23 = "\n  CPU cycles/packet=105.83 (busy cycles=5021518070 / total io packets=47446784) at 2300 MHz Clock\n"
+
+
+class Prompt:
+    """A pipe to a testpmd: what is asked, and what it says, in pieces."""
+
+    def __init__(self, *pieces: str) -> None:
+        self.asked = b""
+        self.pieces: list[bytes | None] = [b"old news\n", None, *(piece.encode() for piece in pieces)]
+        self.closed = False
+
+    def write(self, text: bytes) -> None:
+        self.asked += text
+
+    def flush(self) -> None: ...
+
+    def fileno(self) -> int:
+        raise AssertionError("set_blocking is patched")
+
+    def read(self, size: int) -> bytes | None:
+        return self.pieces.pop(0) if self.pieces else None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ((STATS.format(1, CYCLES_22),), Busy(5021518070, workers=2)),
+        ((STATS.format(1, CYCLES_23),), Busy(5021518070, workers=2)),
+        ((STATS.format(1, CYCLES_22)[:-60], STATS.format(1, CYCLES_22)[-60:]), Busy(5021518070, workers=2)),
+        ((STATS.format(0, ""),), Busy(0, workers=2)),
+        ((), None),
+    ],
+    ids=["22.11", "23.11", "in pieces", "nothing forwarded", "no answer"],
+)
+def test_testpmd_tells_its_busy_cycles(
+    session: Any, monkeypatch: pytest.MonkeyPatch, pieces: tuple[str, ...], expected: Busy | None
+) -> None:
+    monkeypatch.setattr(testpmd, "_ANSWER_S", 0.05)
+    monkeypatch.setattr("os.set_blocking", lambda descriptor, blocking: None)
+    monkeypatch.setattr(Prompt, "fileno", lambda self: 0)
+    switch = TestPmd()
+    switch.start(session, spec_of(session.dir, worker_cpus=(2, 5)), attachments_of(session.dir, pairs=2))
+    assert switch.daemon is not None
+    process: Any = switch.daemon.process
+    process.stdin = process.stdout = prompt = Prompt(*pieces)
+    assert switch.busy() == expected
+    assert prompt.asked == b"show fwd stats all\n"
+
+
+def test_testpmd_without_stdbuf_is_not_asked(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    which = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "stdbuf" else which(name))
+    switch = TestPmd()
+    switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+    (started,) = session.spawner.started
+    assert started.argv[0] == str(session.binaries["testpmd"])
+    assert switch.daemon is not None
+    process: Any = switch.daemon.process
+    process.stdin = process.stdout = prompt = Prompt(STATS.format(1, CYCLES_22))
+    monkeypatch.setattr("os.set_blocking", lambda descriptor, blocking: None)
+    monkeypatch.setattr(Prompt, "fileno", lambda self: 0)
+    assert switch.busy() is None
+    assert prompt.asked == b""

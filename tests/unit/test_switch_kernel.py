@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.links import End
 from pytest_icbench.switch import kernel, linux_bridge
 from pytest_icbench.switch.linux_bridge import LinuxBridge
+from pytest_icbench.switch.protocol import Busy
 from pytest_icbench.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
 from pytest_icbench.switch.veth import VethLink
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
@@ -136,6 +138,26 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     switch.stop()
     switch.stop()
     assert [call[0] for call in links.calls] == ["remove", "remove", "delete", "delete netns"]
+
+
+PROC_STAT = """cpu  1 2 3 4 5 6 700 8 0 0
+cpu0 1 2 3 4 5 6 100 8 0 0
+cpu3 1 2 3 4 5 6 250 8 0 0
+cpu4 1 2 3 4 5 6 350 8 0 0
+intr 12 34"""
+
+
+def test_the_kernels_work_is_the_soft_interrupts_of_the_endpoints(links: RecordingLinks, tmp_path: Path) -> None:
+    session: Any = RecordingSession(tmp_path)
+    for driver in (VethLink, LinuxBridge):
+        switch = driver()
+        assert switch.busy() is None
+        session.read = lambda name: PROC_STAT if name == "/proc/stat" else None
+        switch.start(session, spec_of(tmp_path, port="veth", endpoint_cpus=(3, 4)), attachments_of(tmp_path))
+        tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        assert switch.busy() == Busy(busy_ns=600 * tick_ns)
+        session.read = lambda name: None
+        assert switch.busy() is None
 
 
 def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

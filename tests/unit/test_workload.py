@@ -183,6 +183,7 @@ SENT_TOTALS = {**SENT, "sequences": 1}
 RECEIVED_TOTALS = {**RECEIVED, "highest_sequence": 0, "gaps": 0, "late": 0, "foreign": 0, "corrupted": 0}
 RTT = {"count": 3, "min": 1, "mean": 2.0, "max": 4, "significant_digits": 3, "counts": [[1, 2], [4, 1]]}
 CLIENT = {**TOTALS, **RECEIVED_TOTALS, **SENT_TOTALS, "role": "client", "rtt_ns": RTT, "rtt_actual_ns": RTT}
+WINDOW_RTT = {"count": 20, "min_ns": 1, "mean_ns": 2, "p50_ns": 2, "p99_ns": None, "max_ns": 9}
 
 
 def parse(**line: Any) -> Any:
@@ -198,12 +199,17 @@ def test_every_line_of_the_contract_is_read() -> None:
     receiver = parse(**WINDOW, **RECEIVED_LINE, role="receiver")
     assert receiver.sent is None
     assert receiver.received.received == 2
-    client = parse(**{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": {}})
+    client = parse(**{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": WINDOW_RTT})
     assert (client.sent.sent, client.received.received) == (1, 2)
+    assert (client.rtt.count, client.rtt.p50_ns, client.rtt.p99_ns, client.busy_cycles) == (20, 2, None, None)
+    counted = parse(**WINDOW, **SENT, role="sender", busy_cycles=7, idle_cycles=8)
+    assert (counted.busy_cycles, counted.idle_cycles) == (7, 8)
     summary = parse(**CLIENT, unanswered=5)
     assert isinstance(summary, Summary)
     assert summary.rtt is not None
     assert (summary.rtt.count, summary.rtt.lost, summary.rtt.maximum) == (3, 5, 4)
+    assert summary.rtt_first is None
+    assert parse(**CLIENT, rtt_first_ns=RTT).rtt_first.count == 3
     assert parse(**TOTALS, **RECEIVED_TOTALS, role="server").rtt is None
 
 

@@ -51,6 +51,7 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	json_u64(j, "duration_ns", tx->duration_ns);
 	window_tx_json(j, tx);
 	receiver_window_json(&c->rx, j, rx);
+	window_cycles_json(j, &tx->cycles, !c->r->o->blocking);
 	/* One thread sends and receives: its switches have been counted on the sending side already. */
 	json_u64(j, "involuntary_switches",
 	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
@@ -83,6 +84,10 @@ static int receive(struct client *c)
 
 	if (n < 0)
 		return n;
+	if (!c->threaded) {
+		sender_lap(&c->tx, now, n > 0 || c->tx.worked);
+		c->tx.worked = n > 0;
+	}
 	if (c->threaded)
 		pthread_mutex_lock(&c->lock);
 	receiver_take(&c->rx, frames, (unsigned)n, now, verdicts);
@@ -181,7 +186,7 @@ static bool await_answers(struct client *c)
 		if (c->r->error.call || control_stopped())
 			return false;
 		if (c->r->o->yield_every)
-			sched_yield();
+			sender_yield(&c->tx);
 	}
 	return true;
 }
@@ -228,6 +233,8 @@ static void write_end(struct client *c)
 	json_u64(j, "unanswered", c->tx.total.sent - c->rx.received);
 	client_histogram_json(j, "rtt_ns", &c->times.intended);
 	client_histogram_json(j, "rtt_actual_ns", &c->times.actual);
+	client_histogram_json(j, "rtt_first_ns", &c->times.first);
+	window_cycles_json(j, &c->tx.total.cycles, !c->r->o->blocking);
 	run_finish_summary(c->r);
 }
 

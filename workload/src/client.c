@@ -15,7 +15,7 @@ bool client_times_init(
 	bool ok;
 
 	*t = (struct client_times){.clock = clock, .sent_at = sent_at};
-	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits);
+	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits) && rtt_init(&t->first, digits);
 	for (unsigned i = 0; ok && i < CLIENT_OPEN_WINDOWS; i++)
 		ok = rtt_init(&t->open[i].rtt, WINDOW_DIGITS);
 	t->closed = calloc(WINDOW_COUNT, sizeof(*t->closed));
@@ -26,6 +26,7 @@ void client_times_free(struct client_times *t)
 {
 	rtt_free(&t->intended);
 	rtt_free(&t->actual);
+	rtt_free(&t->first);
 	for (unsigned i = 0; i < CLIENT_OPEN_WINDOWS; i++)
 		rtt_free(&t->open[i].rtt);
 	free(t->closed);
@@ -69,7 +70,7 @@ void client_times_take(struct client_times *t, const struct io_frame *frames, co
 	for (unsigned i = 0; i < n; i++) {
 		struct frame_label label;
 		struct rtt *window;
-		uint64_t ns;
+		uint64_t ns, sent;
 
 		if (verdicts[i] != RECEIVER_FIRST)
 			continue;
@@ -81,7 +82,10 @@ void client_times_take(struct client_times *t, const struct io_frame *frames, co
 		window = open_window(t, label.window);
 		if (window)
 			rtt_record(window, ns, 1);
-		ns = elapsed_ns(t->clock, t->sent_at[label.sequence % ACCOUNT_HORIZON], now);
+		sent = t->sent_at[label.sequence % ACCOUNT_HORIZON];
+		if (sent & 1)
+			rtt_record(&t->first, ns, 1);
+		ns = elapsed_ns(t->clock, sent >> 1, now);
 		rtt_record(&t->actual, ns, 1);
 	}
 }

@@ -24,13 +24,15 @@ struct client_rtt {
 
 struct client_times {
 	const struct clock *clock;
-	struct rtt intended, actual; /* ns, measured windows only */
+	/* ns, measured windows only; `first` has those frames of `intended` that were the first of their
+	 * burst. */
+	struct rtt intended, actual, first;
 	struct {
 		uint16_t number; /* 0: unused */
 		struct rtt rtt;
 	} open[CLIENT_OPEN_WINDOWS];
 	struct client_rtt *closed; /* WINDOW_COUNT of them */
-	const uint64_t *sent_at;   /* cycles, by sequence number modulo the horizon */
+	const uint64_t *sent_at;   /* the sender's, see sender_sent_at() */
 };
 
 /* False if memory is short. */

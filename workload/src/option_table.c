@@ -39,6 +39,10 @@ const struct option_row OPTION_TABLE[] = {
         {0, "port", "N", KIND_U16, AT(udp_port), 1, 65535, "UDP port, both ends"},
         {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
                 "descriptors a ring (DPDK), or frames a socket's buffers hold at least"},
+        {0, "train", "FROM:TO:STEPS", KIND_TRAIN, AT(train_from), 1, 1e9,
+                "a sender sends one train a window, as fast as the port takes it: in turn one of STEPS "
+                "lengths "
+                "from FROM to TO frames, in equal ratios"},
         {0, "histogram", "DIGITS", KIND_U32, AT(histogram_digits), 1, 5,
                 "significant digits of the latency histogram"},
         {0, "supervised", NULL, KIND_FLAG, AT(supervised), 0, 0,
@@ -150,7 +154,7 @@ void options_help(FILE *out, const char *app_name)
 			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
 		snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
 		        row->argument ? row->argument : "");
-		if (row->max > row->min && row->kind != KIND_FAULT)
+		if (row->max > row->min && row->kind != KIND_FAULT && row->kind != KIND_TRAIN)
 			snprintf(range, sizeof(range), " (%.15g to %.15g)", row->min, row->max);
 		fprintf(out, "  %-26s %s%s", left, row->help, range);
 		print_default(out, row);

@@ -16,7 +16,8 @@ enum option_kind {
 	KIND_INTERFACE,
 	KIND_MICROSECONDS,
 	KIND_IO,
-	KIND_FAULT
+	KIND_FAULT,
+	KIND_TRAIN,
 };
 
 struct option_row {

@@ -45,6 +45,30 @@ static bool parse_fault(const struct option_row *row, const char *text, struct o
 	return false;
 }
 
+/* FROM:TO:STEPS, ascending. */
+static bool parse_train(const struct option_row *row, const char *text, struct options *o)
+{
+	double parts[3];
+	char one[24];
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t length = strcspn(text, ":");
+
+		if (length >= sizeof(one) || (text[length] == ':') != (i < 2))
+			return false;
+		memcpy(one, text, length);
+		one[length] = '\0';
+		if (!parse_number(one, true, &parts[i]) || parts[i] < row->min || parts[i] > row->max ||
+		        parts[i] != floor(parts[i]))
+			return false;
+		text += length + 1;
+	}
+	o->train_from = (uint32_t)parts[0];
+	o->train_to = (uint32_t)parts[1];
+	o->train_steps = (uint32_t)parts[2];
+	return parts[0] <= parts[1];
+}
+
 void option_expectation(const struct option_row *row, char *text, size_t size)
 {
 	switch (row->kind) {
@@ -59,6 +83,10 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 	case KIND_FAULT:
 		snprintf(text, size, "drop:N, duplicate:N or reorder:N with N from %.15g to %.15g", row->min,
 		        row->max);
+		break;
+	case KIND_TRAIN:
+		snprintf(text, size, "FROM:TO:STEPS, whole numbers from %.15g to %.15g with FROM at most TO",
+		        row->min, row->max);
 		break;
 	case KIND_TEXT:
 	case KIND_INTERFACE:
@@ -92,6 +120,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return strcmp(text, "null") == 0;
 	case KIND_FAULT:
 		return parse_fault(row, text, o);
+	case KIND_TRAIN:
+		return parse_train(row, text, o);
 	default:
 		break;
 	}

@@ -238,6 +238,9 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size,
 		        "--burst %u is larger than the ring of %u descriptors; choose a larger --ring",
 		        o->burst, o->ring);
+	else if (o->train_from && o->rate_pps > 0)
+		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
+		        o->rate_pps);
 	else if (o->eal_argc && o->io != IO_DPDK)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);

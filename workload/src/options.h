@@ -35,6 +35,7 @@ struct options {
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;
 	uint32_t yield_every, catch_up, ring, histogram_digits;
+	uint32_t train_from, train_to, train_steps; /* frames, frames, lengths; 0: no trains */
 	uint16_t stream_id, udp_port;
 	enum fault_kind fault;
 	uint32_t fault_every;

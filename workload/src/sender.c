@@ -2,6 +2,7 @@
 #include "sender.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -40,7 +41,20 @@ void sender_start(struct sender *s)
 
 	pace_start(&s->pace, s->r->start);
 	window_start(&s->cursor, s->r->start, s->r->clock.hz, o->warmup_s, o->window_s, o->duration_s);
+	s->train_left = sender_train(o, s->cursor.number);
 	s->involuntary_before = run_involuntary_switches();
+	meter_start(&s->meter, clock_cycles());
+}
+
+uint64_t sender_train(const struct options *o, uint16_t window)
+{
+	unsigned step;
+
+	if (!o->train_from || o->train_steps < 2 || !window)
+		return o->train_from;
+	step = (window - 1u) % o->train_steps;
+	return (uint64_t)llround(
+	        o->train_from * pow((double)o->train_to / o->train_from, step / (o->train_steps - 1.0)));
 }
 
 /* Ends the current window, which lasts until `end` (cycles), and starts counting anew. */
@@ -78,13 +92,23 @@ static bool enter_window(struct sender *s, uint64_t at)
 			s->ended = "duration";
 			return false;
 		}
+		s->train_left = sender_train(s->r->o, s->cursor.number);
 	}
 	return true;
 }
 
-static void yield_cpu(struct sender *s)
+void sender_lap(struct sender *s, uint64_t now, bool worked)
 {
+	meter_lap(&s->meter, now, worked, &s->now.cycles);
+	s->worked = false;
+}
+
+void sender_yield(struct sender *s)
+{
+	uint64_t before = clock_cycles();
+
 	sched_yield();
+	s->meter.given_away += clock_cycles() - before;
 	s->now.yields++;
 	s->since_yield = 0;
 }
@@ -109,7 +133,7 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 		uint64_t now = clock_cycles();
 
 		for (unsigned i = 0; i < n; i++)
-			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] = now;
+			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] = sender_sent_at(now, i == 0);
 	}
 }
 
@@ -136,12 +160,16 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	s->now.sent += (unsigned)taken;
 	s->next_sequence += (unsigned)taken;
 	s->since_yield += (unsigned)taken;
+	s->worked = taken > 0;
+	s->now.bursts += taken > 0;
+	if (s->r->o->train_from)
+		s->train_left -= (unsigned)taken;
 	if ((unsigned)taken < n) {
 		s->now.tx_full++;
 		if (r->o->yield_every)
-			yield_cpu(s);
+			sender_yield(s);
 	} else if (r->o->yield_every > 1 && s->since_yield >= r->o->yield_every) {
-		yield_cpu(s);
+		sender_yield(s);
 	}
 	return true;
 }
@@ -162,9 +190,11 @@ static void note_lateness(struct sender *s, uint64_t ns)
 static unsigned burst_size(const struct sender *s)
 {
 	const struct options *o = s->r->o;
-	uint64_t left = o->count - (s->total.scheduled + s->now.scheduled);
+	uint64_t left = o->count ? o->count - (s->total.scheduled + s->now.scheduled) : UINT64_MAX;
 
-	return !o->count || left > o->burst ? o->burst : (unsigned)left;
+	if (o->train_from && left > s->train_left)
+		left = s->train_left;
+	return left > o->burst ? o->burst : (unsigned)left;
 }
 
 enum sender_step sender_step(struct sender *s)
@@ -173,6 +203,7 @@ enum sender_step sender_step(struct sender *s)
 	struct pace_due due;
 	unsigned n;
 
+	sender_lap(s, now, s->worked);
 	while (pace_overdue(&s->pace, now)) {
 		if (!enter_window(s, s->pace.next))
 			return SENDER_ENDED;
@@ -184,7 +215,7 @@ enum sender_step sender_step(struct sender *s)
 		if (now >= s->cursor.end && s->pace.next >= s->cursor.end && !enter_window(s, now))
 			return SENDER_ENDED;
 		if (s->r->o->yield_every)
-			yield_cpu(s);
+			sender_yield(s);
 		return SENDER_IDLE;
 	}
 	if ((int64_t)(due.intended - s->r->start) < 0) /* an unlimited sender before its start time */
@@ -197,6 +228,11 @@ enum sender_step sender_step(struct sender *s)
 			s->now.catch_up_max = due.due_frames;
 	}
 	n = burst_size(s);
+	if (!n) { /* the train has left: silence until the next window */
+		if (s->r->o->yield_every)
+			sender_yield(s);
+		return SENDER_IDLE;
+	}
 	if (!offer(s, n, due.intended))
 		return SENDER_ENDED;
 	pace_next(&s->pace);

@@ -28,10 +28,19 @@ struct sender {
 	uint32_t since_yield;
 	uint16_t windows;  /* measured ones that have ended */
 	const char *ended; /* "duration" or "count" once it has come to its own end */
-	uint64_t *sent_at; /* cycles, by sequence number modulo the horizon, or NULL */
+	uint64_t *sent_at; /* by sequence number modulo the horizon, see sender_sent_at(), or NULL */
+	struct meter meter;
+	bool worked;         /* frames moved in the present lap */
+	uint64_t train_left; /* with --train: frames of this window's train still to be sent */
 	sender_window on_window;
 	void *context;
 };
+
+/* What sent_at holds: the actual send time, and whether the frame was the first of its burst. */
+static inline uint64_t sender_sent_at(uint64_t cycles, bool first)
+{
+	return cycles << 1 | first;
+}
 
 enum sender_step {
 	SENDER_SENT,  /* a burst was offered */
@@ -50,6 +59,15 @@ void sender_start(struct sender *s);
 
 /* Offers the burst that is due, if one is. */
 enum sender_step sender_step(struct sender *s);
+
+/* Ends the present lap of the cycle account at time now (cycles). A client's polls are laps, too. */
+void sender_lap(struct sender *s, uint64_t now, bool worked);
+
+/* Gives the CPU to others; the time is counted as idle. */
+void sender_yield(struct sender *s);
+
+/* Frames of a window's train (--train FROM:TO:STEPS), 0 without trains. */
+uint64_t sender_train(const struct options *o, uint16_t window);
 
 /* Cuts the current window short at the present moment. */
 void sender_cut(struct sender *s);

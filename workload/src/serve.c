@@ -28,6 +28,7 @@ static void write_window(struct serve *s, uint16_t number, const struct window_r
 	json_u64(j, "window", number);
 	json_bool(j, "provisional", provisional);
 	receiver_window_json(&s->rx, j, w);
+	window_cycles_json(j, &w->cycles, !r->o->blocking);
 	if (is_server(s)) {
 		json_u64(j, "reflected", w->reflected);
 		json_u64(j, "refused", w->refused);
@@ -49,6 +50,7 @@ static void write_end(struct serve *s)
 {
 	struct receiver *rx = &s->rx;
 	struct json *j = &s->r->json;
+	struct window_rx total = {0};
 
 	clock_anchor(&s->r->clock);
 	for (unsigned number = 1; number <= rx->highest; number++)
@@ -59,11 +61,10 @@ static void write_end(struct serve *s)
 	json_string(j, "reason", run_reason(s->r, rx->ended));
 	json_u64(j, "windows", rx->highest);
 	receiver_summary(rx, j);
+	for (unsigned i = 0; i <= rx->highest; i++)
+		window_rx_add(&total, &rx->windows[i]);
+	window_cycles_json(j, &total.cycles, !s->r->o->blocking);
 	if (is_server(s)) {
-		struct window_rx total = {0};
-
-		for (unsigned i = 0; i <= rx->highest; i++)
-			window_rx_add(&total, &rx->windows[i]);
 		json_u64(j, "reflected", total.reflected);
 		json_u64(j, "refused", total.refused);
 	}
@@ -97,11 +98,22 @@ static void rest(uint64_t until)
 		_mm_pause();
 }
 
+/* Ends a lap of the cycle account; what follows the end of the measurement is not counted. */
+static void lap(struct serve *s, struct meter *meter, uint64_t now, bool worked)
+{
+	struct meter_cycles after = {0};
+
+	meter_lap(meter, now, worked, s->rx.deadline ? &after : &s->rx.windows[s->rx.current].cycles);
+}
+
 static void loop(struct serve *s, serve_burst burst)
 {
 	struct run *r = s->r;
 	struct io_frame frames[IO_BURST_MAX];
 	const uint64_t resting = rest_cycles(s);
+	struct meter meter;
+
+	meter_start(&meter, clock_cycles());
 
 	for (;;) {
 		int n = r->ops->rx_poll(r->io, frames, r->o->burst);
@@ -109,12 +121,16 @@ static void loop(struct serve *s, serve_burst burst)
 
 		if (n > 0) {
 			burst(s, frames, (unsigned)n, now);
+			lap(s, &meter, clock_cycles(), true);
 		} else if (n < 0) {
 			run_failed(r, "receive", errno);
 		} else {
+			lap(s, &meter, now, false);
 			receiver_take(&s->rx, NULL, 0, now, NULL);
-			if (r->o->yield_every)
+			if (r->o->yield_every) {
 				sched_yield();
+				lap(s, &meter, clock_cycles(), false);
+			}
 		}
 		if (r->error.call || receiver_done(&s->rx, now))
 			return;
@@ -122,8 +138,10 @@ static void loop(struct serve *s, serve_burst burst)
 			receiver_begin_drain(&s->rx, now, "duration");
 		if (run_announce_due(r, now))
 			run_announce(r);
-		if (resting && n < (int)r->o->burst)
+		if (resting && n < (int)r->o->burst) {
 			rest(now + resting);
+			lap(s, &meter, clock_cycles(), false);
+		}
 	}
 }
 

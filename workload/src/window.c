@@ -43,6 +43,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static void add_cycles(struct meter_cycles *total, const struct meter_cycles *more)
+{
+	total->busy += more->busy;
+	total->idle += more->idle;
+}
+
 void window_tx_add(struct window_tx *total, const struct window_tx *w)
 {
 	total->scheduled += w->scheduled;
@@ -53,7 +59,9 @@ void window_tx_add(struct window_tx *total, const struct window_tx *w)
 	total->catch_up_max = larger(total->catch_up_max, w->catch_up_max);
 	total->lateness_max_ns = larger(total->lateness_max_ns, w->lateness_max_ns);
 	total->yields += w->yields;
+	total->bursts += w->bursts;
 	total->involuntary_switches += w->involuntary_switches;
+	add_cycles(&total->cycles, &w->cycles);
 }
 
 void window_rx_add(struct window_rx *total, const struct window_rx *w)
@@ -67,6 +75,7 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w)
 	total->reflected += w->reflected;
 	total->refused += w->refused;
 	total->involuntary_switches += w->involuntary_switches;
+	add_cycles(&total->cycles, &w->cycles);
 }
 
 void window_tx_json(struct json *j, const struct window_tx *w)
@@ -80,6 +89,7 @@ void window_tx_json(struct json *j, const struct window_tx *w)
 	json_u64(j, "lateness_p99_ns", w->lateness_p99_ns);
 	json_u64(j, "lateness_max_ns", w->lateness_max_ns);
 	json_u64(j, "yields", w->yields);
+	json_u64(j, "bursts", w->bursts);
 }
 
 void window_rx_json(struct json *j, const struct window_rx *w)
@@ -90,4 +100,15 @@ void window_rx_json(struct json *j, const struct window_rx *w)
 	json_u64(j, "reordered", w->reordered);
 	json_u64(j, "polls", w->polls);
 	json_u64(j, "empty_polls", w->empty_polls);
+}
+
+void window_cycles_json(struct json *j, const struct meter_cycles *cycles, bool known)
+{
+	if (known) {
+		json_u64(j, "busy_cycles", cycles->busy);
+		json_u64(j, "idle_cycles", cycles->idle);
+	} else {
+		json_null(j, "busy_cycles");
+		json_null(j, "idle_cycles");
+	}
 }

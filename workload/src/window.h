@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "frame.h"
+#include "meter.h"
 
 struct json;
 struct clock;
@@ -35,6 +36,8 @@ struct window_tx {
 	uint64_t scheduled, sent, refused, not_offered, tx_full, catch_up_max;
 	uint64_t lateness_p99_ns, lateness_max_ns;
 	uint64_t yields, involuntary_switches;
+	uint64_t bursts; /* hand-overs of which the port took something */
+	struct meter_cycles cycles;
 };
 
 struct window_rx {
@@ -42,6 +45,7 @@ struct window_rx {
 	uint64_t reflected, refused; /* servers */
 	uint64_t first, last;        /* cycles; 0 if nothing came */
 	uint64_t involuntary_switches;
+	struct meter_cycles cycles; /* not of clients: their one thread is counted as a sender */
 };
 
 /* Adds counters, and takes the maximum of maxima. */
@@ -51,5 +55,7 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w);
 /* The counters as JSON keys; times and percentiles are the caller's. */
 void window_tx_json(struct json *j, const struct window_tx *w);
 void window_rx_json(struct json *j, const struct window_rx *w);
+/* busy_cycles and idle_cycles; null where `known` is false. */
+void window_cycles_json(struct json *j, const struct meter_cycles *cycles, bool known);
 
 #endif

@@ -211,6 +211,23 @@ static void backends(void)
 	CHECK(parse3(&o, "--io", NULL, NULL) == OPTIONS_BAD);
 }
 
+static void trains(void)
+{
+	static const char *const BAD[] = {"", "1", "1:2", "1:2:3:4", "0:2:3", "2:1:3", "1:2:0", "1.5:2:3",
+	        "a:2:3", "1:2:", ":2:3", "1:2:3:"};
+	struct options o;
+
+	CHECK(parse3(&o, "--train", "32:1M:16", NULL) == OPTIONS_RUN);
+	CHECK(o.train_from == 32 && o.train_to == 1000000 && o.train_steps == 16);
+	CHECK(parse3(&o, "--train=5:5:1", NULL, NULL) == OPTIONS_RUN);
+	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+		CHECK(parse3(&o, "--train", BAD[i], NULL) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "--train");
+	}
+	CHECK(parse3(&o, "--train=1:2:3", "-r1k", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "leave out --rate 1000");
+}
+
 static void faults(void)
 {
 	static const char *const BAD[] = {
@@ -413,6 +430,7 @@ int main(void)
 	rates();
 	flags();
 	backends();
+	trains();
 	faults();
 	applications();
 	without_an_application();

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hardware events through perf_event_open(2): cycles, instructions, misses of the last-level cache."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+#: PERF_TYPE_HARDWARE and its configurations.
+_HARDWARE = 0
+EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
+#: struct perf_event_attr as of its first size that every kernel takes (PERF_ATTR_SIZE_VER0), and what is set in it.
+_ATTRIBUTE_BYTES = 64
+_TIME_ENABLED_AND_RUNNING = 1 | 2
+_ANY = -1
+_CLOSE_ON_EXEC = 8
+_SYSCALLS = {"x86_64": 298, "aarch64": 241}
+
+
+def _open(event: int, pid: int, cpu: int) -> int:
+    """Descriptor of one counter. Raises OSError."""
+    number = _SYSCALLS.get(os.uname().machine)
+    if number is None:
+        raise OSError(f"the number of perf_event_open on {os.uname().machine} is not known")
+    attribute = bytearray(_ATTRIBUTE_BYTES)
+    struct.pack_into("IIQQQQQ", attribute, 0, _HARDWARE, _ATTRIBUTE_BYTES, event, 0, 0, _TIME_ENABLED_AND_RUNNING, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = (ctypes.c_char * _ATTRIBUTE_BYTES).from_buffer(attribute)
+    descriptor = int(libc.syscall(number, buffer, pid, cpu, _ANY, _CLOSE_ON_EXEC))
+    if descriptor < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return descriptor
+
+
+class Counters:
+    """One counter of each event for each target: a thread on any CPU, or a CPU with whatever runs on it.
+
+    Args:
+        targets: (pid, cpu) as perf_event_open takes them.
+
+    Raises OSError if the kernel refuses one; none is open then.
+    """
+
+    def __init__(self, targets: Iterable[tuple[int, int]]) -> None:
+        self._descriptors: list[tuple[str, int]] = []
+        try:
+            for pid, cpu in targets:
+                for name, event in EVENTS.items():
+                    self._descriptors.append((name, _open(event, pid, cpu)))
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> dict[str, int]:
+        """Events since they were opened, over all targets; extrapolated where counters took turns."""
+        found = dict.fromkeys(EVENTS, 0)
+        for name, descriptor in self._descriptors:
+            count, enabled, running = struct.unpack("QQQ", os.read(descriptor, 24))
+            found[name] += round(count * enabled / running) if running else 0
+        return found
+
+    def close(self) -> None:
+        """Idempotent."""
+        while self._descriptors:
+            os.close(self._descriptors.pop()[1])
+
+
+def of_cpus(cpus: Sequence[int]) -> Counters:
+    """Whatever runs on these CPUs, the kernel included. Raises OSError."""
+    return Counters((_ANY, cpu) for cpu in cpus)
+
+
+def of_processes(pids: Iterable[int]) -> Counters:
+    """Every present thread of these processes, and the kernel in their name. Raises OSError."""
+    threads = [int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
+    return Counters((thread, _ANY) for thread in threads)
+
+
+def why_not() -> str | None:
+    """Why this kernel gives no hardware events, in the system's words; None if it does."""
+    try:
+        of_cpus([min(os.sched_getaffinity(0))]).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

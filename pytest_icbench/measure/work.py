@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the switch, and the hardware, did between two moments of a launch. Pure but for the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.measure.rigs import BusyLike
+
+Counted = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Busy part of the switch's workers, its busy cycles and hardware events per frame; None where nobody tells."""
+
+    busy_share: float | None = None
+    cycles_per_packet: float | None = None
+    hardware: Mapping[str, Any] | None = None
+
+
+class WorkTrack:
+    """Two samples: as measuring begins, and just before the senders end."""
+
+    def __init__(self, busy: Callable[[], BusyLike | None], hardware: Callable[[], Counted | None]) -> None:
+        self._busy_reader = busy
+        self._hardware_reader = hardware
+        self._busy: list[tuple[float, BusyLike]] = []
+        self._hardware: list[tuple[float, Counted]] = []
+
+    def sample(self) -> None:
+        """Asks the switch, then the hardware, each with the moment of its answer."""
+        busy = self._busy_reader()
+        if busy is not None:
+            self._busy.append((time.monotonic(), busy))
+        counted = self._hardware_reader()
+        if counted is not None:
+            self._hardware.append((time.monotonic(), counted))
+
+    def between(self, throughput_pps: float, tsc_hz: int | None) -> Work:
+        """The work between the samples, for a path that delivered so much.
+
+        Args:
+            tsc_hz: of the TSC that cycles are counted by; None where nobody said.
+        """
+        return Work(*self._switch(throughput_pps, tsc_hz), self._events(throughput_pps))
+
+    def _switch(self, pps: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
+        if len(self._busy) < 2:
+            return None, None
+        (begin, first), (end, last) = self._busy[0], self._busy[-1]
+        packets = pps * (end - begin)
+        busy = _difference(first.busy_cycles, last.busy_cycles)
+        idle = _difference(first.idle_cycles, last.idle_cycles)
+        busy_ns = _difference(first.busy_ns, last.busy_ns)
+        if busy is None and busy_ns is not None and tsc_hz:
+            busy = busy_ns * tsc_hz / 1e9
+        if busy is None:
+            return None, None
+        every = None
+        if idle is not None:
+            every = busy + idle
+        elif last.workers and tsc_hz:
+            every = (end - begin) * tsc_hz * last.workers
+        return min(busy / every, 1.0) if every else None, busy / packets if packets > 0 else None
+
+    def _events(self, pps: float) -> Mapping[str, Any] | None:
+        if len(self._hardware) < 2:
+            return None
+        (begin, first), (end, last) = self._hardware[0], self._hardware[-1]
+        packets = pps * (end - begin)
+        if packets <= 0:
+            return None
+        return {
+            who: {event: (last[who][event] - first[who][event]) / packets for event in first[who]}
+            for who in first
+            if who in last
+        }
+
+
+def _difference(first: int | None, last: int | None) -> float | None:
+    return None if first is None or last is None else last - first

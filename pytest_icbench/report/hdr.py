@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency histograms for other tools: HdrHistogram's compressed V2 encoding, and its log format (``.hlog``).
+
+The workload's buckets are HdrHistogram's (lowest value 1 ns, the same significant digits), so nothing is rounded on
+the way. Lost requests have no value and are in no encoding; results carry their number. Needs the extra ``hdr``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.stats import Histogram
+
+#: Of the workload's histogram (rtt.h): greater values count in its last bucket.
+GREATEST_NS = 2**41 - 1
+LOG_VERSION = "1.3"
+_HISTOGRAMS = ("rtt", "rtt_actual", "rtt_first")
+
+
+def available() -> bool:
+    """Whether the library is installed."""
+    return importlib.util.find_spec("hdrh") is not None
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("hdrh.histogram")
+    except ImportError:
+        raise UsageError(
+            "HdrHistogram's encoding needs the library hdrhistogram: pip install 'pytest-icbench[hdr]'"
+        ) from None
+
+
+def encode(histogram: Histogram) -> str:
+    """The compressed V2 encoding in base64 (begins with ``HIST``). Raises UsageError without the library."""
+    made = _library().HdrHistogram(1, GREATEST_NS, histogram.significant_digits)
+    for value, number in histogram.counts:
+        made.record_value(min(value, GREATEST_NS), number)
+    text: bytes = made.encode()
+    return text.decode("ascii")
+
+
+def decode(text: str) -> Histogram:
+    """Inverse of ``encode``; extremes and mean are those of the buckets, since the encoding has no others.
+
+    Raises UsageError for what is no such encoding, and without the library.
+    """
+    library = _library()
+    try:
+        read = library.HdrHistogram.decode(text.encode("ascii"))
+        counts = tuple(
+            (read.get_highest_equivalent_value(item.value_iterated_to), item.count_added_in_this_iter_step)
+            for item in read.get_recorded_iterator()
+        )
+    except Exception as error:  # the library raises a different kind for each way of being wrong
+        raise UsageError(f"{text[:20]!r}… is no HdrHistogram V2 encoding ({error})") from None
+    samples = sum(number for _, number in counts)
+    return Histogram(
+        counts=counts,
+        minimum=counts[0][0] if counts else None,
+        maximum=counts[-1][0] if counts else None,
+        mean=sum(value * number for value, number in counts) / samples if samples else None,
+        significant_digits=read.significant_figures,
+    )
+
+
+def log_lines(measurements: Iterable[Measurement]) -> Iterator[str]:
+    """A log of every launch, in the order in which they ran; nothing if no latency was measured.
+
+    Tags say what an interval is about: the case's id, ``/reference`` for its reference link, and ``/rtt``,
+    ``/rtt_actual`` or ``/rtt_first`` as in a launch. Values are nanoseconds; times are relative to the base time.
+    """
+    found: list[tuple[str, Launch]] = []
+    for measurement in measurements:
+        found += [(measurement.case, launch) for launch in measurement.per_launch]
+        found += [(f"{measurement.case}/reference", launch) for launch in measurement.per_reference_launch]
+    found = sorted(((tag, launch) for tag, launch in found if launch.rtt), key=lambda each: each[1].started_at)
+    if not found:
+        return
+    base = found[0][1].started_at
+    yield "#[pytest-icbench: round-trip times in nanoseconds]"
+    yield f"#[Histogram log format version {LOG_VERSION}]"
+    yield f"#[BaseTime: {base:.3f} (seconds since epoch)]"
+    yield '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+    for tag, launch in found:
+        for name in _HISTOGRAMS:
+            histogram: Histogram | None = getattr(launch, name)
+            if histogram is not None:
+                most_ms = (histogram.maximum or 0) / 1e6
+                times = f"{launch.started_at - base:.3f},{launch.duration_s:.3f},{most_ms:.6f}"
+                yield f"Tag={tag}/{name},{times},{encode(histogram)}"
+
+
+def write_log(path: Path, measurements: Iterable[Measurement]) -> bool:
+    """Writes ``log_lines`` to a new file; false, and no file, if there are none.
+
+    Raises UsageError without the library, ProvisionError if the file cannot be written.
+    """
+    lines = list(log_lines(measurements))
+    if not lines:
+        return False
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ProvisionError(f"{path} cannot be written ({error.strerror}): name another place") from None
+    return True

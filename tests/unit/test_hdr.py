@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency histograms in HdrHistogram's encoding, read by its library: nothing is rounded on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_icbench import cli
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.report import hdr
+from pytest_icbench.report.jsonl import append_line
+from pytest_icbench.report.raw import write_raw
+from pytest_icbench.result import Launch
+from pytest_icbench.stats import Histogram
+from tests.measurements import measurement
+
+histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")
+log = pytest.importorskip("hdrh.log", reason="the extra hdr is not installed")
+
+RTT = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+
+
+def bucket_value(value: int, digits: int) -> int:
+    """The highest value of the workload's bucket, as rtt.c computes it."""
+    half_bits = (int(10**digits) - 1).bit_length()
+    shift = (value | (1 << half_bits)).bit_length() - 1 - half_bits
+    return (((value >> shift) + 1) << shift) - 1
+
+
+def of(values: list[int], digits: int = 3) -> Histogram:
+    buckets = [bucket_value(value, digits) for value in values]
+    counts = tuple((value, buckets.count(value)) for value in sorted(set(buckets)))
+    return Histogram(counts, min(values), max(values), sum(values) / len(values), digits)
+
+
+values = st.lists(st.integers(1, 10**6) | st.integers(1, hdr.GREATEST_NS), min_size=1, max_size=40)
+
+
+@settings(deadline=None, max_examples=30)
+@given(values, st.integers(1, 5))
+def test_every_count_survives(samples: list[int], digits: int) -> None:
+    found = of(samples, digits)
+    text = hdr.encode(found)
+    assert text.startswith("HISTFAAA")
+    again = hdr.decode(text)
+    assert again.counts == found.counts
+    assert again.significant_digits == digits
+    assert again.minimum is not None
+    assert again.minimum >= min(samples)
+
+
+@settings(deadline=None)
+@given(values, st.sampled_from([50.0, 90.0, 99.0]))
+def test_the_library_finds_the_same_percentiles(samples: list[int], percent: float) -> None:
+    found = of(samples)
+    # The library's percentile is the highest value of the bucket, ours is at most the greatest sample.
+    wide = replace(found, counts=tuple((value, number * 1000) for value, number in found.counts), maximum=None)
+    read = histogram.HdrHistogram.decode(hdr.encode(wide).encode())
+    assert read.get_total_count() == 1000 * len(samples)
+    assert read.get_value_at_percentile(percent) == wide.percentile(percent / 100)
+
+
+def test_an_empty_histogram_is_one_too() -> None:
+    empty = Histogram((), None, None, None, 3, lost=5)
+    assert hdr.decode(hdr.encode(empty)) == replace(empty, lost=0)
+
+
+@pytest.mark.parametrize("text", ["", "HIST", "no histogram", "HISTFAAAA", "ä"])
+def test_what_is_no_encoding_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match="is no HdrHistogram V2 encoding") as caught:
+        hdr.decode(text)
+    assert "\n" not in str(caught.value)
+
+
+def launch(index: int, started_at: float, **changed: Any) -> Launch:
+    plain = Launch(index, started_at, 0.5, 0.2, 990.0, 1000.0, 0.0, False, (), rtt=of([1000, 2000, 3_500_000]))
+    return replace(plain, **changed)
+
+
+def found_latency() -> Any:
+    return measurement(
+        RTT,
+        per_launch=(launch(0, 100.0, rtt_first=of([900])), launch(1, 104.0)),
+        per_reference_launch=(launch(0, 102.0, rtt=of([77])),),
+    )
+
+
+def intervals(path: Path) -> list[tuple[str, float, int]]:
+    """Tag, start and greatest value of each interval, as the library reads them."""
+    reader = log.HistogramLogReader(str(path), histogram.HdrHistogram(1, hdr.GREATEST_NS, 3))
+    found = []
+    while (interval := reader.get_next_interval_histogram()) is not None:
+        found.append((interval.get_tag(), interval.get_start_time_stamp() / 1000, interval.get_max_value()))
+    reader.close()
+    return found
+
+
+def test_a_log_is_read_by_the_library(tmp_path: Path) -> None:
+    path = tmp_path / "x.hlog"
+    assert hdr.write_log(path, [found_latency()])
+    name = "ovs-64B-b4-1vs1-R1k"
+    assert intervals(path) == [
+        (f"{name}/rtt", 100.0, bucket_value(3_500_000, 3)),
+        (f"{name}/rtt_first", 100.0, 900),
+        (f"{name}/reference/rtt", 102.0, 77),
+        (f"{name}/rtt", 104.0, bucket_value(3_500_000, 3)),
+    ]
+    (first,) = [line for line in path.read_text().splitlines() if "rtt_first" in line]
+    assert first.startswith(f"Tag={name}/rtt_first,0.000,0.500,0.000900,HISTFAAA")
+
+
+def test_without_latency_there_is_no_log(tmp_path: Path) -> None:
+    assert not hdr.write_log(tmp_path / "x.hlog", [measurement()])
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProvisionError, match="cannot be written"):
+        hdr.write_log(tmp_path / "no" / "x.hlog", [found_latency()])
+
+
+def test_a_run_has_the_log_beside_its_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_raw(tmp_path, Path("raw"), "test_x", found_latency())
+    assert len(intervals(path.with_suffix(".hlog"))) == 4
+    monkeypatch.setattr(hdr, "available", lambda: False)
+    path = write_raw(tmp_path, Path("raw"), "test_y", found_latency())
+    assert not path.with_suffix(".hlog").exists()
+
+
+def test_the_command_writes_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results, output = tmp_path / "results.jsonl", tmp_path / "x.hlog"
+    for each in (measurement(), found_latency()):
+        append_line(results, each.to_json())
+    assert cli.main(["hlog", str(results), str(output)]) == 0
+    assert len(intervals(output)) == 4
+    assert cli.main(["hlog", str(results), str(tmp_path / "y"), "--case", "testpmd"]) == 2
+    assert "holds no latency of a case with 'testpmd' in its id" in capsys.readouterr().err
+    assert cli.main(["hlog", str(tmp_path / "none"), str(output)]) == 2
+    assert "name a results.jsonl" in capsys.readouterr().err
+    results.write_text("{}\n")
+    assert cli.main(["hlog", str(results), str(output)]) == 2
+    assert "line 1: schema is None" in capsys.readouterr().err
+
+
+def test_without_the_library_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    with pytest.raises(UsageError, match=r"pip install 'pytest-icbench\[hdr\]'"):
+        hdr.encode(of([1]))
