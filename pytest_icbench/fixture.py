@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench import values
 from pytest_icbench.case import Case, Dimension
-from pytest_icbench.errors import IcbenchError, Invalid, Unsupported
+from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate import Judgement, enforce, judge
-from pytest_icbench.items import Benchmark
-from pytest_icbench.overrides import parse_overrides, settings_for
+from pytest_icbench.items import Benchmark, check_rate
+from pytest_icbench.overrides import as_text, parse_overrides, settings_for
+from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import properties
 from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run, judged
@@ -68,6 +70,43 @@ class Icbench:
         __tracebackhide__ = True
         return self._measure("latency", overrides)
 
+    def search(self, rate: str, **overrides: Any) -> Measurement:
+        """Searches for a rate of this case, whatever the case's own is: ``ndr``, or ``pdr:0.5%`` and the like.
+
+        Args:
+            overrides: also ``search_preset search_width search_trial search_sum``; ``max_duration`` limits the search.
+
+        Returns:
+            The measurement with its relevant bounds (``search_lower_pps``, ``search_upper_pps``) and all trials
+            (``search``). ``throughput_pps`` is the conditional throughput; with ``lower_bound`` it is "at least".
+
+        Raises as ``throughput``, and UsageError for a rate that is none of these.
+        """
+        __tracebackhide__ = True
+        found = named_rate(rate)
+        if found is None or not found.is_search:
+            raise UsageError(f"{self._benchmark.where}: '{rate}' is nothing to search for; give ndr or pdr:0.5%")
+        return self._measure("throughput", overrides, found)
+
+    def sweep(self, loads: Any = None, **overrides: Any) -> Measurement:
+        """Measures the maximum forwarding rate over several offered loads (``mfr``, RFC 2285).
+
+        One launch at each load; the figure is from fresh launches at the load with which most arrived.
+
+        Args:
+            loads: frames per second and pair, a list or a text in the syntax of ``--icbench-rate``
+                (``1M..1M..20M``); by default ten loads up to what the reference link takes.
+
+        Returns:
+            The measurement; ``sweep`` has the point of each load.
+
+        Raises as ``throughput``.
+        """
+        __tracebackhide__ = True
+        where = f"{self._benchmark.where}: sweep"
+        parsed = () if loads is None else values.loads(as_text(loads, where), where)
+        return self._measure("throughput", overrides, Rate(loads=parsed))
+
     def judge(self, measurement: Measurement) -> Judgement:
         """The verdict against the limits of ``thresholds.toml``, never raised. False if it would fail a test."""
         limits = self._benchmark.thresholds.for_case(measurement.case)
@@ -88,13 +127,14 @@ class Icbench:
         __tracebackhide__ = True
         return enforce(self.judge(measurement))
 
-    def _measure(self, dimension: Dimension, overrides: dict[str, Any]) -> Measurement:
+    def _measure(self, dimension: Dimension, overrides: dict[str, Any], rate: Rate | None = None) -> Measurement:
         __tracebackhide__ = True
         where = self._benchmark.where
-        case = replace(self.case, dimension=dimension)
+        case = replace(self.case, dimension=dimension, rate=rate or self.case.rate)
         try:
             call = parse_overrides(overrides, where)
             settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
+            check_rate(case, settings, where)
             measurement = self._run.measure(case, settings)
         except Unsupported as error:
             skip(str(error), strict=self._run.options.strict)

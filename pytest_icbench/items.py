@@ -148,21 +148,27 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     asked_for = case.switch in (*ground.request.switch, *options.switch)
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
-    _check_rate(case, ground)
+    check_rate(case, ground.settings, ground.where)
     return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where)
 
 
-def _check_rate(case: Case, ground: _Ground) -> None:
-    """What a rate that is looked for needs: the library, and a preset that is about it."""
-    if not case.rate.is_search:
+def check_rate(case: Case, settings: Settings, where: str) -> None:
+    """What a rate that is looked for needs: a dimension that has it, the library, and a preset that is about it.
+
+    Raises UsageError beginning with ``where``.
+    """
+    if case.rate.is_max or case.rate.pps is not None:
         return
     from pytest_icbench.measure.search import check_library
+    from pytest_icbench.measure.session import course_of
 
     try:
-        check_library()
-        ground.settings.goal(case.rate)
+        course_of(case)
+        if case.rate.is_search:
+            check_library()
+            settings.goal(case.rate)
     except UsageError as error:
-        raise UsageError(f"{ground.where}: {error}") from None
+        raise UsageError(f"{where}: {error}") from None
 
 
 def _thresholds(path: Path, options: Options) -> Thresholds:

@@ -129,7 +129,8 @@ def estimates(bench: Bench, planned: Sequence[Benchmark]) -> list[float]:
             continue
         key = benchmark.case.rig_key
         reference = benchmark.settings.reference and bench.reference(benchmark.case) is not None
-        found.append(estimate_s(benchmark.settings, reference=reference, build=key != previous))
+        rate = benchmark.case.rate
+        found.append(estimate_s(benchmark.settings, reference=reference, build=key != previous, rate=rate))
         previous = key
     return found
 

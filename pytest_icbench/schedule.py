@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pytest_icbench.rate import MAXIMUM, Rate
+
 if TYPE_CHECKING:
     from pytest_icbench.measure import Settings
+    from pytest_icbench.measure.presets import Goal
 
 #: Starting and ending the processes of one launch, in seconds.
 LAUNCH_OVERHEAD_S = 0.6
@@ -15,7 +18,13 @@ LAUNCH_OVERHEAD_S = 0.6
 RIG_OVERHEAD_S = 1.5
 
 
-def estimate_s(settings: Settings, *, reference: bool, build: bool = True) -> float:
+#: Trials by which a search comes near, before it decides; with those of its calibration.
+SEARCH_STEPS = 12
+#: Loads of a sweep that names none.
+SWEEP_LOADS = 10
+
+
+def estimate_s(settings: Settings, *, reference: bool, build: bool = True, rate: Rate = MAXIMUM) -> float:
     """Seconds that a case takes at least: the fewest launches, unless the time for a case ends them.
 
     Args:
@@ -23,6 +32,12 @@ def estimate_s(settings: Settings, *, reference: bool, build: bool = True) -> fl
         build: its rig has to be built.
     """
     rigs = 2 if reference else 1
+    building = RIG_OVERHEAD_S * rigs if build else 0.0
+    if rate.is_search:
+        return min(_search_s(settings.goal(rate), settings.warmup_s), settings.search_limit_s) + building
+    if rate.is_sweep:
+        each = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
+        return (len(rate.loads or ()) or SWEEP_LOADS) * each + estimate_s(settings, reference=False, build=build)
     # A drain ends with the last frame; within a host that is at once.
     launch = (settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S) * rigs
     if settings.fresh:
@@ -31,7 +46,16 @@ def estimate_s(settings: Settings, *, reference: bool, build: bool = True) -> fl
         measuring = settings.repeats * launch
     else:
         measuring = min((settings.min_launches + 1) * launch, max(settings.max_duration_s, launch))
-    return measuring + (RIG_OVERHEAD_S * rigs if build else 0.0)
+    return measuring + building
+
+
+def _search_s(goal: Goal, warmup_s: float) -> float:
+    """Short trials that come near, then two loads that are decided: one is good, one is not."""
+    overhead = warmup_s + LAUNCH_OVERHEAD_S
+    coming_near = SEARCH_STEPS * (goal.initial_trial_s + overhead)
+    deciding = 2 * max(goal.duration_sum_s * (1 - goal.exceed_ratio), goal.final_trial_s)
+    more = 0.0 if goal.overheads_count else 2 * overhead
+    return coming_near + deciding + more
 
 
 class Schedule:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How does the received rate follow the offered one, up to where a switch drops the rest?"""
+"""How does the received rate follow the offered one, up to where a switch drops the rest, and what is its maximum?"""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def test_received_against_offered_by_burst(icbench: Icbench) -> None:
     Reproduces: B2
     """
     icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=SIZES, rate="mfr")
+def test_maximum_over_rates(icbench: Icbench) -> None:
+    """The maximum forwarding rate over the offered loads (RFC 2285), as the publications give it.
+
+    Reproduces: A3
+    """
+    icbench.gate(icbench.sweep(RATES))

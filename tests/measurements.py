@@ -60,7 +60,7 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
         _PLAIN,
         case=case.id,
         dimension=case.dimension,
-        metric="frmol" if case.rate.is_max else "fixed",
+        metric=case.rate.metric,
         switch=case.switch,
         port=case.port,
         variant=case.variant,

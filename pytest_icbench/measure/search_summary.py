@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Veth
-from pytest_icbench.measure.bottleneck import Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.bottleneck import BUSY_SHARE, NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.figures import named
 from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.reference import REFERENCES
@@ -168,8 +168,12 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
+    witnesses = Witnesses.of(launches)
+    lost = max(witnesses.refusing_share, witnesses.loss_share)
+    if lost <= NEGLIGIBLE_LOSS and (witnesses.busy_share or 0.0) < BUSY_SHARE:
+        return Bottleneck("unknown", f"{lost:.3%} are lost at the upper bound, too few to tell where", finding.limited)
     return find_bottleneck(
-        Witnesses.of(launches),
+        witnesses,
         maximum=True,
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

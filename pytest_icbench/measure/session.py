@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.case import Case
-from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
+from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
@@ -72,11 +72,22 @@ def measure(
 
 
 def course_of(case: Case) -> type[Course]:
-    """How a case is gone through: by launches of the same kind, or by what its rate asks for."""
+    """How a case is gone through: by launches of the same kind, or by what its rate asks for.
+
+    Raises UsageError for a rate that is looked for in another dimension than throughput.
+    """
+    if case.dimension == "latency" and (case.rate.is_search or case.rate.is_sweep):
+        raise UsageError(
+            f"round-trip times are measured at a load, not at rate {case.rate.typed}; give max or frames per second"
+        )
     if case.rate.is_search:
         from pytest_icbench.measure.searching import SearchCourse
 
         return SearchCourse
+    if case.rate.is_sweep:
+        from pytest_icbench.measure.sweeping import SweepCourse
+
+        return SweepCourse
     return Course
 
 
@@ -131,6 +142,9 @@ class Course:
 
     def _rounds(self) -> None:
         self._begin()
+        self._launches()
+
+    def _launches(self) -> None:
         while True:
             number = len(self.gathered.launches)
             # Every other round begins with the reference: the rigs change places half as often, and drift cancels.

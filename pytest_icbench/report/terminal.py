@@ -21,7 +21,7 @@ _METRICS = {
     "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
     "fixed": "fixed: rate received at a fixed offered load",
     "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
-    "pdr": "pdr: conditional throughput of a search for the greatest load with at most the loss in the id (RFC 9971)",
+    "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
     "mfr": "mfr: maximum forwarding rate over several offered loads (RFC 2285)",
 }
 

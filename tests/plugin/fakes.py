@@ -48,6 +48,7 @@ class FakeBench:
         unsupported: reasons by switch.
         hold_error: raised by ``hold``; ``close_error`` by ``close``.
         broken: switches that cannot be built.
+        detail: what a measurement's progress tells instead of its launch.
     """
 
     log: ClassVar[list[str]] = []
@@ -56,6 +57,7 @@ class FakeBench:
     hold_error: ClassVar[BaseException | None] = None
     broken: ClassVar[set[str]] = set()
     close_error: ClassVar[BaseException | None] = None
+    detail: ClassVar[str | None] = None
 
     policy = "cooperative"
 
@@ -95,7 +97,7 @@ class FakeBench:
         on_progress: Callable[[Progress], None],
     ) -> Measurement:
         self.log.append(f"measure {case.dimension} {case.id}")
-        on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0))
+        on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
         found = type(self).behaviour(case)
         if isinstance(found, BaseException):
             raise found

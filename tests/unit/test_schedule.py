@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.measure import Settings
+from pytest_icbench.rate import Rate
 from pytest_icbench.schedule import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, Schedule, clock, estimate_s
 
 
@@ -19,6 +20,26 @@ def test_a_fixed_number_of_launches() -> None:
 
 def test_the_time_for_a_case_bounds_it() -> None:
     assert estimate_s(Settings(max_duration_s=3.0), reference=False, build=False) == pytest.approx(3.0)
+
+
+def test_a_search_is_bounded_by_its_own_time() -> None:
+    ndr = Rate(loss_ratio=0.0)
+    csit = estimate_s(Settings(), reference=False, build=False, rate=ndr)
+    assert 30 < csit < 60
+    assert estimate_s(Settings(), reference=True, rate=ndr) == pytest.approx(csit + 2 * RIG_OVERHEAD_S)
+    assert estimate_s(Settings(search_time_s=10.0), reference=False, build=False, rate=ndr) == pytest.approx(10.0)
+    assert estimate_s(Settings(search_trial_s=0.2), reference=False, build=False, rate=ndr) < csit / 2
+    assert 120 < estimate_s(Settings(search_preset="rfc2544"), reference=False, rate=ndr) < 200
+
+
+def test_a_sweep_takes_a_launch_a_load_and_those_of_its_figure() -> None:
+    whole = estimate_s(Settings(), reference=False, build=False)
+    launch = 0.25 + 1.0 + LAUNCH_OVERHEAD_S
+    named = estimate_s(Settings(), reference=False, build=False, rate=Rate(loads=(1, 2, 3)))
+    assert named == pytest.approx(whole + 3 * launch)
+    assert estimate_s(Settings(), reference=False, build=False, rate=Rate(loads=())) == pytest.approx(
+        whole + 10 * launch
+    )
 
 
 def test_the_schedule_learns_from_what_is_done() -> None:

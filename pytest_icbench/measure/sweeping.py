@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The maximum forwarding rate (RFC 2285): a launch at each of several offered loads, then fresh ones at the best.
+
+The greatest of several noisy figures is too great. So the sweep only says which load is the best one; the figure and
+its interval come from launches of their own at that load, as many as the precision takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import Veth
+from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.progress import Phase
+from pytest_icbench.measure.reference import REFERENCES
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.session import Course
+from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.rate import Rate
+from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result_rates import SweepPoint
+
+#: Loads of a sweep that names none, as parts of what the reference link takes at most: RFC 2544 26.3 has these steps.
+DEFAULT_STEPS = tuple(step / 10 for step in range(1, 11))
+
+
+class SweepCourse(Course):
+    """Launches over several loads, then as ``Course`` at the load with which most arrived."""
+
+    best: Rate | None = None
+    sweep_s = 0.0
+
+    def run(self) -> None:
+        super().run()
+        self.gathered.duration_s += self.sweep_s
+
+    def _rounds(self) -> None:
+        self.swept: list[tuple[Rate, Launch]] = []
+        self._begin()
+        try:
+            for rate in self._rates():
+                self.detail = f"sweep {len(self.swept) + 1} at {rate}"
+                self.swept.append((rate, self._valid_launch(self.rig, replace(self.case, rate=rate), "case")))
+            self.best = max(self.swept, key=lambda point: point[1].throughput_pps)[0]
+            self.detail = None
+            self.case = replace(self.case, rate=self.best)
+            # Every load was asked for; the time for a case is that of the launches that make the figure.
+            self.sweep_s = self._elapsed()
+            self.began += self.sweep_s
+            self._launches()
+        finally:
+            self._number()
+
+    def _rates(self) -> list[Rate]:
+        loads = self.case.rate.loads
+        if loads:
+            return [Rate(load) for load in loads]
+        self.detail = "calibration"
+        found: list[float] = []
+        self._reference(lambda rig: found.append(self._greatest(rig, self.reference, "reference")))
+        greatest = found[0] if found else self._greatest(self.rig, self.case, "case")
+        return list(dict.fromkeys(Rate(max(round(step * greatest), 1)) for step in DEFAULT_STEPS))
+
+    def _greatest(self, rig: MeasuredRig, case: Case, phase: Phase) -> float:
+        launch = self._valid_launch(rig, replace(case, rate=Rate()), phase)
+        return launch.offered_pps / self.case.pairs
+
+    def _reference_launch(self, rig: MeasuredRig) -> None:
+        """None beside the launches at the best load: at a fixed load there is no ratio."""
+
+    def _number(self) -> None:
+        """Launches are numbered as they ran: the sweep's first."""
+        swept = [replace(launch, index=index) for index, (_, launch) in enumerate(self.swept)]
+        first = len(swept)
+        self.swept = [(rate, launch) for (rate, _), launch in zip(self.swept, swept, strict=True)]
+        self.gathered.launches = [replace(la, index=first + la.index) for la in self.gathered.launches]
+        self.gathered.rejected = swept + [replace(la, index=first + la.index) for la in self.gathered.rejected]
+
+    def finish(self, measurement: Measurement, around: Surroundings) -> Measurement:
+        numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
+        swept = replace(
+            measurement, sweep=tuple(self._point(*point) for point in self.swept), per_launch=tuple(numbered)
+        )
+        if self.best is None or measurement.verdict == "INVALID":
+            return swept
+        limit = self._limit(self.best, around)
+        return replace(swept, bottleneck=limit.what, bottleneck_evidence=limit.evidence, lower_bound=limit.lower_bound)
+
+    def _point(self, rate: Rate, launch: Launch) -> SweepPoint:
+        scheduled, received = launch.total("scheduled"), launch.total("received")
+        return SweepPoint(
+            load_pps=(rate.pps or 0) * self.case.pairs,
+            offered_pps=launch.offered_pps,
+            throughput_pps=launch.throughput_pps,
+            trial_loss_ratio=1 - received / scheduled if scheduled else None,
+            generator_bound=launch.generator_bound,
+        )
+
+    def _limit(self, best: Rate, around: Surroundings) -> Bottleneck:
+        """What limits shows at the loads from the best one up."""
+        above = [launch for rate, launch in self.swept if (rate.pps or 0) >= (best.pps or 0)]
+        above += self.gathered.launches
+        offered = sum(launch.total("scheduled") for launch in above)
+        missed = offered - sum(launch.total("received") for launch in above)
+        short = any(launch.generator_bound for launch in above)
+        if missed <= NEGLIGIBLE_LOSS * offered and not short:
+            return Bottleneck("unknown", "all of the greatest load arrived: a greater one may give more", True)
+        return find_bottleneck(
+            Witnesses.of(above),
+            maximum=True,
+            switched=self.case.switch not in REFERENCES,
+            kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
+            shared=around.shared,
+        )
