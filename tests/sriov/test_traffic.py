@@ -14,12 +14,12 @@ LEAST = 100
 SETTINGS = {"repeats": 1, "warmup": 0.2, "duration": 1.0, "drain": 1.0, "reference": False}
 
 
-def check_accounts(measurement: Measurement) -> None:
-    """Every frame is accounted for, and enough arrived."""
+def check_accounts(measurement: Measurement, *, foreign: bool = False) -> None:
+    """Every frame is accounted for, and enough arrived; ``foreign`` ones only where the kernel answers, too."""
     assert measurement.verdict is None, f"{measurement.reason}: {measurement.evidence}"
     assert measurement.sent == measurement.received + measurement.lost
     assert measurement.received >= LEAST
-    assert measurement.foreign == 0
+    assert foreign or measurement.foreign == 0
 
 
 @pytest.mark.icbench(switch="sriov", packet_size=[64, 1518], rate=RATE, **SETTINGS)
@@ -53,4 +53,4 @@ def test_two_pairs(icbench: Icbench) -> None:
 @pytest.mark.icbench(switch="veth", api="af_packet", rate=RATE, **SETTINGS)
 def test_dpdk_over_a_kernel_interface(icbench: Icbench) -> None:
     """Nothing of SR-IOV: huge pages for such an application where cgroups limit them."""
-    check_accounts(icbench.throughput())
+    check_accounts(icbench.throughput(), foreign=True)
