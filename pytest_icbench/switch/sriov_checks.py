@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from pytest_icbench.errors import Unsupported
@@ -11,8 +12,6 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
 _OPTION = "--icbench-pf"
-#: Drivers that hold a VF for somebody who is no interface of the kernel's.
-_PASSING_ON = ("vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +126,28 @@ def _in_use(found: Card, state: str, count: int) -> str:
 
 
 def is_idle(root: Root, function: str) -> bool:
-    """Whether a VF can be taken: without driver, or with an interface here that is down and part of nothing."""
+    """Whether a VF can be taken: without driver, given to VFIO but to no process, or with an interface that is down.
+
+    An interface in another network namespace is in use.
+    """
     driver = pci.driver(root, function)
     if driver is None:
         return True
+    if driver == "vfio-pci":
+        return _is_free(root, pci.iommu_group(root, function) or "none")
     names = pci.interfaces(root, function)
-    if driver in _PASSING_ON or not names:  # or its interface is in another network namespace
+    return bool(names) and all(_is_quiet(root, name) for name in names)
+
+
+def _is_free(root: Root, group: str) -> bool:
+    """Whether no process has a group of VFIO: only one at a time can open it."""
+    try:
+        os.close(os.open(root.path(f"/dev/vfio/{group}"), os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        return True  # a plan, and that is about a run with root
+    except OSError:
         return False
-    return all(_is_quiet(root, name) for name in names)
+    return True
 
 
 def _is_quiet(root: Root, name: str) -> bool:

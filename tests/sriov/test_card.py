@@ -23,6 +23,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.journal import _kinds
 from pytest_icbench.switch.sriov import Sriov
+from pytest_icbench.switch.sriov_checks import is_idle
 from tests.host import snapshot
 from tests.host.node_tools import output, tidy_snapshot
 from tests.host.rig_tools import built
@@ -94,6 +95,14 @@ def test_functions_in_use_are_left_alone(two_vfs: list[str]) -> None:
     subprocess.run(["ip", "link", "set", two_vfs[0], "up"], check=True)
     assert f"of the 2 that somebody made on PF {PF} only 1 are unused" in refusal(PF)
     subprocess.run(["ip", "link", "set", two_vfs[0], "down"], check=True)
+
+
+def test_a_function_is_free_until_a_process_has_its_group(two_vfs: list[str]) -> None:
+    with HostSession(pf=PF) as session, built(session, Case("sriov")) as rig:
+        function = rig.switch_facts.config["vfs"][0]
+        assert is_idle(ROOT, function)
+        with Path("/dev/vfio", str(pci.iommu_group(ROOT, function))).open("rb+", buffering=0):
+            assert not is_idle(ROOT, function)
 
 
 @pytest.mark.parametrize("port", [None, "vf"])

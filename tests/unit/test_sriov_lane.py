@@ -36,7 +36,8 @@ def initramfs() -> ModuleType:
 
 def entries(image: bytes) -> dict[str, tuple[int, bytes]]:
     """Modes and contents of a newc archive, by name, by the format's own description."""
-    found, at = {}, 0
+    found: dict[str, tuple[int, bytes]] = {}
+    at = 0
     while True:
         assert image[at : at + 6] == b"070701"
         fields = [int(image[at + 6 + 8 * index : at + 14 + 8 * index], 16) for index in range(13)]

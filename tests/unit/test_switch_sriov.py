@@ -134,6 +134,15 @@ def test_too_few_functions(tmp_path: Path) -> None:
     assert sriov_checks.choose(other.root, sriov_checks.card(given), 2) == [1, 3]
 
 
+def test_a_function_given_to_vfio_can_be_taken_from_nobody(tmp_path: Path) -> None:
+    session: Any = on(tmp_path, "pci/x710", "ens1f0")
+    assert not sriov_checks.is_idle(session.root, "0000:3b:02.2")
+    group = session.root.path("/dev/vfio/52")
+    group.parent.mkdir(parents=True)
+    group.touch()
+    assert sriov_checks.is_idle(session.root, "0000:3b:02.2")
+
+
 def test_an_interface_in_another_namespace_is_in_use(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
     (session.root.path("/sys/bus/pci/devices/0000:3b:02.1/net/ens1f0v1/mtu")).unlink()
