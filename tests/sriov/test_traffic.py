@@ -16,10 +16,13 @@ SETTINGS = {"repeats": 1, "warmup": 0.2, "duration": 1.0, "drain": 1.0, "referen
 
 def check_accounts(measurement: Measurement, *, foreign: bool = False) -> None:
     """Every frame is accounted for, and enough arrived; ``foreign`` ones only where the kernel answers, too."""
-    assert measurement.verdict is None, f"{measurement.reason}: {measurement.evidence}"
-    assert measurement.sent == measurement.received + measurement.lost
-    assert measurement.received >= LEAST
-    assert foreign or measurement.foreign == 0
+    # By name: pytest shows a whole measurement otherwise, which takes a serial console minutes.
+    invalid = f"{measurement.reason}: {measurement.evidence}" if measurement.verdict else None
+    sent, received, lost, others = measurement.sent, measurement.received, measurement.lost, measurement.foreign
+    assert invalid is None
+    assert sent == received + lost
+    assert received >= LEAST
+    assert foreign or others == 0
 
 
 @pytest.mark.icbench(switch="sriov", packet_size=[64, 1518], rate=RATE, **SETTINGS)
@@ -39,7 +42,8 @@ def test_round_trips(icbench: Icbench) -> None:
     """There and back, by either way of using a function."""
     measurement = icbench.latency()
     check_accounts(measurement)
-    assert measurement.rtt_samples >= LEAST
+    samples = measurement.rtt_samples
+    assert samples >= LEAST
 
 
 @pytest.mark.icbench(switch="sriov", api=["dpdk", "udp-mmsg"], pairs=2, rate=RATE, **SETTINGS)
@@ -47,7 +51,9 @@ def test_two_pairs(icbench: Icbench) -> None:
     """Four functions; no frame reaches the other pair."""
     measurement = icbench.throughput()
     check_accounts(measurement)
-    assert [pair.received > 0 for pair in measurement.per_pair] == [True, True]
+    received = [pair.received for pair in measurement.per_pair]
+    assert len(received) == 2
+    assert min(received) > 0
 
 
 @pytest.mark.icbench(switch="veth", api="af_packet", rate=RATE, **SETTINGS)
