@@ -7,6 +7,7 @@ CPU beside a group of the same weight.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,6 +32,17 @@ def own_processes() -> Iterator[None]:
         if before is not None:
             with suppress(OSError):
                 _AUTOGROUP.write_text(before)
+
+
+@contextmanager
+def this_thread_on(cpu: int) -> Iterator[None]:
+    """This program itself keeps off the other CPUs; what it starts is pinned anyway."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def nodes(session: HostSession) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -61,15 +61,9 @@ def built(session: HostSession, case: Case, settings: Settings, where: Placement
         rig.close()
 
 
-def launch(rig: Rig, case: Case, lengths: Lengths, *, silent: bool = False) -> tuple[Launch, list[Voice]]:
-    """One launch, and what its processes said: side a of pair 1, side b, ...
-
-    ``silent``: they write their windows at the end. For launches of up to 2 s: a sender that says nothing for 3 s is
-    taken for dead.
-    """
+def launch(rig: Rig, case: Case, lengths: Lengths) -> tuple[Launch, list[Voice]]:
+    """One launch, and what its processes said: side a of pair 1, side b, ..."""
     run = Run(rig, case, lengths)
-    if silent:
-        run.commands = {index: replace(command, silent=True) for index, command in run.commands.items()}
     return run.run(0, None), list(run.choir.voices.values())
 
 
