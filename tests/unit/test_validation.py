@@ -166,3 +166,29 @@ def test_a_capture_tells_data_from_end_marks_and_others(validation: Any, tmp_pat
 )
 def test_frames_missing_from_either_sum_are_counted(validation: Any, counts: tuple[int, ...], wrong: int) -> None:
     assert validation("validation.claims.accounts").Sums(*counts).unaccounted == wrong
+
+
+def test_windows_are_quiet_only_without_any_preemption(validation: Any) -> None:
+    """The forwarder's are known in sum: each counts as a window of its own."""
+    rounds = validation("validation.reflector").Round
+    assert rounds((1, 2, 3), 5, 0).quiet == 3
+    assert rounds((1, 2, 3), 5, 2).quiet == 1
+    assert rounds((1, 2, 3), 5, 9).quiet == 0
+
+
+@pytest.mark.parametrize(("shifts", "held"), [((19.1, 20.0, 20.9), True), ((19.1, 20.0, 21.1), False)])
+def test_every_pair_has_to_show_the_delay(validation: Any, shifts: tuple[float, ...], held: bool) -> None:
+    latency, reflector = (validation(f"validation.{name}") for name in ("claims.latency", "reflector"))
+    shift, quiet = latency.shown(10, shifts, [reflector.Round((1,) * 8, 10, 0)])
+    assert (shift.held, shift.bound, quiet.held) == (held, "19 to 21", True)
+    assert not latency.shown(10, shifts, [reflector.Round((1,) * 8, 10, 1)])[1].held
+
+
+def test_a_distribution_is_kept_as_far_as_there_are_frames(validation: Any) -> None:
+    rate = validation("validation.claims.rate")
+    counts = [(1, 50), (10, 40), (100, 10)]
+    assert [rate.quantile(counts, part) for part in (0.5, 0.9, 1)] == [1, 10, 100]
+    kept = rate.beyond(counts)
+    assert kept[0] == 1
+    assert kept[-1] == 100
+    assert len(kept) == sum(part * 100 >= 1 for part in rate._BEYOND)
