@@ -208,7 +208,10 @@ class Bench:
             },
         )
         api = case.resolved_api(self.catalogue[case.switch])
-        return measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
+        found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
+        # Some switches give queues to workers only when endpoints connect.
+        cpus = {**found.treatment["cpus"], "ports": rig.assignment()}
+        return replace(found, treatment={**found.treatment, "cpus": cpus})
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         from pytest_icbench.host import facts

@@ -181,11 +181,12 @@ class HostRig:
         return launch_id
 
     def start(self, launch_id: str, delay_s: float) -> int:
-        """Tells all processes to begin then; returns the moment, CLOCK_MONOTONIC in ns.
+        """Tells all processes, all connected, to begin then; returns the moment, CLOCK_MONOTONIC in ns.
 
         Until the launch is ended, this thread keeps to the service CPUs: wherever else it woke up to hear a line, a
         receiver or a worker of the switch would wait for it.
         """
+        self.switch.connected()
         self._step_aside()
         return self._launches[launch_id].start(delay_s)
 
@@ -258,6 +259,16 @@ class HostRig:
             for counters in self._hardware[1].values():
                 counters.close()
             self._hardware = None
+
+    def batches(self) -> dict[str, int] | None:
+        """Frames and calls of the switch's workers; null where it does not tell."""
+        found = self.switch.batches()
+        return None if found is None else asdict(found)
+
+    def assignment(self) -> dict[str, int] | None:
+        """CPU that polls each port, by its index as a text; null where the switch does not tell."""
+        found = self.switch.assignment()
+        return None if found is None else {str(index): cpu for index, cpu in sorted(found.items())}
 
     @property
     def switch(self) -> Switch:

@@ -261,11 +261,13 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("testpmd", "PATH", "dpdk-testpmd that is not on PATH", path=True),
     Row("ovs", "PATH", "ovs-vswitchd (built with DPDK) that is not on PATH", path=True),
+    Row("vpp", "PATH", "vpp that is not on PATH", path=True),
+    Row("snabb", "PATH", "snabb that is not on PATH", path=True),
     Row("basicfwd", "PATH", "DPDK's skeleton example (basicfwd) that is not where the set-up built it", path=True),
 )
 
 #: Options that name a binary; the key under which a switch finds it.
-BINARIES = ("testpmd", "ovs", "basicfwd")
+BINARIES = ("testpmd", "ovs", "basicfwd", "vpp", "snabb")
 
 #: Ini values without an option.
 INI_ONLY = {

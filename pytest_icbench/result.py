@@ -126,6 +126,7 @@ class Launch:
         busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
         cycles_per_packet: busy cycles of the switch per frame received.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
+        vectors_per_call: frames that the switch's workers handled at once, on average; None where it does not tell.
         steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
         generator_bound: the sender could not offer what was asked for, by its own means.
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
@@ -149,6 +150,7 @@ class Launch:
     busy_share: float | None = None
     cycles_per_packet: float | None = None
     hardware: dict[str, Any] = field(default_factory=dict)
+    vectors_per_call: float | None = None
     invalid: str | None = None
     evidence: str | None = None
     windows: tuple[Window, ...] = ()
@@ -209,6 +211,7 @@ class Measurement:
         sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver):
             busy ones per frame, and their share.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
+        vectors_per_call: of the switch, median over launches.
         launches, windows: how many of each the figures stand on.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``; of a search ``goal``,
             ``max-duration`` or ``generator-bound``.
@@ -327,6 +330,7 @@ class Measurement:
     receiver_cycles_per_packet_high: float | None = None
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
+    vectors_per_call: float | None = None
     launches: int = 0
     windows: int = 0
     ended_by: str = "repeats"

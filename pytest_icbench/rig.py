@@ -14,7 +14,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.placement import Placement
-from pytest_icbench.switch.protocol import Busy, PortCounters, Switch, SwitchFacts
+from pytest_icbench.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.switch.registry import builtin_switches
 
 _numbers = itertools.count(1)
@@ -129,6 +129,15 @@ class Rig:
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         """Hardware events since the first call for this launch; None where the kernel gives none."""
         return self.host.hardware(launch_id)
+
+    def batches(self) -> Batches | None:
+        """Frames and calls of the switch's workers since it exists; None where it does not tell."""
+        found = self.host.batches()
+        return None if found is None else Batches(**found)
+
+    def assignment(self) -> dict[str, int] | None:
+        """CPU that polls each port, by its index as a text; None where the switch does not tell."""
+        return self.host.assignment()
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is dead."""

@@ -91,7 +91,8 @@ class Figures:
             each = [cycles / n if cycles is not None and n else None for cycles, n in zip(busy, frames, strict=True)]
             found |= named(f"{role}_cycles_per_packet", self._median(each))
             found[f"{role}_busy_share"] = role_busy_share(self.launches, role)
-        return {**found, "hardware": self._hardware()}
+        batches = [launch.vectors_per_call for launch in self.launches if launch.vectors_per_call is not None]
+        return {**found, "hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
         known = [value for value in values if value is not None]

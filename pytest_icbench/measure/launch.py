@@ -96,7 +96,7 @@ class Run:
         self.cpus = [command.cpu for command in self.commands.values()]
         self.steal = StealTrack(self.cpus)
         self.id = ""
-        self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id))
+        self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches)
         self.heard_at: dict[int, float] = {}
 
     def run(self, index: int, executable: Path | None) -> Launch:
@@ -249,6 +249,7 @@ class Run:
             busy_share=work.busy_share,
             cycles_per_packet=work.cycles_per_packet,
             hardware=dict(work.hardware or {}),
+            vectors_per_call=work.vectors_per_call,
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,

@@ -8,26 +8,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.measure.rigs import BusyLike
+from pytest_icbench.measure.rigs import BatchesLike, BusyLike
 
 Counted = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Busy part of the switch's workers, its busy cycles and hardware events per frame; None where nobody tells."""
+    """Busy part of the switch's workers, its busy cycles and hardware events per frame, frames it handled in one call.
+
+    None where nobody tells.
+    """
 
     busy_share: float | None = None
     cycles_per_packet: float | None = None
     hardware: Mapping[str, Any] | None = None
+    vectors_per_call: float | None = None
 
 
 class WorkTrack:
     """Two samples: as measuring begins, and just before the senders end."""
 
-    def __init__(self, busy: Callable[[], BusyLike | None], hardware: Callable[[], Counted | None]) -> None:
+    def __init__(
+        self,
+        busy: Callable[[], BusyLike | None],
+        hardware: Callable[[], Counted | None],
+        batches: Callable[[], BatchesLike | None],
+    ) -> None:
         self._busy_reader = busy
         self._hardware_reader = hardware
+        self._batches_reader = batches
+        self._batches: list[BatchesLike] = []
         self._busy: list[tuple[float, BusyLike]] = []
         self._hardware: list[tuple[float, Counted]] = []
 
@@ -36,6 +47,9 @@ class WorkTrack:
         busy = self._busy_reader()
         if busy is not None:
             self._busy.append((time.monotonic(), busy))
+        batches = self._batches_reader()
+        if batches is not None:
+            self._batches.append(batches)
         counted = self._hardware_reader()
         if counted is not None:
             self._hardware.append((time.monotonic(), counted))
@@ -46,7 +60,13 @@ class WorkTrack:
         Args:
             tsc_hz: of the TSC that cycles are counted by; None where nobody said.
         """
-        return Work(*self._switch(throughput_pps, tsc_hz), self._events(throughput_pps))
+        return Work(*self._switch(throughput_pps, tsc_hz), self._events(throughput_pps), self._vectors())
+
+    def _vectors(self) -> float | None:
+        if len(self._batches) < 2:
+            return None
+        calls = self._batches[-1].calls - self._batches[0].calls
+        return (self._batches[-1].frames - self._batches[0].frames) / calls if calls > 0 else None
 
     def _switch(self, pps: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
         if len(self._busy) < 2:

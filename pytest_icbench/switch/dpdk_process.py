@@ -87,11 +87,13 @@ def start_daemon(
     env: Mapping[str, str] | None = None,
     cpus: Sequence[int] | None = None,
     pipes: bool = False,
+    mount_ns: bool = False,
 ) -> Daemon:
     """Starts the process with its files in the work directory.
 
     Args:
         cpus: its affinity; None for service and worker CPUs, EAL's control threads then use those that are no lcore's.
+        mount_ns: in a mount namespace of its own.
     """
     runtime = runtime_directory(spec)
     runtime.mkdir(parents=True, exist_ok=True)
@@ -104,5 +106,6 @@ def start_daemon(
         env={"RUNTIME_DIRECTORY": str(runtime), **(env or {})},
         pipes=pipes,
         cwd=spec.work_dir,
+        mount_ns=mount_ns,
     )
     return Daemon(name, process)

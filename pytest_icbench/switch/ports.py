@@ -25,13 +25,18 @@ SUN_PATH_MAX = 107
 def socket_path(attachment: Attachment, stem: str = "p") -> Path:
     """Socket of an attachment's port. Raises ProvisionError if the path is too long for an address."""
     path = attachment.socket_dir / f"{stem}{attachment.index}"
+    check_socket_path(path)
+    return path
+
+
+def check_socket_path(path: Path) -> None:
+    """Raises ProvisionError if the path is too long for an address."""
     length = len(os.fsencode(path))
     if length > SUN_PATH_MAX:
         raise ProvisionError(
             f"the socket path {path} has {length} bytes and a Unix socket's address holds {SUN_PATH_MAX}: use a shorter"
             " run directory"
         )
-    return path
 
 
 def serving_device(port: str, attachment: Attachment) -> str:

@@ -94,6 +94,14 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
+class Batches:
+    """Frames that all workers handled since the switch exists, and in how many calls: their quotient is a batch."""
+
+    frames: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """Resources of a started switch: MiB of huge pages by itself, and worker threads that poll."""
 
@@ -185,6 +193,21 @@ class Switch(Protocol):
     def counters(self) -> list[PortCounters] | None: ...
 
     def busy(self) -> Busy | None: ...
+
+    def batches(self) -> Batches | None:
+        """Frames by call, where the switch tells."""
+        return None
+
+    def connected(self) -> None:
+        """All endpoints of a launch are connected, and no traffic has begun: the time to place queues on workers.
+
+        Raises ProvisionError.
+        """
+        return
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU that polls each port, by its index, as far as the switch tells; None if it does not."""
+        return None
 
     def pause(self) -> None:
         """Stops its pollers from using a CPU (SIGSTOP, freezer); a no-op for a kernel switch."""

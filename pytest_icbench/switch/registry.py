@@ -12,9 +12,11 @@ from pytest_icbench.switch.forward import Forward
 from pytest_icbench.switch.linux_bridge import LinuxBridge
 from pytest_icbench.switch.ovs import OpenVSwitch
 from pytest_icbench.switch.protocol import Switch
+from pytest_icbench.switch.snabb import Snabb
 from pytest_icbench.switch.sriov import Sriov
 from pytest_icbench.switch.testpmd import TestPmd
 from pytest_icbench.switch.veth import VethLink
+from pytest_icbench.switch.vpp import Vpp
 
 #: Words that stand for several switches.
 GROUPS = ("all", "kernel", "dpdk")
@@ -24,7 +26,18 @@ REFERENCE: Mapping[Family, str] = {"kernel": "veth", "dpdk": "direct"}
 
 def builtin_switches() -> dict[str, type[Switch]]:
     """The package's own drivers by name, in the order in which they are shown."""
-    drivers: tuple[type[Switch], ...] = (VethLink, LinuxBridge, Direct, BasicFwd, TestPmd, OpenVSwitch, Sriov, Forward)
+    drivers: tuple[type[Switch], ...] = (
+        VethLink,
+        LinuxBridge,
+        Direct,
+        BasicFwd,
+        TestPmd,
+        OpenVSwitch,
+        Vpp,
+        Snabb,
+        Sriov,
+        Forward,
+    )
     return {driver.name: driver for driver in drivers}
 
 

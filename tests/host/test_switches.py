@@ -23,8 +23,9 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 BRIEF = Settings(warmup_s=0.05, duration_s=0.2, drain_s=0.3, repeats=1)
-#: Every port of every switch, in its natural API.
+#: Every port and every variant of every switch, in its natural API.
 PORTS = [Case(name, port=port) for name, driver in builtin_switches().items() for port in driver.ports]
+VARIANTS = [Case(name, variant=variant) for name, driver in builtin_switches().items() for variant in driver.variants]
 RELAUNCHES = 5
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
@@ -49,7 +50,7 @@ def assert_heard(launch: Launch, *, foreign: int = 0) -> None:
     assert launch.total("foreign") <= foreign
 
 
-@pytest.mark.parametrize("case", PORTS, ids=ids)
+@pytest.mark.parametrize("case", [*PORTS, *VARIANTS], ids=ids)
 def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
         for _ in range(RELAUNCHES):
@@ -67,7 +68,7 @@ def difference(before: list[PortCounters] | None, after: list[PortCounters] | No
     return [(getattr(new, name) or 0) - (getattr(old, name) or 0) for old, new in pairs]
 
 
-@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs", "forward"])
+@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs", "vpp", "snabb", "forward"])
 def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
     """To the frame: what the endpoints do not count are their control frames."""
     case = Case(name)
@@ -91,7 +92,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
         assert given[0] == came[1]
 
 
-@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs", "forward"])
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs", "vpp", "snabb", "forward"])
 def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
     case = Case(name)
     with built(session, case) as rig:
@@ -115,7 +116,9 @@ def userspace_pids(rig: Rig) -> list[int]:
     from pytest_icbench.switch.basicfwd import BasicFwd
     from pytest_icbench.switch.forward import Forward
     from pytest_icbench.switch.ovs import OpenVSwitch
+    from pytest_icbench.switch.snabb import Snabb
     from pytest_icbench.switch.testpmd import TestPmd
+    from pytest_icbench.switch.vpp import Vpp
 
     switch = rig.host.switch
     if isinstance(switch, OpenVSwitch):
@@ -123,7 +126,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     if isinstance(switch, Forward):
         assert switch.forwarder is not None
         return [switch.forwarder.daemon.process.pid]
-    assert isinstance(switch, BasicFwd | TestPmd)
+    assert isinstance(switch, BasicFwd | TestPmd | Snabb | Vpp)
     assert switch.daemon is not None
     return [switch.daemon.process.pid]
 

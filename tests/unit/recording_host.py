@@ -57,6 +57,7 @@ class Started:
     netns: str | None
     env: dict[str, str]
     pipes: bool
+    mount_ns: bool = False
 
 
 Answer = Callable[[list[str], str | None], str]
@@ -84,9 +85,11 @@ class RecordingSpawner:
         env: Mapping[str, str] | None = None,
         pipes: bool = False,
         cwd: Path | None = None,
+        mount_ns: bool = False,
     ) -> FakeProcess:
         words = [str(word) for word in argv]
-        self.started.append(Started(words, None if cpus is None else list(cpus), netns, dict(env or {}), pipes))
+        cpu_list = None if cpus is None else list(cpus)
+        self.started.append(Started(words, cpu_list, netns, dict(env or {}), pipes, mount_ns))
         for path in _SOCKETS.findall(" ".join(words)) if self.serves else ():
             server = socket.socket(socket.AF_UNIX)
             server.bind(path)
@@ -130,6 +133,9 @@ class RecordingSession:
 
     def list(self, path: str) -> list[str]:
         return ["node0", "node1", "online", "possible"]
+
+    def read(self, path: str) -> str | None:
+        return "Hugepagesize:       2048 kB" if path == "/proc/meminfo" else None
 
     def name(self, suffix: str) -> str:
         return f"icbtest01-{suffix}"

@@ -17,7 +17,7 @@ from pytest_icbench.endpoints import Address, Endpoint, Veth, VhostUser
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure import Progress, Settings, launch, measure
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.switch.protocol import Busy
+from pytest_icbench.switch.protocol import Batches, Busy
 
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
@@ -59,6 +59,7 @@ class ScriptedRig:
     dead: str = ""
     cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
     events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
+    counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
     _queue: list[list[Any]] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=dict)
 
@@ -167,6 +168,9 @@ class ScriptedRig:
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         return next(self.events, None)
 
+    def batches(self) -> Batches | None:
+        return next(self.counted, None)
+
     def check(self) -> None:
         if self.dead:
             raise ProvisionError(self.dead)
@@ -242,6 +246,13 @@ def test_busy_share_and_cycles_per_packet_come_from_between_the_samples() -> Non
     found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
     assert found.busy_share == pytest.approx(0.9)
     assert found.cycles_per_packet == pytest.approx(900_000 / (10_000 * 0.17), rel=0.2)
+
+
+def test_vectors_per_call_come_from_between_the_samples() -> None:
+    rig = ScriptedRig(counted=iter([Batches(100, 100), Batches(6500, 300)]))
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
+    assert found.vectors_per_call == pytest.approx(32)
 
 
 def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def between(busy: list[Busy | None], events: list[Any] | None = None, pps: float = 1e6, hz: int | None = HZ) -> Work:
     answers, counted = iter(busy), iter(events or [None] * len(busy))
-    track = WorkTrack(lambda: next(answers), lambda: next(counted))
+    track = WorkTrack(lambda: next(answers), lambda: next(counted), lambda: None)
     for _ in busy:
         track.sample()
     return track.between(pps, hz)

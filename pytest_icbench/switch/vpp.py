@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects, over vhost-user and memif."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pytest_icbench.case import MAX_FRAME_BYTES
+from pytest_icbench.endpoints import Endpoint
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch import dpdk_process, vpp_client
+from pytest_icbench.switch.cores import share_ports
+from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    check_socket_path,
+    endpoint_of,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.switch.protocol import (
+    Attachment,
+    Batches,
+    Busy,
+    Needs,
+    PortCounters,
+    Switch,
+    SwitchFacts,
+    SwitchSpec,
+)
+from pytest_icbench.switch.vpp_config import Sockets, hugepages_mib, startup
+from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+
+_REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
+_PACKAGES = "/usr/bin/vpp"
+#: The first release whose vhost-user is a plugin and which has all the messages used here.
+_OLDEST = (24, 10)
+_START_S = 20.0
+_CONNECT_S = 2.0
+_BRIDGE_DOMAIN = 1
+_XCONNECT = "xconnect"
+#: Its node that every frame passes, in the batch in which it was taken from its port.
+_ENTRANCE = "ethernet-input"
+_POLLING = 1
+_ADMIN_UP = 1
+#: A /dev/shm of its own: VPP puts its API's shared memory there, and a killed one leaves it.
+_NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
+
+
+class Vpp(Switch):
+    """A bridge domain over all ports; the variant ``xconnect`` joins the two ports of each pair."""
+
+    name = "vpp"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = True
+    learns = True
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    variants = (_XCONNECT,)
+
+    def __init__(self) -> None:
+        self.daemon: Daemon | None = None
+        self._client: vpp_client.VppClient | None = None
+        self._facts = SwitchFacts()
+        self._worker_cpus: Sequence[int] = ()
+        self._interfaces: dict[int, int] = {}
+        self._wanted: dict[int, int] = {}
+        self._assigned: dict[int, int] = {}
+
+    def _binary(self, session: HostSession, given: Path | None) -> Path:
+        return dpdk_process.find_binary(session, self.name, given, ["vpp", _PACKAGES], _REMEDY)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds the binary, its version and the Python binding. Raises Unsupported."""
+        version = _version(self._binary(session, spec_binary))
+        vpp_client.check_installed()
+        return SwitchFacts(version=version)
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Each port has one receive queue, and a queue belongs to one worker. Raises Unsupported beyond that."""
+        if cores > 2 * pairs:
+            raise Unsupported(
+                f"vpp cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
+                f" {2 * pairs} switch cores"
+            )
+        return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
+        binary = self._binary(session, spec.binary)
+        directory = spec.work_dir / "vpp"
+        sockets = Sockets(directory)
+        for path in (sockets.api, sockets.stats, sockets.cli):
+            check_socket_path(path)
+        paths = [socket_path(attachment) for attachment in attachments]
+        directory.mkdir()
+        config = startup(sockets, main_cpu=spec.service_cpus[0], worker_cpus=spec.worker_cpus, port=spec.port)
+        file = directory / "startup.conf"
+        file.write_text(config, encoding="utf-8")
+        self._worker_cpus = spec.worker_cpus
+        self._wanted = share_ports(attachments, len(spec.worker_cpus))
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, mount_ns=True)
+        wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
+        try:
+            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            self._facts = SwitchFacts(
+                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.variant}
+            )
+            for attachment, path in zip(attachments, paths, strict=True):
+                self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path)
+            self._join(client, attachments, spec.variant)
+            for interface in self._interfaces.values():
+                client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
+        except ProvisionError as error:
+            self.daemon.check()  # its death says more
+            raise ProvisionError(f"{error}{self.daemon.evidence()}") from None
+        wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], variant: str | None) -> None:
+        if variant == _XCONNECT:
+            for attachment in attachments:
+                own, other = self._interfaces[attachment.index], self._interfaces[attachment.index ^ 1]
+                client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=own, tx_sw_if_index=other, enable=True)
+            return
+        client.call(
+            "bridge_domain_add_del_v2",
+            bd_id=_BRIDGE_DOMAIN,
+            flood=True,
+            uu_flood=True,
+            forward=True,
+            learn=True,
+            arp_term=False,
+            arp_ufwd=False,
+            mac_age=0,
+            bd_tag="icbench",
+            is_add=True,
+        )
+        for interface in self._interfaces.values():
+            client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=_BRIDGE_DOMAIN, enable=True)
+
+    def connected(self) -> None:
+        """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
+        client, deadline = self._live(), time.monotonic() + _CONNECT_S
+        for index, interface in self._interfaces.items():
+            while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
+                if time.monotonic() > deadline:
+                    raise ProvisionError(f"vpp has no queue for the port of endpoint {index}: it is not connected")
+                time.sleep(0.01)
+            worker = self._wanted[index]
+            for queue in queues:
+                if queue.worker_id != worker:
+                    client.call(
+                        "sw_interface_set_rx_placement",
+                        sw_if_index=interface,
+                        queue_id=queue.queue_id,
+                        worker_id=worker,
+                        is_main=False,
+                    )
+                if queue.mode != _POLLING:
+                    client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
+            self._assigned[index] = self._worker_cpus[worker]
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU that polls each port, by index; of the last launch, since queues come and go with endpoints."""
+        return self._assigned or None
+
+    def facts(self) -> SwitchFacts:
+        """Its version as it tells it, and its start-up configuration."""
+        return self._facts
+
+    def _live(self) -> vpp_client.VppClient:
+        if self.daemon is None or self._client is None:
+            raise ProvisionError("vpp was not started")
+        self.daemon.check()
+        return self._client
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if it has died."""
+        self._live()
+
+    def counters(self) -> list[PortCounters] | None:
+        """Its interfaces' counters, from its shared statistics.
+
+        ``/if/tx`` counts what was handed to a port, and the port's own node what did not fit into the ring;
+        ``/if/drops`` mixes that with what came from the port and found no way out.
+        """
+        client = self._live()
+        names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
+        stats = client.statistics()
+        try:
+            received, given = stats["/if/rx"], stats["/if/tx"]
+            ports = []
+            for index, interface in self._interfaces.items():
+                dropped = sum(stats[error].sum() for error in stats.ls(f"^/err/{re.escape(names[interface])}-tx/"))
+                ports.append(
+                    PortCounters(
+                        index=index,
+                        rx_packets=received[:, interface].sum_packets(),
+                        tx_packets=given[:, interface].sum_packets() - dropped,
+                        tx_dropped=dropped,
+                    )
+                )
+            return ports
+        finally:
+            stats.disconnect()
+
+    def busy(self) -> Busy | None:
+        """It does not tell: a poll that finds nothing counts as work."""
+        return None
+
+    def batches(self) -> Batches | None:
+        """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
+        return parse_batches(self._live().command("show runtime"), _ENTRANCE)
+
+    def pause(self) -> None:
+        """Stops all its threads."""
+        if self.daemon is not None:
+            self.daemon.pause()
+
+    def resume(self) -> None:
+        """Lets its threads go on."""
+        if self.daemon is not None:
+            self.daemon.resume()
+
+    def stop(self) -> None:
+        """Ends it; its shared memory goes with it."""
+        client, self._client = self._client, None
+        if self.daemon is not None:
+            self.daemon.stop()
+        if client is not None:
+            client.close()
+
+
+def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path) -> int:
+    """Index of the new interface."""
+    if port == MEMIF:
+        number = attachment.index + 1
+        client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=str(path))
+        made = client.call("memif_create_v2", role=0, mode=0, rx_queues=1, tx_queues=1, id=0, socket_id=number)
+    else:
+        made = client.call(
+            "create_vhost_user_if_v2", is_server=True, sock_filename=str(path), enable_packed=port == VHOST_USER_PACKED
+        )
+    return int(made.sw_if_index)
+
+
+def _version(binary: Path) -> str:
+    """From the libraries it is linked with. Raises Unsupported if it is no VPP, or too old."""
+    try:
+        version = linked_version(binary.read_bytes())
+    except OSError as error:
+        raise Unsupported(f"{binary} cannot be read ({error.strerror}): give --icbench-vpp the path of vpp") from None
+    if version is None:
+        raise Unsupported(f"{binary} is not VPP: give --icbench-vpp the path of vpp")
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise Unsupported(f"{binary} is VPP {version}, and {oldest} is the oldest that is supported: {_REMEDY}")
+    return version

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VPP's binary API and statistics, by ``vpp-papi``: imported when it is used, since only this switch needs it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError, Unsupported
+
+#: How long VPP may take for one answer, beside other pollers on few cores.
+_ANSWER_S = 10
+
+
+def check_installed() -> None:
+    """Raises Unsupported without ``vpp-papi``."""
+    try:
+        import vpp_papi  # noqa: F401
+    except ImportError:
+        raise Unsupported("vpp-papi is not installed: pip install 'pytest-icbench[vpp]'") from None
+
+
+class VppClient:
+    """A connection to one VPP, which tells itself which messages it knows.
+
+    Raises ProvisionError if it does not answer.
+    """
+
+    def __init__(self, api: Path, stats: Path) -> None:
+        from vpp_papi import VPPApiClient
+
+        quiet = logging.getLogger("pytest_icbench.vpp_papi")
+        quiet.setLevel(logging.CRITICAL)
+        self._stats_socket = stats
+        self._client = VPPApiClient(
+            bootstrapapi=True, server_address=str(api), read_timeout=_ANSWER_S, async_thread=False, logger=quiet
+        )
+        try:
+            self._client.connect("icbench")
+        except Exception as error:  # papi raises what its transport raises
+            raise ProvisionError(f"vpp does not answer on {api}: {error}") from None
+
+    def knows(self, message: str) -> bool:
+        """Whether this VPP has the message."""
+        return hasattr(self._client.api, message)
+
+    def call(self, message: str, **arguments: Any) -> Any:
+        """One request and its reply. Raises ProvisionError for a refusal, or for no answer."""
+        try:
+            reply = getattr(self._client.api, message)(**arguments)
+        except AttributeError:
+            raise ProvisionError(f"this vpp has no API message {message}: its plugin is missing or too old") from None
+        except Exception as error:
+            raise ProvisionError(f"vpp did not answer {message}: {error}") from None
+        code = getattr(reply, "retval", 0)
+        if code != 0:
+            raise ProvisionError(f"vpp refused {message}({_shown(arguments)}): {_reason(self._client, code)}")
+        return reply
+
+    def command(self, line: str) -> str:
+        """What its command line prints. Raises ProvisionError with its own words where it reports an error."""
+        try:
+            reply = self._client.api.cli_inband(cmd=line)
+        except Exception as error:
+            raise ProvisionError(f"vpp did not answer the command '{line}': {error}") from None
+        if reply.retval != 0:
+            said = reply.reply.strip() or _reason(self._client, reply.retval)
+            raise ProvisionError(f"vpp refused the command '{line}': {said}")
+        return str(reply.reply)
+
+    def statistics(self) -> Any:
+        """Its shared statistics, open; close with ``disconnect``. Raises ProvisionError."""
+        from vpp_papi.vpp_stats import VPPStats
+
+        stats = VPPStats(str(self._stats_socket))
+        try:
+            stats.connect()
+        except Exception as error:
+            raise ProvisionError(f"vpp's statistics on {self._stats_socket} cannot be read: {error}") from None
+        return stats
+
+    def close(self) -> None:
+        """Leaves; a VPP that has died is no error."""
+        try:
+            self._client.disconnect()
+        except Exception:
+            logging.getLogger(__name__).debug("vpp did not say goodbye", exc_info=True)
+
+
+def _shown(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in arguments.items())
+
+
+def _reason(client: Any, code: int) -> str:
+    try:
+        return str(client.vpp_dictionary_error(code))
+    except Exception:
+        return f"error {code}"

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vpp: its start-up text, the messages that are sent to it, and what becomes of errors."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.endpoints import Address, Memif, VhostUser
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.switch import vpp as module
+from pytest_icbench.switch import vpp_client
+from pytest_icbench.switch.cores import share_ports
+from pytest_icbench.switch.protocol import Batches
+from pytest_icbench.switch.vpp import Vpp
+from pytest_icbench.switch.vpp_config import Sockets, startup
+from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
+
+RUNTIME = """Thread 0 vpp_main (lcore 0)
+          Name                 State         Calls          Vectors        Suspends      Clocks       Vectors/Call
+bfd-process                   "event wait"            0               0               1          8.24e3            0.00
+---------------
+Thread 1 vpp_wk_0 (lcore 1)
+  vector rates in 1.7508e4, out 1.7382e4, drop 1.2261e-1, punt 0.0000e0
+          Name                 State         Calls          Vectors        Suspends      Clocks       Vectors/Call
+ethernet-input                   active                 10             320            0          5.08e1           32.00
+vhost-user-input                 polling          36019468             640            0          5.08e3             .02
+Thread 2 vpp_wk_1 (lcore 2)
+ethernet-input                   active                 10             320            0          5.08e1           32.00
+"""
+
+
+class Client:
+    """Writes down messages and answers as VPP does."""
+
+    def __init__(self, *sockets: Path) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.refuses = ""
+        self.workers: dict[int, int] = {}
+        self.closed = 0
+
+    def call(self, message: str, **arguments: Any) -> Any:
+        self.calls.append((message, arguments))
+        if message == self.refuses:
+            raise ProvisionError(f"vpp refused {message}: No space left on device")
+        if message == "show_version":
+            return SimpleNamespace(version="26.06-release")
+        if message == "sw_interface_rx_placement_dump":
+            interface = arguments["sw_if_index"]
+            return [SimpleNamespace(queue_id=0, worker_id=self.workers.get(interface, 0), mode=2)]
+        made = [name for name, _ in self.calls if name in ("create_vhost_user_if_v2", "memif_create_v2")]
+        return SimpleNamespace(sw_if_index=len(made))
+
+    def command(self, line: str) -> str:
+        return RUNTIME
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def sent(self, message: str) -> list[dict[str, Any]]:
+        return [arguments for name, arguments in self.calls if name == message]
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    found = Client()
+    monkeypatch.setattr(vpp_client, "VppClient", lambda *sockets: found)
+    monkeypatch.setattr(vpp_client, "check_installed", lambda: None)
+    monkeypatch.setattr(module, "wait_for_sockets", lambda paths, daemon, timeout_s: daemon.check())
+    return found
+
+
+@pytest.fixture
+def session(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Iterator[Any]:
+    directory = tmp_path_factory.mktemp("v")
+    found = RecordingSession(directory)
+    found.binaries["vpp"] = binary = program(tmp_path_factory.mktemp("bin"), "vpp")
+    binary.write_bytes(b"\x7fELF\0libvnet.so.26.06\0libvlib.so.26.06\0")
+    yield found
+    found.spawner.close()
+
+
+def start(session: Any, pairs: int = 1, **changes: Any) -> tuple[Vpp, list[Any]]:
+    switch = Vpp()
+    return switch, switch.start(session, spec_of(session.dir, **changes), attachments_of(session.dir, pairs))
+
+
+def test_everything_is_private(session: Any) -> None:
+    start(session)
+    (started,) = session.spawner.started
+    directory = session.dir / "vpp"
+    assert started.argv[-3:] == [str(session.binaries["vpp"]), "-c", str(directory / "startup.conf")]
+    assert started.mount_ns  # and in it a /dev/shm of its own
+    assert "mount -t tmpfs none /dev/shm" in started.argv[2]
+    text = (directory / "startup.conf").read_text()
+    for socket in ("api.sock", "stats.sock", "cli.sock"):
+        assert str(directory / socket) in text
+    assert f"runtime-dir {directory}" in text
+    assert "/run/vpp" not in text
+
+
+def test_start_up_text() -> None:
+    text = startup(Sockets(Path("/r")), main_cpu=0, worker_cpus=(2, 5), port="memif", fragment="l2fib { x }")
+    assert "cpu { main-core 0 corelist-workers 2,5 }" in text
+    assert "plugin default { disable } plugin memif_plugin.so { enable }" in text
+    assert text.endswith("l2fib { x }")
+    assert "vhost_plugin.so { enable }" in startup(Sockets(Path("/r")), main_cpu=0, worker_cpus=(2,), port="vhost-user")
+    assert text.count("{") == text.count("}")
+
+
+def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
+    switch, endpoints = start(session, pairs=2)
+    paths = [str(session.dir / "s" / f"p{index}") for index in range(4)]
+    ports = client.sent("create_vhost_user_if_v2")
+    assert [(port["sock_filename"], port["is_server"], port["enable_packed"]) for port in ports] == [
+        (path, True, False) for path in paths
+    ]
+    (domain,) = client.sent("bridge_domain_add_del_v2")
+    assert domain["learn"]
+    assert domain["uu_flood"]
+    members = [each["rx_sw_if_index"] for each in client.sent("sw_interface_set_l2_bridge")]
+    assert members == [each["sw_if_index"] for each in client.sent("sw_interface_set_flags")] == [1, 2, 3, 4]
+    assert client.sent("sw_interface_set_l2_xconnect") == []
+    assert endpoints[0] == VhostUser(Address.of(1, "a"), paths[0])
+    assert switch.facts().version == "26.06-release"
+
+
+def test_cross_connects_join_the_ports_of_a_pair(session: Any, client: Client) -> None:
+    start(session, pairs=2, variant="xconnect")
+    joined = [(each["rx_sw_if_index"], each["tx_sw_if_index"]) for each in client.sent("sw_interface_set_l2_xconnect")]
+    assert joined == [(1, 2), (2, 1), (3, 4), (4, 3)]
+    assert client.sent("bridge_domain_add_del_v2") == []
+
+
+def test_packed_rings_and_memif(session: Any, client: Client) -> None:
+    _, endpoints = start(session, port="vhost-user-packed")
+    assert all(port["enable_packed"] for port in client.sent("create_vhost_user_if_v2"))
+    assert [endpoint.packed for endpoint in endpoints] == [True, True]
+
+
+def test_memif_ports_have_a_socket_each(session: Any, client: Client) -> None:
+    _, endpoints = start(session, port="memif")
+    path = str(session.dir / "s" / "p1")
+    names = [(each["socket_id"], each["socket_filename"]) for each in client.sent("memif_socket_filename_add_del_v2")]
+    assert names[1] == (2, path)
+    assert [(each["socket_id"], each["role"]) for each in client.sent("memif_create_v2")] == [(1, 0), (2, 0)]
+    assert endpoints[1] == Memif(Address.of(1, "b"), path, role="client")
+
+
+def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Client) -> None:
+    switch, _ = start(session, pairs=2, worker_cpus=(2, 5))
+    assert switch.assignment() is None
+    client.workers = {1: 0, 2: 0, 3: 0, 4: 1}  # as they came
+    switch.connected()
+    moved = {each["sw_if_index"]: each["worker_id"] for each in client.sent("sw_interface_set_rx_placement")}
+    assert moved == {3: 1}  # the second sender's port
+    assert switch.assignment() == {0: 2, 1: 2, 2: 5, 3: 5}
+    assert {each["mode"] for each in client.sent("sw_interface_set_rx_mode")} == {1}
+
+
+def test_ports_are_shared_senders_first() -> None:
+    places = attachments_of(Path("/tmp"), 2)
+    assert share_ports(places, 1) == {0: 0, 1: 0, 2: 0, 3: 0}
+    assert share_ports(places, 2) == {0: 0, 2: 1, 1: 0, 3: 1}
+    assert share_ports(places, 4) == {0: 0, 2: 1, 1: 2, 3: 3}
+    assert share_ports(places, 3) == {0: 0, 2: 1, 1: 2, 3: 0}
+
+
+def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client: Client) -> None:
+    client.refuses = "create_vhost_user_if_v2"
+    with pytest.raises(ProvisionError, match=r"(?s)vpp refused create_vhost_user_if_v2: No space.*last words"):
+        start(session)
+
+
+def test_death_at_start_and_later(session: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch, _ = start(session)
+    (process,) = session.spawner.processes
+    switch.check()
+    process.code = -signal.SIGSEGV
+    with pytest.raises(ProvisionError, match=r"(?s)vpp was killed by signal 11 .*last words"):
+        switch.check()
+    switch.stop()
+    switch.stop()
+    assert (process.stopped, client.closed) == (1, 1)
+    begin = session.spawner.start
+
+    def dies(*args: Any, **more: Any) -> Any:
+        process = begin(*args, **more)
+        process.code = 1
+        return process
+
+    monkeypatch.setattr(session.spawner, "start", dies)
+    (session.dir / "vpp" / "startup.conf").unlink()
+    (session.dir / "vpp").rmdir()
+    with pytest.raises(ProvisionError, match=r"(?s)vpp ended with exit code 1; .*last words"):
+        start(session)
+
+
+def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    with pytest.raises(ProvisionError, match="holds 107"):
+        Vpp().start(session, spec_of(deep), attachments_of(session.dir))
+    assert session.spawner.started == []
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x7fELF libc.so.6", "is not VPP: give --icbench-vpp"),
+        (b"libvlib.so.19.08\0", "is VPP 19.08, and 24.10 is the oldest that is supported"),
+    ],
+)
+def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told: str) -> None:
+    session.binaries["vpp"].write_bytes(content)
+    with pytest.raises(Unsupported, match=told):
+        Vpp().probe(session, None)
+    assert session.spawner.started == []
+
+
+def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Vpp().probe(session, None).version == "26.06"
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    session.binaries.clear()
+    with pytest.raises(Unsupported, match=r"vpp is not installed: .*or give its path with --icbench-vpp"):
+        Vpp().probe(session, None)
+
+
+def test_the_binding_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "vpp_papi", None)
+    with pytest.raises(Unsupported, match=r"pip install 'pytest-icbench\[vpp\]'"):
+        vpp_client.check_installed()
+
+
+def test_cores_without_queues_are_refused() -> None:
+    assert Vpp().needs(2, 4).pollers == 4
+    with pytest.raises(Unsupported, match="at most 2 switch cores"):
+        Vpp().needs(1, 3)
+
+
+def test_version_and_batches_are_read() -> None:
+    assert linked_version(b"\0libvlib.so.25.10\0") == "25.10"
+    assert linked_version(b"ls") is None
+    assert parse_batches(RUNTIME, "ethernet-input") == Batches(frames=640, calls=20)
+    assert parse_batches("", "ethernet-input") == Batches(0, 0)
