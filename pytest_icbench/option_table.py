@@ -17,6 +17,7 @@ WARMUP_S = (0.0, 600.0)
 DRAIN_S = (0.01, 60.0)
 SKIP_S = (0.0, 3600.0)
 MAX_DURATION_S = (0.1, 86_400.0)
+BUDGET_S = (1.0, 604_800.0)
 MAX_REPEATS = 10_000
 
 
@@ -124,6 +125,12 @@ TABLE: tuple[Row, ...] = (
         " preset's: csit 2m, rfc2544 and icpe2018 1h, tst009 2h)",
         values.seconds(*MAX_DURATION_S),
         setting="max_duration_s",
+    ),
+    Row(
+        "budget",
+        "T",
+        "share this much time out over all cases: each gets its least, the rest goes where it narrows most (20m, 2h)",
+        values.seconds(*BUDGET_S),
     ),
     Row(
         "duration",

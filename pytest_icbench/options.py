@@ -36,6 +36,7 @@ class Options:
         packet_size, burst, rate, pairs, switch_cores, api, port, blocking, touch: replacements of an axis.
         settings: names of ``measure.Settings`` that the user set.
         ring: descriptors a ring.
+        budget: seconds for all cases together.
         reports: directory of the runs.
         binaries: the user's paths, by tool.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
@@ -54,6 +55,7 @@ class Options:
     touch: bool | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ring: int = DEFAULT_RING
+    budget: float | None = None
     frequency: Literal["fix", "keep"] = "fix"
     placement: Literal["auto", "dedicated", "cooperative"] = "auto"
     node: Literal["lxc", "netns"] = "lxc"

@@ -213,8 +213,8 @@ class Measurement:
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: of the switch, median over launches.
         launches, windows: how many of each the figures stand on.
-        ended_by: ``precision`` (the interval was narrow enough), ``max-duration`` or ``repeats``; of a search ``goal``,
-            ``max-duration`` or ``generator-bound``.
+        ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget`` or ``repeats``; of a
+            search ``goal``, ``max-duration`` or ``generator-bound``.
         precision: half the width of the interval of the main figure over that figure.
         confidence: coverage of the intervals, stopping rule included; None where there is none.
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
 from pytest_icbench.errors import IcbenchError, Unsupported, UsageError
 from pytest_icbench.gate import Judgement
@@ -22,11 +23,15 @@ from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
 from pytest_icbench.result import Measurement
 from pytest_icbench.rigpool import RigPool
-from pytest_icbench.schedule import Schedule, estimate_s
+from pytest_icbench.schedule import Schedule, clock, estimate_s, launch_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.measure import Progress, Settings
+
+
+#: Time that a measurement gets though the budget is used up: some launches.
+LEAST_LEFT_S = 2.0
 
 
 class Run:
@@ -36,7 +41,8 @@ class Run:
         bench: asked before, held from now on.
         directory: of the run's reports; made now.
 
-    Raises what ``Bench.hold`` raises, and ProvisionError if the reports cannot be written.
+    Raises what ``Bench.hold`` raises, UsageError if the time is too short for the cases, and ProvisionError if the
+    reports cannot be written.
     """
 
     def __init__(
@@ -49,6 +55,8 @@ class Run:
         self.pool: RigPool[Any] = RigPool(bench.make_rig)
         self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items))))
         self._began: float | None = None
+        self._width: tuple[float | None, int] = (None, 0)
+        self.budget = make_budget(bench, options, benchmarks(items))
         with ExitStack() as undo:
             guard = SignalGuard()
             undo.enter_context(guard)
@@ -75,7 +83,8 @@ class Run:
             need = self.bench.need(case, settings)
             got = self.pool.acquire(need)
             reference = need.reference.case if need.reference is not None else None
-            measurement = self.bench.measure((got.rig, got.reference), case, reference, settings, self._show)
+            given = self._within_budget(case, settings, began)
+            measurement = self.bench.measure((got.rig, got.reference), case, reference, given, self._show)
         except Unsupported:
             raise
         except BaseException:
@@ -87,7 +96,21 @@ class Run:
             self.progress.clear()
         if measurement.verdict == "INVALID":
             self.pool.close()
+        self._width = measurement.precision, measurement.launches
+        if measurement.ended_by == "max-duration" and given.max_duration_s != settings.max_duration_s:
+            measurement = replace(measurement, ended_by="budget")
         return replace(measurement, reference_evidence=got.trouble) if got.trouble is not None else measurement
+
+    def _within_budget(self, case: Case, settings: Settings, began: float) -> Settings:
+        """The same settings, with what the budget leaves for this case. ``began``: when this measurement did."""
+        allotted = self.budget.allotments() if self.budget is not None else []
+        if not allotted or not is_adaptive(case, settings):
+            return settings
+        spent_s = time.monotonic() - (began if self._began is None else self._began)
+        left_s = max(allotted[0] - spent_s, LEAST_LEFT_S)
+        if "max_duration_s" in self.options.settings:
+            left_s = min(left_s, settings.max_duration_s)
+        return replace(settings, max_duration_s=left_s)
 
     def _show(self, progress: Progress) -> None:
         counted = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"
@@ -106,6 +129,9 @@ class Run:
         spent = None if self._began is None else time.monotonic() - self._began
         self._began = None
         self.progress.schedule.finish(spent)
+        if self.budget is not None:
+            self.budget.finish(spent or 0.0, *self._width)
+        self._width = None, 0
         need = None
         if following is not None:
             with suppress(Unsupported):
@@ -133,6 +159,43 @@ def estimates(bench: Bench, planned: Sequence[Benchmark]) -> list[float]:
         found.append(estimate_s(benchmark.settings, reference=reference, build=key != previous, rate=rate))
         previous = key
     return found
+
+
+def is_adaptive(case: Case, settings: Settings) -> bool:
+    """Whether more time makes the case more precise; a fixed number of launches, or a search, takes what it takes."""
+    return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
+
+
+def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark]) -> Budget:
+    """The budget of a session, in the order in which its cases run."""
+    entries = []
+    for benchmark, least_s in zip(planned, estimates(bench, planned), strict=True):
+        settings, case = benchmark.settings, benchmark.case
+        reference = settings.reference and least_s > 0 and bench.reference(case) is not None
+        entries.append(
+            Entry(
+                least_s=least_s,
+                launch_s=launch_estimate_s(settings, reference=reference),
+                launches=settings.min_launches + 1,
+                precision=settings.precision,
+                adaptive=is_adaptive(case, settings),
+                group=(case.dimension, case.switch),
+            )
+        )
+    return Budget(total_s, entries)
+
+
+def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark]) -> Budget | None:
+    """None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
+    if options.budget is None:
+        return None
+    budget = budget_of(bench, options.budget, planned)
+    if budget.least_s > budget.total_s:
+        raise UsageError(
+            f"--icbench-budget: {len(planned)} cases take at least {clock(budget.least_s)}, more than"
+            f" {clock(budget.total_s)}; give more time, or select fewer cases"
+        )
+    return budget
 
 
 def judged(measurement: Measurement, judgement: Judgement) -> dict[str, Any]:

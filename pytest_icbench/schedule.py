@@ -38,10 +38,7 @@ def estimate_s(settings: Settings, *, reference: bool, build: bool = True, rate:
     if rate.is_sweep:
         each = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
         return (len(rate.loads or ()) or SWEEP_LOADS) * each + estimate_s(settings, reference=False, build=build)
-    # A drain ends with the last frame; within a host that is at once.
-    launch = (settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S) * rigs
-    if settings.fresh:
-        launch += RIG_OVERHEAD_S * rigs
+    launch = launch_estimate_s(settings, reference=reference)
     if settings.repeats is not None:
         measuring = settings.repeats * launch
     else:
@@ -56,6 +53,13 @@ def _search_s(goal: Goal, warmup_s: float) -> float:
     deciding = 2 * max(goal.duration_sum_s * (1 - goal.exceed_ratio), goal.final_trial_s)
     more = 0.0 if goal.overheads_count else 2 * overhead
     return coming_near + deciding + more
+
+
+def launch_estimate_s(settings: Settings, *, reference: bool) -> float:
+    """Seconds that one launch takes, with the one of the reference link beside it."""
+    # A drain ends with the last frame; within a host that is at once.
+    launch = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
+    return (launch + (RIG_OVERHEAD_S if settings.fresh else 0.0)) * (2 if reference else 1)
 
 
 class Schedule:

@@ -169,22 +169,25 @@ class State:
 
     def _plan(self) -> None:
         from pytest_icbench.report.plan import Planned, plan_lines
-        from pytest_icbench.run import estimates
+        from pytest_icbench.run import budget_of, estimates
 
-        bench = self._asked()
+        bench, total_s = self._asked(), self.options.budget
         seconds = estimates(bench, self._benchmarks())
+        allotted: list[float] | list[None] = [None] * len(seconds)
+        if total_s is not None:
+            allotted = budget_of(bench, total_s, self._benchmarks()).allotments()
         planned = []
-        for item, each, benchmark in zip(self._items, seconds, self._benchmarks(), strict=True):
+        for item, each, given, benchmark in zip(self._items, seconds, allotted, self._benchmarks(), strict=True):
             reason = None
             try:
                 bench.placement(benchmark.case)
             except Unsupported as error:
                 reason = str(error)
-            planned.append(Planned(item.nodeid, each, reason))
+            planned.append(Planned(item.nodeid, each, reason, given))
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.write_sep("-", "icbench plan")
-            for line in plan_lines(planned, bench.policy):
+            for line in plan_lines(planned, bench.policy, total_s):
                 reporter.write_line(line)
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:

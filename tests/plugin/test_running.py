@@ -346,6 +346,42 @@ def test_plan(inner: Runner, bench: type[FakeBench]) -> None:
     assert "passed" not in result.stdout.str()
 
 
+def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeBench]) -> None:
+    """What a case does not use is the next one's; who was given a time of his own keeps it."""
+    bench.behaviour = staticmethod(lambda case: measurement(case, ended_by="max-duration", precision=0.02))
+    inner.write(test_x=GATED)
+    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-reference=no").assert_outcomes(passed=2)
+    first, second = results(inner)
+    assert 120 < first.settings["max_duration_s"] < 150
+    assert 250 < second.settings["max_duration_s"] < 300
+    assert {first.ended_by, second.ended_by} == {"budget"}
+    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-max-duration=40").assert_outcomes(passed=2)
+    assert [(found.settings["max_duration_s"], found.ended_by) for found in results(inner)] == [
+        (40, "max-duration")
+    ] * 2
+    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-repeats=6").assert_outcomes(passed=2)
+    assert [found.settings["max_duration_s"] for found in results(inner)[-2:]] == [60, 60]
+
+
+def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run("--icbench-budget=10")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    sentence = "ERROR: --icbench-budget: 4 cases take at least *, more than 0:10; give more time, or select fewer cases"
+    result.stderr.fnmatch_lines([sentence])
+    assert bench.log == []
+
+
+def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeBench]) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs")
+    result.stdout.fnmatch_lines(
+        ["    0:?? of   10:0?  test_x.py::test_a[[]ovs-64B-*", "budget 20:00: 1?:?? beyond the least,*"]
+    )
+    result = inner.run("--icbench-plan", "--icbench-budget=10", "-k", "ovs")
+    result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
+
+
 def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeBench], tmp_path: Path) -> None:
     inner.write(test_x=GATED)
     for _ in range(2):

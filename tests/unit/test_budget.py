@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A session's time: everybody's least, and the rest where it narrows most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.budget import Budget, Entry, share_out
+
+PLAIN = Entry(least_s=10.0, launch_s=1.0, launches=7, precision=0.03)
+FIXED = replace(PLAIN, adaptive=False)
+SKIPPED = replace(PLAIN, least_s=0.0)
+
+
+def test_equal_cases_share_equally() -> None:
+    assert Budget(100, [PLAIN] * 4).allotments() == pytest.approx([25] * 4)
+
+
+def test_the_wider_case_gets_more() -> None:
+    extra = share_out(60, [PLAIN, PLAIN], [0.12, 0.06])
+    assert sum(extra) == pytest.approx(60)
+    assert extra[0] > 1.3 * extra[1]
+
+
+def test_a_launch_that_takes_longer_narrows_less_per_second() -> None:
+    quick, slow = share_out(60, [PLAIN, replace(PLAIN, launch_s=4.0)], [0.3, 0.3])
+    assert quick > slow
+
+
+def test_who_is_precise_enough_gets_only_what_nobody_needs() -> None:
+    assert share_out(20, [PLAIN, PLAIN], [0.01, 0.3]) == pytest.approx([0, 20])
+    assert share_out(20, [PLAIN, PLAIN], [0.01, 0.01]) == pytest.approx([10, 10])
+
+
+def test_a_fixed_number_of_launches_and_a_skip_get_nothing() -> None:
+    assert Budget(100, [FIXED, SKIPPED, PLAIN]).allotments() == pytest.approx([10, 0, 90])
+
+
+def test_what_a_case_does_not_need_is_the_others() -> None:
+    budget = Budget(100, [PLAIN] * 3)
+    first = budget.allotments()[0]
+    budget.finish(10.0, 0.01, 7)
+    assert budget.allotments() == pytest.approx([45, 45])
+    assert budget.allotments()[0] > first
+
+
+def test_cases_tell_how_wide_their_like_will_be() -> None:
+    kernel, user = replace(PLAIN, group="kernel"), replace(PLAIN, group="user")
+    budget = Budget(100, [kernel, user, kernel, user])
+    budget.finish(10, 0.2, 7)
+    budget.finish(10, 0.02, 7)
+    wide, narrow = budget.allotments()
+    assert wide > narrow + 30
+
+
+def test_nobody_gets_less_than_the_least_though_the_time_is_over() -> None:
+    budget = Budget(20, [PLAIN] * 3)
+    budget.finish(30.0)
+    assert budget.allotments() == [10, 10]
+    for _ in range(3):
+        budget.finish(1.0)
+    assert budget.allotments() == []
+
+
+entries = st.lists(
+    st.tuples(
+        st.builds(
+            Entry,
+            least_s=st.floats(0, 100),
+            launch_s=st.floats(0.1, 10),
+            launches=st.integers(1, 10),
+            precision=st.floats(0.001, 0.5),
+            adaptive=st.booleans(),
+        ),
+        st.floats(0, 2),
+    ),
+    max_size=8,
+)
+
+
+@given(entries, st.floats(-100, 1000))
+def test_all_of_the_rest_is_given_and_no_more(found: list[tuple[Entry, float]], rest_s: float) -> None:
+    cases = [entry for entry, _ in found]
+    extra = share_out(rest_s, cases, [width for _, width in found])
+    assert all(more >= 0 for more in extra)
+    takers = any(entry.adaptive and entry.least_s > 0 for entry in cases)
+    assert sum(extra) == pytest.approx(max(rest_s, 0) if takers else 0, abs=1e-6)
+    assert all(more == 0 for entry, more in zip(cases, extra, strict=True) if not entry.adaptive)
