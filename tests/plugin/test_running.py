@@ -356,9 +356,9 @@ def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeBench]) -> None:
     assert 250 < second.settings["max_duration_s"] < 300
     assert {first.ended_by, second.ended_by} == {"budget"}
     inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-max-duration=40").assert_outcomes(passed=2)
-    assert [(found.settings["max_duration_s"], found.ended_by) for found in results(inner)] == [
-        (40, "max-duration")
-    ] * 2
+    # The same process in the same second is the same run.
+    ends = [(found.settings["max_duration_s"], found.ended_by) for found in results(inner)[-2:]]
+    assert ends == [(40, "max-duration")] * 2
     inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-repeats=6").assert_outcomes(passed=2)
     assert [found.settings["max_duration_s"] for found in results(inner)[-2:]] == [60, 60]
 

@@ -31,7 +31,7 @@ rule ends it (precision 3 %), or the time is up. What the launches around a mome
 drift: each launch is divided by the median of those around it (a round's worth) and multiplied by the median of all.
 All 30 are drawn.
 """
-SECONDS = 190.0
+SECONDS = 175.0
 FIGURES = {"intervals": "The interval of each session, and the median of all launches."}
 
 SESSIONS, LEAST_HOLDING = 30, 26
