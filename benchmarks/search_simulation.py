@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pytest_icbench.measure.presets import Goal
-from pytest_icbench.measure.search import Bounds, Tried, find_bounds
+from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
 
 #: What starting and ending a trial costs a real measurement, seconds.
 OVERHEAD_S = 0.8
@@ -68,13 +68,16 @@ def plain_binary_search(
     if goal.accepts(run(goal.final_trial_s, greatest_pps).loss_ratio):
         return Bounds(greatest_pps, None, greatest_pps, True)
     lower, upper, conditional = None, greatest_pps, None
-    while (lower or least_pps) < upper * (1 - goal.width):
-        middle = ((lower or least_pps) + upper) / 2
-        loss = run(goal.final_trial_s, middle).loss_ratio
-        if goal.accepts(loss):
-            lower, conditional = middle, middle * (1 - loss)
-        else:
-            upper = middle
+    try:
+        while (lower or least_pps) < upper * (1 - goal.width):
+            middle = ((lower or least_pps) + upper) / 2
+            loss = run(goal.final_trial_s, middle).loss_ratio
+            if goal.accepts(loss):
+                lower, conditional = middle, middle * (1 - loss)
+            else:
+                upper = middle
+    except OutOfTime:
+        return Bounds(lower, upper, conditional, False)
     return Bounds(lower, upper, conditional, True)
 
 

@@ -224,7 +224,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "reference",
         "yes|no",
-        "measure the same endpoints without a switch in between, interleaved, for ratio_to_reference (default: yes)",
+        "measure the same endpoints without a switch in between, interleaved, for ratio_to_reference and"
+        " to calibrate searches (default: yes)",
         values.boolean,
         setting="reference",
     ),

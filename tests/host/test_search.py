@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A search and a sweep with real frames: behind a forwarder whose cost a frame is known, with its reference link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings, measure, reference_case
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+
+__all__ = ["clean", "session"]  # fixtures
+
+#: So many cycles a frame that no endpoint of a present machine is slower.
+CASE = Case("forward", variant="cost100000", rate=Rate(loss_ratio=0.1))
+
+
+def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession) -> None:
+    settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.3, search_width=0.1, ring=64)
+    reference = reference_case(CASE, "vhost-user", family="dpdk")
+    assert reference is not None
+    with built(session, CASE) as rig:
+        rig.pause()
+        with built(session, replace(reference, port=None), beside=rig) as beside:
+            beside.pause()
+            rig.resume()
+            found = measure(rig, beside, CASE, settings, reference=reference)
+    assert (found.verdict, found.evidence, found.metric) == (None, None, "pdr")
+    assert found.ended_by in ("goal", "max-duration", "generator-bound")
+    search = found.search
+    assert search is not None
+    assert search.calibrated_on == "reference"
+    assert {trial.of for trial in search.trials} == {"case", "reference"}
+    assert len(found.per_launch) + len(found.per_reference_launch) == len(search.trials)
+    for trial in search.trials:
+        assert trial.received <= trial.scheduled
+        assert trial.scheduled >= trial.refused
+    assert found.scheduled == found.sent + found.refused
+    assert found.sent == found.received + found.lost
+    assert found.search_lower_pps is not None
+    assert search.greatest_pps is not None
+    assert found.search_lower_pps < (found.search_upper_pps or search.greatest_pps * 1.01)
+    assert found.throughput_pps is not None
+    # A core of less than 10 GHz forwards fewer than 100,000 frames a second, and a tenth may be lost.
+    assert 1000 < found.throughput_pps < 120_000
+
+
+def test_a_search_over_sockets_runs_without_a_reference(session: HostSession) -> None:
+    case = Case("veth", api="udp-mmsg", rate=Rate(loss_ratio=0.1))
+    settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.2, search_width=0.2, search_time_s=20.0)
+    with built(session, case, node="netns") as rig:
+        found = measure(rig, None, case, settings)
+    assert found.reason in (None, "unfinished", "lossy")
+    assert found.search is not None
+    assert found.search.calibrated_on == "case"
+    assert found.search.trials
+
+
+def test_a_sweep_takes_its_maximum_from_fresh_launches(session: HostSession) -> None:
+    case = Case("linux-bridge", api="udp-mmsg", rate=Rate(loads=(5_000, 20_000)))
+    settings = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
+    with built(session, case, node="netns") as rig:
+        found = measure(rig, None, case, settings)
+    assert (found.verdict, found.metric, found.launches) == (None, "mfr", 2)
+    assert [point.load_pps for point in found.sweep] == [5_000, 20_000]
+    assert len(found.per_launch) == 4
+    best = max(found.sweep, key=lambda point: point.throughput_pps)
+    assert found.throughput_pps == pytest.approx(best.throughput_pps, rel=0.5)
