@@ -38,7 +38,8 @@ shares one. Runs with and without the delay alternate; each pair gives one shift
 over its quiet windows (1 ms) of their medians. A window is quiet if nothing was stolen from either CPU and the client
 was not preempted in it. Preemptions of the forwarder are known in sum alone: the share of quiet windows counts each
 of them as one more window that is not. The interval is the range of the shifts of all pairs; all of it has to keep
-the bound.
+the bound. (A window's histogram has two digits, and a bucket stands for its greatest value: shifts are told up to 0.8
+% too high.)
 
 *Stall.* The client gets SIGSTOP for 50 ms, once, in the middle of a launch of 10 s over the link without a switch.
 The frames that it should have sent meanwhile leave late, and their round trips count from the moment at which they
