@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +16,18 @@ from pytest_icbench.gate import Judgement, enforce, judge
 from pytest_icbench.items import Benchmark, check_rate
 from pytest_icbench.overrides import as_text, parse_overrides, settings_for
 from pytest_icbench.rate import Rate, named_rate
-from pytest_icbench.report.names import properties
+from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run, judged
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import Settings
+
+#: Measures a case.
+How = Callable[[Case, "Settings"], Measurement]
+
+#: A long run's length where nobody asks for another, in seconds.
+SOAK_S = 20.0
 
 
 @dataclass(slots=True)
@@ -65,10 +75,53 @@ class Icbench:
         __tracebackhide__ = True
         return self._measure("throughput", overrides)
 
-    def latency(self, **overrides: Any) -> Measurement:
-        """Measures round-trip times at the case's rate. Arguments and errors as in ``throughput``."""
+    def latency(self, *, load: float | None = None, **overrides: Any) -> Measurement:
+        """Measures round-trip times at the case's rate. Further arguments and errors as in ``throughput``.
+
+        Args:
+            load: instead, a part of the case's rate, which is ``ndr`` or ``pdr:X%``: the rate is looked for first, once
+                a run (its search is a result of its own), and this part of it is offered. The id then ends in
+                ``pdr:0.5:x10`` for a tenth, as if the rate had been ``pdr:0.5%*0.1``.
+
+        Raises:
+            Invalid: the search found no rate.
+        """
         __tracebackhide__ = True
-        return self._measure("latency", overrides)
+        return self._measure("latency", overrides, None if load is None else self.case.rate.part(load))
+
+    def soak(self, duration: float | None = None, **overrides: Any) -> Measurement:
+        """One launch for hours, in the dimension of the marker: losses with their times (``loss_events``).
+
+        While it runs, every window is appended to ``soak/TEST.jsonl`` in the run's directory and on the disk within
+        seconds, so that a crash keeps what was measured before. A window is a second, or longer beyond 10,000 of them.
+
+        Args:
+            duration: seconds, 20 by default; ``--icbench-soak-duration`` wins.
+            overrides: as in ``throughput``; what is about several launches, warm-up and discarding has no effect.
+
+        Raises what ``throughput`` raises.
+        """
+        __tracebackhide__ = True
+        asked_s = SOAK_S if duration is None else duration
+        how: How = lambda case, settings: self._soaked(case, settings, asked_s)  # noqa: E731
+        return self._measure(self.case.dimension, overrides, how=how)
+
+    def back_to_back(self, repetitions: int = 50, **overrides: Any) -> Measurement:
+        """The longest train of frames at the maximum rate that loses nothing (RFC 9004): ``back_to_back``.
+
+        Args:
+            repetitions: of the test, whose mean is reported; the RFC wants 50 at least.
+            overrides: as in ``throughput``; only ``warmup`` and ``drain``, and what is about the search for ``ndr`` by
+                which the buffer time is corrected, have an effect.
+
+        Returns:
+            The measurement of the trains; it has no throughput. A case with several pairs is about the first.
+
+        Raises what ``throughput`` raises, and UsageError for a rate other than ``max``.
+        """
+        __tracebackhide__ = True
+        how: How = lambda case, settings: self._trained(case, settings, repetitions)  # noqa: E731
+        return self._measure("throughput", overrides, how=how)
 
     def search(self, rate: str, **overrides: Any) -> Measurement:
         """Searches for a rate of this case, whatever the case's own is: ``ndr``, or ``pdr:0.5%`` and the like.
@@ -127,7 +180,9 @@ class Icbench:
         __tracebackhide__ = True
         return enforce(self.judge(measurement))
 
-    def _measure(self, dimension: Dimension, overrides: dict[str, Any], rate: Rate | None = None) -> Measurement:
+    def _measure(
+        self, dimension: Dimension, overrides: dict[str, Any], rate: Rate | None = None, how: How | None = None
+    ) -> Measurement:
         __tracebackhide__ = True
         where = self._benchmark.where
         case = replace(self.case, dimension=dimension, rate=rate or self.case.rate)
@@ -135,7 +190,9 @@ class Icbench:
             call = parse_overrides(overrides, where)
             settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             check_rate(case, settings, where)
-            measurement = self._run.measure(case, settings)
+            if how is None:
+                how = self._loaded if case.rate.share else self._run.measure
+            measurement = how(case, settings)
         except Unsupported as error:
             skip(str(error), strict=self._run.options.strict)
         except IcbenchError as error:
@@ -143,6 +200,60 @@ class Icbench:
             raise error.with_traceback(None) from None
         self._records.append(_Record(case, measurement))
         return measurement
+
+    def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
+        from pytest_icbench.measure.soaking import soak_settings, with_losses
+
+        duration_s = self._run.options.soak_duration or asked_s
+        stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
+        return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
+
+    def _loaded(self, case: Case, settings: Settings) -> Measurement:
+        """Measures at a part of a rate that is looked for first, once a run. Raises Invalid if none was found."""
+        whole = replace(case, dimension="throughput", rate=case.rate.searched)
+        found = self._searched(whole, settings)
+        if found.verdict == "INVALID" or not found.throughput_pps:
+            raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
+        share = case.rate.share or 1.0
+        offered = replace(case, rate=Rate(max(1, round(share * found.throughput_pps / case.pairs))))
+        measured = self._run.measure(offered, settings)
+        return replace(measured, case=case.id, axes=case.to_dict(), load=share, load_of_pps=found.throughput_pps)
+
+    def _searched(self, whole: Case, settings: Settings) -> Measurement:
+        """The case whose rate is looked for, measured once a run; a result of the test that came first."""
+        found = self._run.found_rates.get(whole)
+        if found is None:
+            found = self._run.found_rates[whole] = self._run.measure(whole, settings)
+            self._records.append(_Record(whole, found))
+            self.judge(found)
+        return found
+
+    def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
+        from pytest_icbench.measure import trains
+        from pytest_icbench.measure.summarize import throughput_fields
+
+        if not case.rate.is_max or repetitions < 1:
+            raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")
+        ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
+        plan = trains.train_settings(settings, trains.COARSE, trains.COARSE_WINDOW_S, 1)
+        measured = self._run.measure(case, plan)
+        if measured.verdict == "INVALID":
+            return measured
+        launch, rate_pps = measured.per_launch[0], trains.burst_rate(measured.per_launch[0])
+        if rate_pps is None:
+            raise UsageError("back-to-back frames need a sender that counts its cycles: not with blocking sockets")
+        found = trains.climbs([window for window in launch.windows if window.pair == 1], trains.COARSE)
+        ladder = trains.fine_ladder(found)
+        if ladder is not None:
+            window_s = trains.fine_window_s(ladder, rate_pps)
+            measured = self._run.measure(case, trains.train_settings(settings, ladder, window_s, repetitions))
+            if measured.verdict == "INVALID":
+                return measured
+            windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
+            found = trains.climbs(windows, ladder)
+        proven = None if ndr.verdict == "INVALID" or not ndr.throughput_pps else ndr.throughput_pps / case.pairs
+        figures = trains.back_to_back(found, rate_pps, proven)
+        return replace(measured, **throughput_fields(case, None), back_to_back=figures)
 
     def finish(self) -> None:
         """Writes what was measured. Called once, when the test has ended in whatever way. Raises ProvisionError."""

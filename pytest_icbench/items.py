@@ -164,9 +164,9 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
 
     try:
         course_of(case)
-        if case.rate.is_search:
+        if case.rate.loss_ratio is not None:
             check_library()
-            settings.goal(case.rate)
+            settings.goal(case.rate.searched)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
 

@@ -16,6 +16,7 @@ WINDOW_S = (0.001, 60.0)
 WARMUP_S = (0.0, 600.0)
 DRAIN_S = (0.01, 60.0)
 SKIP_S = (0.0, 3600.0)
+SOAK_S = (1.0, 2_592_000.0)
 MAX_DURATION_S = (0.1, 86_400.0)
 BUDGET_S = (1.0, 604_800.0)
 MAX_REPEATS = 10_000
@@ -138,6 +139,12 @@ TABLE: tuple[Row, ...] = (
         "measured seconds of one launch (default: 1)",
         values.seconds(*DURATION_S),
         setting="duration_s",
+    ),
+    Row(
+        "soak_duration",
+        "S",
+        "seconds of a long run (icbench.soak), or with a unit: 8h (default: 20)",
+        values.seconds(*SOAK_S),
     ),
     Row("window", "S", "length of a window in seconds (default: 0.1)", values.seconds(*WINDOW_S), setting="window_s"),
     Row(

@@ -37,6 +37,7 @@ class Options:
         settings: names of ``measure.Settings`` that the user set.
         ring: descriptors a ring.
         budget: seconds for all cases together.
+        soak_duration: seconds of a long run.
         reports: directory of the runs.
         binaries: the user's paths, by tool.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
@@ -56,6 +57,7 @@ class Options:
     settings: Mapping[str, Any] = field(default_factory=dict)
     ring: int = DEFAULT_RING
     budget: float | None = None
+    soak_duration: float | None = None
     frequency: Literal["fix", "keep"] = "fix"
     placement: Literal["auto", "dedicated", "cooperative"] = "auto"
     node: Literal["lxc", "netns"] = "lxc"

@@ -6,6 +6,7 @@
 ``1500``, ``1M``  a fixed offered load
 ``ndr``         search for the non-drop rate: the greatest load without loss (RFC 2544's throughput)
 ``pdr:0.5%``    search for the partial-drop rate: the greatest load with at most this loss ratio
+``ndr*0.5``     a part of a rate that is looked for first, once a run, and then offered as a fixed load
 ``mfr``         the maximum forwarding rate over several offered loads (RFC 2285)
 ==============  =====================================================================================
 """
@@ -16,6 +17,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_icbench.errors import UsageError
+
 #: What a rate is about; the value of ``metric`` in a result.
 Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr"]
 
@@ -23,22 +26,28 @@ Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr"]
 MIN_LOSS_RATIO = 1e-7
 MAX_LOSS_RATIO = 0.5
 
+#: Least and greatest part of a rate that is looked for.
+MIN_SHARE, MAX_SHARE = 0.001, 1.0
+
+_SHARE = re.compile(r"0?\.\d{1,6}|1(?:\.0{1,6})?", re.ASCII)
 _PDR = re.compile(r"pdr:(\d{1,2}(?:\.\d{1,8})?|\.\d{1,8})%", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Frames per second, per pair; at most one of the three is set, none for ``max``.
+    """Frames per second, per pair; at most one of the first three is set, none for ``max``.
 
     Attributes:
         pps: a fixed offered load.
         loss_ratio: a search's goal: the greatest trial loss ratio that is accepted, from 0 (``ndr``) to 0.5.
         loads: of ``mfr``: the offered loads, empty for ten of them up to the calibrated maximum.
+        share: beside ``loss_ratio``: the load offered is this part of the rate that the search finds.
     """
 
     pps: int | None = None
     loss_ratio: float | None = None
     loads: tuple[int, ...] | None = None
+    share: float | None = None
 
     @property
     def is_max(self) -> bool:
@@ -47,7 +56,7 @@ class Rate:
     @property
     def is_search(self) -> bool:
         """Whether the rate is found by a search over offered loads."""
-        return self.loss_ratio is not None
+        return self.loss_ratio is not None and self.share is None
 
     @property
     def is_sweep(self) -> bool:
@@ -57,21 +66,40 @@ class Rate:
     @property
     def at_limit(self) -> bool:
         """Whether the figure says what a path can do, and not only what becomes of a given load."""
-        return self.pps is None
+        return self.pps is None and self.share is None
+
+    @property
+    def searched(self) -> Rate:
+        """The rate that is looked for, whole."""
+        return Rate(loss_ratio=self.loss_ratio)
+
+    def part(self, share: float) -> Rate:
+        """A part of a rate that is looked for. Raises UsageError for another rate, or a part out of range."""
+        if self.loss_ratio is None:
+            raise UsageError(
+                f"a load of {share:g} is a part of a rate that is looked for (ndr, pdr:0.5%), and the rate is {self}"
+            )
+        if not MIN_SHARE <= share <= MAX_SHARE:
+            raise UsageError(f"a load of {share:g} is outside {MIN_SHARE:g} to {MAX_SHARE:g} of the rate")
+        return Rate(loss_ratio=self.loss_ratio, share=round(share, 6))
 
     @property
     def metric(self) -> Metric:
         """What a rate measured so is called."""
-        if self.pps is not None:
+        if self.pps is not None or self.share is not None:
             return "fixed"
         if self.loss_ratio is not None:
             return "ndr" if self.loss_ratio == 0 else "pdr"
         return "frmol" if self.loads is None else "mfr"
 
     def __str__(self) -> str:
-        """As in ids (only ``\\w : + - .``): ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent), ``mfr``."""
+        """As in ids (only ``\\w : + - .``): ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent), ``mfr``, and
+        ``ndr:x10`` or ``pdr:0.5:x10`` for a tenth.
+        """
         if self.pps is not None:
             return _short(self.pps)
+        if self.share is not None:
+            return f"{self.searched}:x{percent(self.share)}"
         if self.loss_ratio:
             return f"pdr:{percent(self.loss_ratio)}"
         return {"frmol": "max"}.get(self.metric, self.metric)
@@ -79,6 +107,8 @@ class Rate:
     @property
     def typed(self) -> str:
         """As a user types it."""
+        if self.share is not None:
+            return f"{self.searched.typed}*{self.share:.6f}".rstrip("0").rstrip(".")
         return f"{self}%" if self.metric == "pdr" else str(self)
 
     def to_json(self) -> int | str | None:
@@ -103,7 +133,13 @@ MAXIMUM = Rate()
 
 
 def named_rate(text: str) -> Rate | None:
-    """``max``, ``ndr``, ``pdr:X%`` and ``mfr``; None for any other text."""
+    """``max``, ``ndr``, ``pdr:X%``, ``mfr`` and parts as ``ndr*0.5``; None for any other text."""
+    whole, star, share = text.partition("*")
+    if star:
+        found = named_rate(whole)
+        if found is None or not found.is_search or _SHARE.fullmatch(share) is None or float(share) < MIN_SHARE:
+            return None
+        return found.part(float(share))
     if text == "max":
         return Rate()
     if text == "ndr":

@@ -15,6 +15,7 @@ from typing import Any
 from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.result_rates import Search, SweepPoint
+from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.stats import Histogram
 
 #: Version of the form in which results are written. A reader refuses newer ones.
@@ -124,7 +125,7 @@ class Launch:
         rtt_actual: the same from the actual send time.
         rtt_first: those of ``rtt`` that were the first of their burst.
         busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
-        cycles_per_packet: busy cycles of the switch per frame received.
+        cycles_per_packet: busy cycles of the switch per frame received. tsc_hz: cycles per second.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: frames that the switch's workers handled at once, on average; None where it does not tell.
         steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
@@ -151,6 +152,7 @@ class Launch:
     cycles_per_packet: float | None = None
     hardware: dict[str, Any] = field(default_factory=dict)
     vectors_per_call: float | None = None
+    tsc_hz: int | None = None
     invalid: str | None = None
     evidence: str | None = None
     windows: tuple[Window, ...] = ()
@@ -212,6 +214,9 @@ class Measurement:
             busy ones per frame, and their share.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: of the switch, median over launches.
+        loss_events: of a long run (``icbench.soak``), the first thousand of ``loss_event_count``; None for others.
+        back_to_back: longest train without loss (RFC 9004); None for others.
+        load: the part of a rate looked for first that the load is. load_of_pps: that rate, total over pairs.
         launches, windows: how many of each the figures stand on.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget`` or ``repeats``; of a
             search ``goal``, ``max-duration`` or ``generator-bound``.
@@ -331,6 +336,11 @@ class Measurement:
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
     vectors_per_call: float | None = None
+    loss_events: tuple[LossEvent, ...] | None = None
+    loss_event_count: int | None = None
+    back_to_back: BackToBack | None = None
+    load: float | None = None
+    load_of_pps: float | None = None
     launches: int = 0
     windows: int = 0
     ended_by: str = "repeats"

@@ -54,6 +54,8 @@ class Run:
         self.bench = bench
         self.pool: RigPool[Any] = RigPool(bench.make_rig)
         self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items))))
+        #: Rates that were looked for, since loads of others are parts of them.
+        self.found_rates: dict[Case, Measurement] = {}
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items))

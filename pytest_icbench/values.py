@@ -23,8 +23,8 @@ _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 _RATE_FORMS = (
-    "a rate is max, ndr, pdr:0.5%, mfr or frames per second (1000, 500k, 1.5M), a list of them (500k 1M max) or a"
-    " sequence (1M..1M..20M)"
+    "a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5) or frames per second (1000, 500k, 1.5M),"
+    " a list of them (500k 1M max) or a sequence (1M..1M..20M)"
 )
 
 

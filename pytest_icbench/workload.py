@@ -52,6 +52,7 @@ class WorkloadCommand:
         duration_s: measured time; 0 until told to stop (a receiver).
         ring: descriptors a ring; a power of two for DPDK.
         yield_every: ``--yield``: 0 beside no other poller.
+        train: ``--train``, None for a stream.
         catch_up: greatest burst in which a late sender catches up, 0 without a limit.
     """
 
@@ -74,6 +75,7 @@ class WorkloadCommand:
     blocking: bool = False
     touch: bool = False
     silent: bool = False
+    train: str | None = None
 
     @property
     def uses_dpdk(self) -> bool:
@@ -95,6 +97,8 @@ class WorkloadCommand:
             argv += [option, f"{seconds:g}"]
         if self.yield_every:
             argv += ["--yield", str(self.yield_every)]
+        if self.train is not None:
+            argv += ["--train", self.train]
         if self.catch_up:
             argv += ["--catch-up", str(self.catch_up)]
         argv += [flag for flag, wanted in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if wanted]

@@ -21,3 +21,15 @@ def test_by_size_and_burst(icbench: Icbench) -> None:
     Reproduces: A8
     """
     icbench.gate(icbench.latency())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    packet_size=[64, 1500],
+    burst=32,
+    rate=["pdr:0.5%*0.1", "pdr:0.5%*0.5", "pdr:0.5%*0.9"],
+)
+def test_under_load(icbench: Icbench) -> None:
+    """At a tenth, a half, nine tenths of what the path carries with at most 0.5 % loss, which is looked for first."""
+    icbench.gate(icbench.latency())

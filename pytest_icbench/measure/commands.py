@@ -48,6 +48,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             catch_up=settings.catch_up,
             blocking=case.blocking,
             touch=case.touch,
+            train=settings.train if leads else None,
         )
     return found
 

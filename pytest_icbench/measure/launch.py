@@ -21,6 +21,7 @@ from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling
+from pytest_icbench.measure.soaking import WindowStream
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.measure.work import WorkTrack
@@ -98,6 +99,7 @@ class Run:
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches)
         self.heard_at: dict[int, float] = {}
+        self.stream: WindowStream | None = None
 
     def run(self, index: int, executable: Path | None) -> Launch:
         if executable is None:
@@ -105,6 +107,8 @@ class Run:
 
             executable = workload_path()
         began = time.monotonic()
+        if self.settings.stream is not None:
+            self.stream = WindowStream(Path(self.settings.stream))
         self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
         try:
             self._until_ready(began + READY_TIMEOUT_S)
@@ -119,6 +123,8 @@ class Run:
             raise
         finally:
             self.rig.end(self.id)
+            if self.stream is not None:
+                self.stream.close()
         self.rig.check()
         sent_s = self.settings.warmup_s + self.settings.sending_s
         if self.ended_early_s is not None:
@@ -144,6 +150,8 @@ class Run:
             raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
         if windows:
             self._tell_rate()
+            if self.stream is not None:
+                self.stream.take(windows)
             if self.settings.debug:
                 for line in windows:
                     log.info("%s", line)
@@ -232,7 +240,8 @@ class Run:
         )
         invalid = validity.judge_launch(voices, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         throughput = sum(pair.throughput_pps for pair in pairs)
-        work = self.work.between(throughput, next((voice.hello.tsc_hz for voice in voices if voice.hello), None))
+        tsc_hz = next((voice.hello.tsc_hz for voice in voices if voice.hello), None)
+        work = self.work.between(throughput, tsc_hz)
         return Launch(
             index=index,
             started_at=started_at,
@@ -250,6 +259,7 @@ class Run:
             cycles_per_packet=work.cycles_per_packet,
             hardware=dict(work.hardware or {}),
             vectors_per_call=work.vectors_per_call,
+            tsc_hz=tsc_hz,
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,

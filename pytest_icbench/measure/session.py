@@ -274,6 +274,8 @@ class Course:
         elapsed = self._elapsed()
         each = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
         left = (launches - done) * each
+        if not done:  # a launch can take hours
+            left = max(left - elapsed, 0.0)
         if self.settings.repeats is None:
             left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
         return left, launches

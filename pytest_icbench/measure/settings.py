@@ -43,6 +43,8 @@ class Settings:
         search_preset: name of the goals of a search, one of ``PRESETS``.
         search_width, search_trial_s, search_sum_s: replace the preset's width and its final trial's and load's length.
         search_time_s: limit of a search; None for the preset's.
+        stream: file to which windows are appended while they run.
+        train: one train a window instead of a stream: ``FROM:TO:STEPS`` as the workload's ``--train`` takes it.
     """
 
     precision: float = 0.03
@@ -66,6 +68,8 @@ class Settings:
     search_trial_s: float | None = None
     search_sum_s: float | None = None
     search_time_s: float | None = None
+    stream: str | None = None
+    train: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("precision", "max_duration_s", "duration_s", "window_s"):

@@ -41,8 +41,12 @@ class StealTrack:
     def sample(self, now_ns: int) -> None:
         """Takes a sample; ``now_ns`` is CLOCK_MONOTONIC."""
         read = self._reader()
+        totals = {cpu: read.get(cpu, 0) for cpu in self._cpus}
+        if self._totals[-2:] == [totals, totals]:
+            self._times[-1] = now_ns  # hours without steal are one stretch
+            return
         self._times.append(now_ns)
-        self._totals.append({cpu: read.get(cpu, 0) for cpu in self._cpus})
+        self._totals.append(totals)
 
     def _at(self, cpu: int, time_ns: int) -> float:
         index = bisect_right(self._times, time_ns)

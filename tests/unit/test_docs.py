@@ -17,6 +17,7 @@ from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
 from pytest_icbench.result import Launch, Measurement, PairCounts, PairResult, Window
 from pytest_icbench.result_rates import Search, SweepPoint, Trial
+from pytest_icbench.result_soak import BackToBack, LossEvent
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
@@ -75,6 +76,8 @@ def test_user_guide_lists_every_axis_of_the_marker() -> None:
         ("A launch", Launch),
         ("A pair of a launch", PairCounts),
         ("A pair of a result", PairResult),
+        ("A loss event", LossEvent),
+        ("Back-to-back frames", BackToBack),
         ("A window", Window),
         ("A search", Search),
         ("A trial of a search", Trial),

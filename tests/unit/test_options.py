@@ -126,7 +126,10 @@ def test_binaries(tmp_path: Path) -> None:
         ({"pairs": "255"}, "--icbench-pairs: 255 is outside"),
         ({"switch_cores": "0"}, "--icbench-switch-cores: 0 is outside"),
         ({"rate": "0"}, "--icbench-rate: 0 is outside"),
-        ({"rate": "quick"}, "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr or frames per second"),
+        (
+            {"rate": "quick"},
+            "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5) or frames",
+        ),
         ({"rate": "1M pdr:0.5"}, "unknown rate 'pdr:0.5'"),
         ({"rate": "1M..0..2M"}, "step 0"),
         ({"api": "tcp"}, "there is no API 'tcp'; known are udp"),

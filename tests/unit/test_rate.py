@@ -21,6 +21,9 @@ rates = st.one_of(
     st.just(Rate(loss_ratio=0.0)),
     ratios.map(lambda ratio: Rate(loss_ratio=ratio)),
     st.just(Rate(loads=())),
+    st.builds(
+        lambda ratio, share: Rate(loss_ratio=ratio).part(share / 1e6), st.just(0.0) | ratios, st.integers(1000, 10**6)
+    ),
 )
 
 
@@ -34,6 +37,9 @@ rates = st.one_of(
         ("pdr:.01%", Rate(loss_ratio=0.0001), "pdr:0.01", "pdr"),
         ("pdr:50%", Rate(loss_ratio=0.5), "pdr:50", "pdr"),
         ("mfr", Rate(loads=()), "mfr", "mfr"),
+        ("pdr:0.5%*0.1", Rate(loss_ratio=0.005, share=0.1), "pdr:0.5:x10", "fixed"),
+        ("ndr*.125", Rate(loss_ratio=0.0, share=0.125), "ndr:x12.5", "fixed"),
+        ("ndr*1", Rate(loss_ratio=0.0, share=1.0), "ndr:x100", "fixed"),
     ],
 )
 def test_forms(typed: str, rate: Rate, shown: str, metric: Metric) -> None:
@@ -56,7 +62,7 @@ def test_a_partial_drop_rate_that_is_none_is_told_its_form(text: str) -> None:
 
 def test_an_unknown_rate_is_told_all_forms() -> None:
     with pytest.raises(
-        UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr or frames per second"
+        UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr, a part of a rate looked for"
     ):
         values.rates("ndr fast", "-rate")
 
@@ -84,3 +90,22 @@ def test_per_cent_has_no_exponent(ratio: float) -> None:
     assert MIN_LOSS_RATIO <= ratio <= MAX_LOSS_RATIO
     assert float(percent(ratio)) == pytest.approx(ratio * 100, rel=1e-9)
     assert "e" not in percent(ratio)
+
+
+@pytest.mark.parametrize(
+    "text", ["ndr*", "ndr*0", "ndr*0.0001", "ndr*1.5", "x*ndr", "max*0.5", "1k*0.5", "ndr*0.5*0.5"]
+)
+def test_a_part_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        values.rates(text, "-rate")
+
+
+def test_only_what_is_looked_for_has_parts() -> None:
+    assert Rate(loss_ratio=0.005).part(0.9) == Rate(loss_ratio=0.005, share=0.9)
+    assert not Rate(loss_ratio=0.005, share=0.9).is_search
+    assert not Rate(loss_ratio=0.005, share=0.9).at_limit
+    assert Rate(loss_ratio=0.005, share=0.9).searched == Rate(loss_ratio=0.005)
+    with pytest.raises(UsageError, match=r"a load of 0\.5 is a part of a rate .*, and the rate is 1k"):
+        Rate(1000).part(0.5)
+    with pytest.raises(UsageError, match=r"a load of 1\.5 is outside 0\.001 to 1 of the rate"):
+        Rate(loss_ratio=0.0).part(1.5)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing. Pure.
+
+A launch sends one train a window, and then nothing until the next. The first launch climbs in powers of two to where
+frames are lost; the second climbs many times from half of what passed to what did not, and each climb is one repetition
+of the test. A train counts as lost, too, if a call of the sender found its port full: the ring behind it is the
+switch's input.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.result import Launch, Window
+from pytest_icbench.result_soak import BackToBack
+from pytest_icbench.stats import median
+
+#: Shortest and longest train of the first climb, and its window.
+SHORTEST, LONGEST = 32, 2**18
+COARSE_WINDOW_S = 0.25
+#: Trains of a climb of the second launch: over a factor of four, since a buffer does not hold the same each time.
+FINE_STEPS = 33
+#: A window of the second launch lasts this many times its longest train, so that queues are empty again, and at least.
+QUIET_FACTOR, LEAST_WINDOW_S = 4, 0.02
+#: RFC 9004, section 5.4, wants at least this many repetitions.
+REPETITIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Lengths of trains, in equal ratios."""
+
+    shortest: int
+    longest: int
+    steps: int
+
+    def __str__(self) -> str:
+        return f"{self.shortest}:{self.longest}:{self.steps}"
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """As the workload computes them (``sender_train``)."""
+        if self.steps < 2:
+            return (self.shortest,)
+        ratio = self.longest / self.shortest
+        return tuple(math.floor(self.shortest * ratio ** (i / (self.steps - 1)) + 0.5) for i in range(self.steps))
+
+
+COARSE = Ladder(SHORTEST, LONGEST, (LONGEST // SHORTEST).bit_length())
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """``frames``: the longest train before the first that lost. ``open_ended``: none lost, so it is "at least"."""
+
+    frames: int
+    open_ended: bool
+
+
+def train_settings(settings: Settings, ladder: Ladder, window_s: float, climbs: int) -> Settings:
+    """One launch of so many climbs."""
+    return replace(
+        settings,
+        repeats=1,
+        duration_s=climbs * ladder.steps * window_s,
+        window_s=window_s,
+        max_warmup_s=0.0,
+        skip_s=0.0,
+        keep_s=None,
+        reference=False,
+        train=str(ladder),
+    )
+
+
+def climbs(windows: Sequence[Window], ladder: Ladder) -> list[Climb]:
+    """The climbs that one pair's windows hold; an unfinished last one is left out.
+
+    A train that did not fit into its window (or whose sender was kept off its CPU) ends a climb as a loss does, but
+    proves nothing about longer ones.
+    """
+    lengths, found = ladder.lengths, []
+    by_number = {window.number: window for window in windows}
+    for first in range(1, max(by_number, default=0) + 2 - ladder.steps, ladder.steps):
+        passed, lost = 0, False
+        for place, length in enumerate(lengths):
+            window = by_number.get(first + place)
+            lost = window is not None and (window.lost > 0 or window.tx_full > 0 or window.refused > 0)
+            if window is None or lost or window.scheduled < length:
+                break
+            passed = length
+        found.append(Climb(passed, not lost))
+    return found
+
+
+def burst_rate(launch: Launch, pair: int = 1) -> float | None:
+    """Frames per second within trains: what the sender's loop took for them; None if it did not count."""
+    rates = [
+        window.scheduled * launch.tsc_hz / window.sender_busy_cycles
+        for window in launch.windows
+        if window.pair == pair and launch.tsc_hz and window.sender_busy_cycles and window.scheduled >= SHORTEST
+    ]
+    return median(rates) if rates else None
+
+
+def fine_ladder(coarse: Sequence[Climb]) -> Ladder | None:
+    """Where the second launch climbs; None if nothing was lost in the first."""
+    if not coarse or coarse[0].open_ended:
+        return None
+    frames = coarse[0].frames
+    return Ladder(1, SHORTEST, FINE_STEPS) if frames == 0 else Ladder(max(frames // 2, 1), 2 * frames, FINE_STEPS)
+
+
+def fine_window_s(ladder: Ladder, rate_pps: float) -> float:
+    return max(LEAST_WINDOW_S, QUIET_FACTOR * ladder.longest / rate_pps)
+
+
+def back_to_back(found: Sequence[Climb], rate_pps: float, throughput_pps: float | None) -> BackToBack:
+    """What the repetitions say.
+
+    The buffer time is corrected for the frames that leave while others come in (RFC 9004, section 5.4): implied time
+    less implied time times throughput over maximum rate.
+
+    Args:
+        rate_pps: frames per second within a train.
+        throughput_pps: without loss (RFC 2544), of one pair; None if it is not known: there is no corrected time then.
+    """
+    frames = [climb.frames for climb in found]
+    mean = statistics.fmean(frames)
+    implied = mean / rate_pps
+    corrected = None if throughput_pps is None else max(implied * (1 - throughput_pps / rate_pps), 0.0)
+    return BackToBack(
+        frames=mean,
+        frames_min=min(frames),
+        frames_max=max(frames),
+        frames_stddev=statistics.stdev(frames) if len(frames) > 1 else None,
+        repetitions=len(frames),
+        at_least=any(climb.open_ended for climb in found),
+        rate_pps=rate_pps,
+        throughput_pps=throughput_pps,
+        buffer_time_s=implied,
+        corrected_buffer_time_s=corrected,
+    )

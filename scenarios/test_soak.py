@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does a path stay whole for hours? Twenty seconds by default: ``--icbench-soak-duration 8h``."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.fixture import Icbench
+
+
+@pytest.mark.icbench(
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=64, burst=32, rate="100k"
+)
+def test_losses(icbench: Icbench) -> None:
+    """A load that every path carries. When were frames lost, how many, for how long? See ``loss_events``."""
+    icbench.gate(icbench.soak())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    packet_size=64,
+    burst=1,
+    rate="1k",
+)
+def test_round_trips(icbench: Icbench) -> None:
+    """A thousand round trips a second: do the slowest of them come from the path, and when? The windows tell."""
+    icbench.gate(icbench.soak())

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Long runs and trains with real packets: what is on the disk while they run, and what a train loses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings, measure
+from pytest_icbench.measure.soaking import soak_settings, with_losses
+from pytest_icbench.measure.trains import Ladder, burst_rate, climbs, train_settings
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+
+__all__ = ["clean", "session"]  # fixtures
+
+QUICK = Settings(warmup_s=0.1, drain_s=0.3)
+
+
+@pytest.mark.parametrize("dimension", ["throughput", "latency"])
+def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_path: Path, dimension: str) -> None:
+    path = tmp_path / "x.jsonl"
+    case = Case("veth", api="udp-mmsg", rate=Rate(2000), burst=4)
+    with built(session, case) as rig:
+        found = with_losses(measure(rig, None, case, soak_settings(QUICK, 2.0, path)))
+    assert (found.verdict, found.launches, found.ended_by) == (None, 1, "repeats")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    windows = {window.number: window for window in found.per_launch[0].windows}
+    assert len(lines) >= len(windows) - 1  # nothing follows the last one before the end
+    for line in lines:
+        assert line["scheduled"] == windows[line["number"]].scheduled
+        assert line["received"] <= windows[line["number"]].received
+    assert found.loss_event_count == len(found.loss_events or ())
+    assert sum(event.lost for event in found.loss_events or ()) == found.lost
+
+
+def test_trains_cross_a_switch(session: HostSession) -> None:
+    """Short ones pass whole; their rate is that of the sender's own loop."""
+    case = Case("veth", api="udp-mmsg")
+    ladder = Ladder(8, 64, 4)
+    with built(session, case) as rig:
+        found = measure(rig, None, case, train_settings(QUICK, ladder, 0.05, 5))
+    assert found.verdict is None
+    launch = found.per_launch[0]
+    climbed = climbs(launch.windows, ladder)
+    assert len(climbed) == 5
+    assert any(climb.frames == 64 for climb in climbed)
+    rate = burst_rate(launch)
+    assert rate is not None
+    assert rate > 10_000
+
+
+def test_testpmd_and_the_kernel_tell_their_work(session: HostSession) -> None:
+    settings = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
+    for case in (Case("testpmd"), Case("linux-bridge", api="udp-mmsg")):
+        with built(session, case) as rig:
+            found = measure(rig, None, case, settings)
+        assert found.cycles_per_packet is not None
+        assert 10 < found.cycles_per_packet < 1e6
