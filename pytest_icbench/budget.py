@@ -96,6 +96,12 @@ class Budget:
         extra = share_out(rest_s, left, [self._width(entry) for entry in left])
         return [entry.least_s + more for entry, more in zip(left, extra, strict=True)]
 
+    def most_s(self) -> float:
+        """What the current case may take so that those after it have their least; never less than its own least."""
+        current, *later = self._entries[self._done :]
+        left_s = self.total_s - self._spent_s - sum(entry.least_s for entry in later)
+        return max(left_s, current.least_s)
+
     def _width(self, entry: Entry) -> float:
         like = [width for group, width in self._seen if group == entry.group]
         known = like or [width for _, width in self._seen]

@@ -99,16 +99,21 @@ class Run:
         if measurement.verdict == "INVALID":
             self.pool.close()
         self._width = measurement.precision, measurement.launches
-        if measurement.ended_by == "max-duration" and given.max_duration_s != settings.max_duration_s:
+        if measurement.ended_by == "max-duration" and given != settings:
             measurement = replace(measurement, ended_by="budget")
         return replace(measurement, reference_evidence=got.trouble) if got.trouble is not None else measurement
 
     def _within_budget(self, case: Case, settings: Settings, began: float) -> Settings:
         """The same settings, with what the budget leaves for this case. ``began``: when this measurement did."""
         allotted = self.budget.allotments() if self.budget is not None else []
-        if not allotted or not is_adaptive(case, settings):
+        if self.budget is None or not allotted:
             return settings
         spent_s = time.monotonic() - (began if self._began is None else self._began)
+        if case.rate.is_search:
+            most_s = max(self.budget.most_s() - spent_s, LEAST_LEFT_S)
+            return replace(settings, search_time_s=most_s) if most_s < settings.search_limit_s else settings
+        if not is_adaptive(case, settings):
+            return settings
         left_s = max(allotted[0] - spent_s, LEAST_LEFT_S)
         if "max_duration_s" in self.options.settings:
             left_s = min(left_s, settings.max_duration_s)

@@ -143,7 +143,7 @@ def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
     head = f"ended after {outcome.limit_s:g} s, before its goal"
     if bounds.width is not None:
         apart = percent(round(bounds.width, 6))
-        return f"{head}: the bounds are {apart} % apart, not {wanted}; raise --icbench-max-duration"
+        return f"{head}: the bounds are {apart} % apart, not {wanted}; give it more time (--icbench-max-duration)"
     ends = (("above", bounds.lower_pps), ("below", bounds.upper_pps))
     proven = [f"{word} {_mpps(end, pairs)}" for word, end in ends if end is not None]
     short = [
@@ -153,7 +153,7 @@ def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
     ]
     told = f"proven: {' and '.join(proven)}" if proven else "no bound was proven"
     more = f"; shorter trials put it {' and '.join(short)}" if short and short != proven else ""
-    return f"{head}: {told}{more}; raise --icbench-max-duration"
+    return f"{head}: {told}{more}; give it more time (--icbench-max-duration)"
 
 
 def _mostly_generator_bound(outcome: SearchOutcome, load_pps: float | None, pairs: int) -> bool:

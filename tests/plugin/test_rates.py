@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,15 @@ def test_a(icbench):
 """
 
 
-def searched(case: Case, **changed: object) -> Measurement:
+def searched(case: Case, **changed: Any) -> Measurement:
     search = Search("csit", case.rate.loss_ratio or 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 5e3, 5e6, "reference", True, None)
     return measurement(case, search=search, search_lower_pps=5e6, search_upper_pps=5.1e6, **changed)
+
+
+def last_result(inner: Runner) -> dict[str, Any]:
+    lines = (inner.path / "reports" / "latest" / "results.jsonl").read_text().splitlines()
+    data: dict[str, Any] = json.loads(lines[-1])
+    return data
 
 
 def test_ids_take_part_in_selection(inner: Runner) -> None:
@@ -61,6 +68,18 @@ def test_a_search_has_the_time_of_its_preset_unless_the_user_says_otherwise(
     inner.run("-k", "ndr", "--icbench-search-preset=rfc2544").assert_outcomes(passed=1)
     line = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
     assert Settings(**json.loads(line)["settings"]).search_limit_s == 3600
+
+
+def test_a_budget_limits_a_search_that_would_take_longer(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(lambda case: searched(case, ended_by="max-duration"))
+    inner.write(test_x=GATED)
+    inner.run("-k", "ndr", "--icbench-budget=100").assert_outcomes(passed=1)
+    data = last_result(inner)
+    assert 90 < Settings(**data["settings"]).search_limit_s <= 100
+    assert data["ended_by"] == "budget"
+    inner.run("-k", "ndr", "--icbench-budget=10m").assert_outcomes(passed=1)
+    data = last_result(inner)
+    assert (Settings(**data["settings"]).search_limit_s, data["ended_by"]) == (120, "max-duration")
 
 
 def test_a_test_can_search_and_sweep_whatever_its_rate(inner: Runner, bench: type[FakeBench]) -> None:

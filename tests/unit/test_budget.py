@@ -90,3 +90,12 @@ def test_all_of_the_rest_is_given_and_no_more(found: list[tuple[Entry, float]], 
     takers = any(entry.adaptive and entry.least_s > 0 for entry in cases)
     assert sum(extra) == pytest.approx(max(rest_s, 0) if takers else 0, abs=1e-6)
     assert all(more == 0 for entry, more in zip(cases, extra, strict=True) if not entry.adaptive)
+
+
+def test_a_search_may_take_what_those_after_it_do_not_need_at_least() -> None:
+    budget = Budget(100, [FIXED, FIXED, PLAIN])
+    assert budget.most_s() == 80
+    budget.finish(70.0)
+    assert budget.most_s() == 20
+    budget.finish(40.0)
+    assert budget.most_s() == 10  # its least, though the time is over

@@ -273,7 +273,7 @@ def test_when_time_runs_out_the_result_says_what_was_proven() -> None:
         assert found.search is not None
         said = str(found.search.evidence)
         assert said.startswith(f"ended after {limit} s, before its goal: ")
-        assert said.endswith("raise --icbench-max-duration")
+        assert said.endswith("give it more time (--icbench-max-duration)")
         assert (found.verdict, found.reason, found.throughput_pps) == ("INVALID", "unfinished", None)
         proven = "proven: below 3.019 Mpps" if found.search_upper_pps else "no bound was proven"
         assert proven in said
@@ -292,7 +292,7 @@ def test_bounds_that_are_still_apart_are_a_result(monkeypatch: pytest.MonkeyPatc
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", False)
     assert (found.throughput_pps, found.throughput_pps_high) == (2.9e6, 3.1e6)
     said = str(found.search and found.search.evidence)
-    assert "the bounds are 6.4516 % apart, not within 0.5 %; raise" in said
+    assert "the bounds are 6.4516 % apart, not within 0.5 %; give it more time" in said
 
 
 def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
