@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
@@ -94,7 +95,7 @@ class Score:
 Search = Callable[[Goal, float, float, Callable[[float, float], Tried]], Bounds]
 
 
-def score(search: Search, goal: Goal, searches: int, seed: int = 1, **noise: float) -> Score:
+def score(search: Search, goal: Goal, searches: int, seed: int = 1, **noise: Any) -> Score:
     """Searches devices of random capacity, 0.1 to 9 Mpps, between 10 kpps and 10 Mpps.
 
     A search is right if its conditional throughput is within the goal's width of the device's: a lower bound that is

@@ -55,9 +55,9 @@ TOLERANCE = 0.03
 LONGEST_S = 60.0
 RIGHT = 0.95
 SEARCHES = 1000
-NOISE = {"jitter": 0.0005, "stall_share": 0.1}
+NOISE: dict[str, Any] = {"jitter": 0.0005, "stall_share": 0.1}
 #: More of it, to be known: what such a device does is no longer one rate.
-MORE_NOISE = {"jitter": 0.0005, "stall_share": 0.2}
+MORE_NOISE: dict[str, Any] = {"jitter": 0.0005, "stall_share": 0.2}
 #: The cost at which both searches run, and how often.
 COMPARED, TIMES = COSTS[1], 2
 
