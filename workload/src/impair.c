@@ -64,7 +64,8 @@ static void take_data(struct impair *m, void *frame, struct impair_outcome *out)
 		out->drop[out->dropped++] = frame;
 		m->dropped++;
 	} else if (strikes(&m->reorder)) {
-		m->held = frame; /* nothing is held: at least one frame came since the last one */
+		m->held = frame; /* nothing is held: one passed since the last one was, or since the counts
+		                    began */
 	} else {
 		pass(m, frame, out);
 		release_held(m, true, out);
@@ -77,7 +78,9 @@ void impair_burst(
 	out->passed = out->dropped = out->duplicated = out->control = 0;
 	out->end_mark = false;
 	for (unsigned i = 0; i < n; i++) {
-		if (kinds[i] == IMPAIR_DATA) {
+		if (kinds[i] == IMPAIR_FIRST)
+			impair_restart(m);
+		if (kinds[i] <= IMPAIR_FIRST) {
 			take_data(m, frames[i], out);
 			continue;
 		}
@@ -109,6 +112,6 @@ enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, uint16_t udp_port)
 		return IMPAIR_DATA;
 	label = frame_label(payload);
 	if (label.window != FRAME_WINDOW_CONTROL)
-		return IMPAIR_DATA;
+		return label.sequence ? IMPAIR_DATA : IMPAIR_FIRST;
 	return label.sequence ? IMPAIR_END_MARK : IMPAIR_CONTROL;
 }

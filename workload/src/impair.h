@@ -4,7 +4,8 @@
  *
  * The three stand in this order, and each counts the frames that reach it: of 10000 frames, drop 100 and
  * duplicate 100 drop 100 and double 99. Control frames (docs/workload.md) are neither counted nor struck, and
- * none of the frames before one is still held when it leaves. An end mark begins all counts anew.
+ * none of the frames before one is still held when it leaves. A sender's first frame and an end mark begin
+ * all counts anew: the one can be lost before it comes here, the other too.
  */
 #ifndef ICBENCH_IMPAIR_H
 #define ICBENCH_IMPAIR_H
@@ -16,6 +17,7 @@
 
 enum impair_kind {
 	IMPAIR_DATA,
+	IMPAIR_FIRST, /* data, and the first of its sender: sequence number 0 */
 	IMPAIR_CONTROL,
 	IMPAIR_END_MARK,
 };

@@ -120,8 +120,7 @@ static void supply(unsigned port, unsigned n, bool end_mark)
 		CHECK_EQUAL(f->references, 0);
 		f->references = 1;
 		frame_write_headers(f->l2, &o);
-		frame_stamp(
-		        f->l2 + FRAME_HEADER_BYTES, (struct frame_label){1, window, window == 1 ? i : n}, 0);
+		frame_stamp(f->l2 + FRAME_HEADER_BYTES, (struct frame_label){1, window, i + 1}, 0);
 		port_io.in[port][port_io.ins[port]++] = f;
 	}
 }

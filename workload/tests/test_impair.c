@@ -190,6 +190,26 @@ static void an_end_mark_begins_anew(void)
 	CHECK_EQUAL(left.number[left.n - 1], 20);
 }
 
+/* A launch whose predecessor's end marks were lost. The first frame counts. */
+static void so_does_a_first_frame(void)
+{
+	struct impair m;
+
+	begin(&m, 10, 0, 0);
+	feed(&m, 1, 9, 0, IMPAIR_DATA);
+	feed(&m, 10, 10, 10, IMPAIR_FIRST);
+	feed(&m, 11, 18, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, 0);
+	CHECK_EQUAL(left.control, 0);
+	feed(&m, 19, 19, 0, IMPAIR_DATA);
+	CHECK_EQUAL(m.dropped, 1);
+	/* What is held then is overtaken, never forgotten. */
+	begin(&m, 0, 2, 0);
+	feed(&m, 1, 2, 0, IMPAIR_DATA);
+	feed(&m, 4, 4, 4, IMPAIR_FIRST);
+	CHECK(left.n == 3 && left.number[1] == 4 && left.number[2] == 2 && !m.held);
+}
+
 static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t port, uint32_t cut)
 {
 	struct options o = {.packet_size = 64, .udp_port = 9};
@@ -207,7 +227,10 @@ static void kinds(void)
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 0, 9, 0) == IMPAIR_CONTROL);
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, 0) == IMPAIR_END_MARK);
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, FRAME_SEQUENCE_MASK, 9, 0) == IMPAIR_END_MARK);
-	CHECK(kind_of(FRAME_WINDOW_WARMUP, 0, 9, 0) == IMPAIR_DATA);
+	CHECK(kind_of(FRAME_WINDOW_WARMUP, 0, 9, 0) == IMPAIR_FIRST);
+	CHECK(kind_of(1, 0, 9, 0) == IMPAIR_FIRST);
+	CHECK(kind_of(1, 0, 10, 0) == IMPAIR_DATA);
+	CHECK(kind_of(FRAME_WINDOW_WARMUP, 1, 9, 0) == IMPAIR_DATA);
 	CHECK(kind_of(FRAME_WINDOW_LAST, 5, 9, 0) == IMPAIR_DATA);
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* others' port */
 	for (uint32_t cut = 1; cut <= 60; cut++)
@@ -229,6 +252,7 @@ int main(void)
 	all_or_nothing();
 	control_frames_are_left_alone();
 	an_end_mark_begins_anew();
+	so_does_a_first_frame();
 	kinds();
 	return 0;
 }
