@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
+from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.forwarder import VARIANT_HELP, Forwarder, variant_options
 from pytest_icbench.switch.ports import MEMIF, MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, serving_device
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
@@ -28,19 +29,14 @@ _DELAY_QUEUE = 16384
 _JUMBO_DELAY_QUEUE = 4096
 
 
-class Forward(Switch):
-    """One process on one core for all pairs, both directions."""
+class ForwarderSwitch(Switch):
+    """What the forwarder's drivers have in common: a process that was started."""
 
-    name = "forward"
-    family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
     default_cores = 1
     scalable = False
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = 16  # RTE_MAX_ETHPORTS is 32
+    max_pairs = 16  # the forwarder has 32 ports
     by_name_only = True
     variant_help = VARIANT_HELP
 
@@ -54,67 +50,29 @@ class Forward(Switch):
         """Parts joined by ``+``: see ``forwarder.variant_options``."""
         return variant_options(variant) is not None
 
-    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The version of the workload and its DPDK. Raises Unsupported without either."""
-        try:
-            version = workload_version()
-        except WorkloadError as error:
-            raise Unsupported(str(error)) from None
-        if version.dpdk is None:
-            raise Unsupported(
-                "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
-            )
-        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}")
+    def options(self, spec: SwitchSpec) -> list[str]:
+        """Of its variant, with room for its delay. Raises ProvisionError for a wrong one."""
+        options = variant_options(spec.variant)
+        if options is None:
+            raise ProvisionError(f"{self.name} has no variant '{spec.variant}'; it takes {VARIANT_HELP}")
+        queue = _JUMBO_DELAY_QUEUE if spec.mtu > MTU_ETHERNET else _DELAY_QUEUE
+        return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
-
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """The same for every variant."""
-        return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
-
-    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
-        argv = self._argv(spec, attachments)
-        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, pipes=True)
+    def run(self, daemon: Daemon, attachments: Sequence[Attachment]) -> None:
+        """Waits until it forwards. Raises ProvisionError with the log's tail."""
         self.forwarder = Forwarder(daemon)
         self._indexes = [attachment.index for attachment in attachments]
         hello = self.forwarder.await_ready(dpdk_process.START_S)
-        self._facts = SwitchFacts(version=f"{hello['version']}, {hello['dpdk']}", config={"argv": argv[1:]})
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
-
-    def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
-        options = variant_options(spec.variant)
-        if options is None:
-            raise ProvisionError(f"forward has no variant '{spec.variant}'; it takes {VARIANT_HELP}")
-        jumbo = spec.mtu > MTU_ETHERNET
-        if "--delay" in options:
-            options += ["--delay-queue", str(_JUMBO_DELAY_QUEUE if jumbo else _DELAY_QUEUE)]
-        if jumbo:
-            options += ["--packet-size", str(MAX_FRAME_BYTES)]
-        # A frame in memif's buffers is whole: their length is the endpoint's choice, and the check of it is here.
-        more = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
-        return [
-            str(workload_path()),
-            "dpdk-forward",
-            "--supervised",
-            *options,
-            "--",
-            *dpdk_process.eal_arguments(
-                main_cpus=spec.worker_cpus[:1],
-                worker_cpus=(),
-                hugepages_mib=self.needs(len(attachments) // 2, 1).hugepages_mib,
-            ),
-            "--no-telemetry",
-            *(f"--vdev={serving_device(spec.port, attachment)}{more}" for attachment in attachments),
-        ]
+        version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
+        self._facts = SwitchFacts(version=version, config={"argv": list(daemon.process.argv[1:])})
 
     def facts(self) -> SwitchFacts:
-        """The workload's version, DPDK's, and the command line."""
+        """The workload's version, DPDK's where it is used, and the command line."""
         return self._facts
 
     def _live(self) -> Forwarder:
         if self.forwarder is None:
-            raise ProvisionError("forward was not started")
+            raise ProvisionError(f"{self.name} was not started")
         return self.forwarder
 
     def check(self) -> None:
@@ -143,3 +101,60 @@ class Forward(Switch):
         """Ends it."""
         if self.forwarder is not None:
             self.forwarder.daemon.stop()
+
+
+class Forward(ForwarderSwitch):
+    """One process on one core for all pairs, both directions."""
+
+    name = "forward"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """The version of the workload and its DPDK. Raises Unsupported without either."""
+        try:
+            version = workload_version()
+        except WorkloadError as error:
+            raise Unsupported(str(error)) from None
+        if version.dpdk is None:
+            raise Unsupported(
+                "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+            )
+        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}")
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """The same for every variant."""
+        return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
+        argv = self._argv(spec, attachments)
+        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, pipes=True)
+        self.run(daemon, attachments)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
+        jumbo = spec.mtu > MTU_ETHERNET
+        options = self.options(spec)
+        if jumbo:
+            options += ["--packet-size", str(MAX_FRAME_BYTES)]
+        # A frame in memif's buffers is whole: their length is the endpoint's choice, and the check of it is here.
+        more = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
+        return [
+            str(workload_path()),
+            "dpdk-forward",
+            "--supervised",
+            *options,
+            "--",
+            *dpdk_process.eal_arguments(
+                main_cpus=spec.worker_cpus[:1],
+                worker_cpus=(),
+                hugepages_mib=self.needs(len(attachments) // 2, 1).hugepages_mib,
+            ),
+            "--no-telemetry",
+            *(f"--vdev={serving_device(spec.port, attachment)}{more}" for attachment in attachments),
+        ]

@@ -9,6 +9,7 @@ from pytest_icbench.case import Family
 from pytest_icbench.switch.basicfwd import BasicFwd
 from pytest_icbench.switch.direct import Direct
 from pytest_icbench.switch.forward import Forward
+from pytest_icbench.switch.forward_raw import ForwardRaw
 from pytest_icbench.switch.linux_bridge import LinuxBridge
 from pytest_icbench.switch.ovs import OpenVSwitch
 from pytest_icbench.switch.protocol import Switch
@@ -37,6 +38,7 @@ def builtin_switches() -> dict[str, type[Switch]]:
         Snabb,
         Sriov,
         Forward,
+        ForwardRaw,
     )
     return {driver.name: driver for driver in drivers}
 

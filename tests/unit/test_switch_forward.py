@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host import links
 from pytest_icbench.host.exec import Process
-from pytest_icbench.switch import forward, forwarder
+from pytest_icbench.switch import forward, forward_raw, forwarder, kernel
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.forward import Forward
+from pytest_icbench.switch.forward_raw import ForwardRaw
 from pytest_icbench.switch.forwarder import Forwarder, variant_options
 from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
@@ -158,6 +160,40 @@ def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
     assert words == ["--delay", "10", "--delay-queue", "4096", "--packet-size", "9216"]
     assert all(word.endswith(",bsize=16384") for word in eal if word.startswith("--vdev"))
     assert endpoints[0] == Memif(Address.of(1, "a"), f"{session.dir}/s/p0", role="client")
+
+
+def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+    monkeypatch.setattr(forward_raw, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(links, "create_netns", lambda _, suffix: f"/run/netns/{suffix}")
+    monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
+    monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))
+    monkeypatch.setattr(kernel, "remove_ends", lambda ends: made.append(tuple(str(end.index) for end in ends)))
+    switch = ForwardRaw()
+    places = attachments_of(session.dir)
+    spec = spec_of(session.dir, port="veth", variant="delay1ms")
+    endpoints = switch.start(session, spec, places)
+    (started,) = session.spawner.started
+    words = [
+        "/where/icbench-workload",
+        "forward",
+        "--supervised",
+        "--mmsg",
+        "--delay",
+        "1000",
+        "--delay-queue",
+        "16384",
+    ]
+    assert started.argv == [*words, "-R", "p0", "-R", "p1"]
+    assert (started.cpus, started.netns, started.pipes) == ([2], "/run/netns/r1-fw", True)
+    assert [endpoint.kind for endpoint in endpoints] == ["veth", "veth"]
+    assert made == [(place.node.netns, f"p{place.index}", "/run/netns/r1-fw") for place in places]
+    assert [port.rx_packets for port in switch.counters() or []] == [100, 8]
+    del made[:]
+    switch.stop()
+    switch.stop()
+    assert made == [("0", "1"), ("/run/netns/r1-fw",), ()]
+    assert (ForwardRaw().needs(4, 1).pollers, ForwardRaw().needs(4, 1).hugepages_mib) == (1, 0)
 
 
 def test_counters_and_busy_share_are_its_own(session: Any) -> None:

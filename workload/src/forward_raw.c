@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
@@ -21,14 +20,9 @@
 
 #include "frame.h"
 #include "io.h"
+#include "packet_socket.h"
 #include "raw_frame.h"
 #include "sock.h"
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
-
-#define CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
 
 struct raw_port {
 	int fd;
@@ -56,27 +50,12 @@ static void raw_release(struct forward_io *io, void *frames[], unsigned n)
 		raw_frame_release(&io->pool, frames[i]);
 }
 
-/* Frames of ours come back on some kernels in spite of PACKET_IGNORE_OUTGOING. */
-static bool refuse_outgoing(int fd)
-{
-	struct sock_filter code[] = {
-	        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
-	        BPF_STMT(BPF_RET | BPF_K, 0),
-	        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	};
-	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-	int on = 1;
-
-	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
-}
-
 static bool set_options(int fd)
 {
 	int on = 1;
 
-	return refuse_outgoing(fd) && setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) == 0 &&
+	return packet_refuse_outgoing(fd) &&
+	       setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) == 0 &&
 	       setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) == 0;
 }
 
@@ -144,7 +123,7 @@ static bool make_frames(struct forward_io *io, uint32_t kept)
 
 	io->messages = calloc(io->burst, sizeof(*io->messages));
 	io->vectors = calloc(io->burst, sizeof(*io->vectors));
-	io->controls = calloc(io->burst, CONTROL_BYTES);
+	io->controls = calloc(io->burst, PACKET_CONTROL_BYTES);
 	if (!io->messages || !io->vectors || !io->controls || !raw_pool_init(&io->pool, frames, io->capacity))
 		return false;
 	for (unsigned port = 0; port < io->ports; port++)
@@ -207,12 +186,7 @@ static void raw_facts(struct forward_io *io, unsigned port, struct forward_port_
 static uint64_t raw_missed(struct forward_io *io, unsigned port)
 {
 	struct raw_port *p = &io->port[port];
-	struct tpacket_stats stats = {0};
-	socklen_t length = sizeof(stats);
-
-	/* The kernel's count begins anew whenever it is read. */
-	if (getsockopt(p->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length) == 0)
-		p->missed += stats.tp_drops;
+	p->missed += packet_missed(p->fd);
 	return p->missed;
 }
 
@@ -228,8 +202,8 @@ static void aim(struct forward_io *io, unsigned i, struct raw_frame *f)
 	io->vectors[i] = (struct iovec){f->data + f->start, RAW_HEADER_BYTES + io->capacity};
 	io->messages[i].msg_hdr = (struct msghdr){.msg_iov = &io->vectors[i],
 	        .msg_iovlen = 1,
-	        .msg_control = io->controls + i * CONTROL_BYTES,
-	        .msg_controllen = CONTROL_BYTES};
+	        .msg_control = io->controls + i * PACKET_CONTROL_BYTES,
+	        .msg_controllen = PACKET_CONTROL_BYTES};
 }
 
 static int receive(struct forward_io *io, struct raw_port *p, unsigned n)
@@ -254,19 +228,11 @@ static int receive(struct forward_io *io, struct raw_port *p, unsigned n)
 	return got < 0 && merely_empty_or_full(errno) ? 0 : got;
 }
 
-static const struct tpacket_auxdata *auxiliary(struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-		if (c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA)
-			return (const struct tpacket_auxdata *)(void *)CMSG_DATA(c);
-	return NULL;
-}
-
 /* Whether the i-th message is a whole frame; then it is described in its buffer. */
 static bool describe(struct forward_io *io, unsigned i, struct raw_frame *f)
 {
 	const struct mmsghdr *m = &io->messages[i];
-	const struct tpacket_auxdata *aux = auxiliary(&io->messages[i].msg_hdr);
+	const struct tpacket_auxdata *aux = packet_auxiliary(&io->messages[i].msg_hdr);
 
 	if (m->msg_len > RAW_HEADER_BYTES + io->capacity || m->msg_len < RAW_HEADER_BYTES + FRAME_ETH_BYTES)
 		return false;

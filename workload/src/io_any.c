@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
@@ -17,37 +16,17 @@
 
 #include "frame.h"
 #include "options.h"
+#include "packet_socket.h"
 #include "sock.h"
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
 
 #define TAG_BYTES 4u
 #define MACS_BYTES 12u
-#define CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
 
 struct io {
 	struct sock sock;
 	uint64_t missed;
-	_Alignas(struct cmsghdr) uint8_t control[IO_BURST_MAX][CONTROL_BYTES];
+	_Alignas(struct cmsghdr) uint8_t control[IO_BURST_MAX][PACKET_CONTROL_BYTES];
 };
-
-/* What this interface sends comes back on some kernels in spite of PACKET_IGNORE_OUTGOING. */
-static bool refuse_outgoing(int fd)
-{
-	struct sock_filter code[] = {
-	        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
-	        BPF_STMT(BPF_RET | BPF_K, 0),
-	        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	};
-	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-	int on = 1;
-
-	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
-}
 
 static bool bind_interface(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
@@ -62,7 +41,8 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 		snprintf(err, err_len, "there is no interface '%.60s' here", o->raw_interface);
 		return false;
 	}
-	if (!refuse_outgoing(s->fd) || setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
+	if (!packet_refuse_outgoing(s->fd) ||
+	        setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
 	        (receives && setsockopt(s->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0) ||
 	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
 		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
@@ -153,14 +133,6 @@ static int any_tx_commit(struct io *io, unsigned n)
 	return sock_tx_send(&io->sock, n);
 }
 
-static const struct tpacket_auxdata *auxiliary(struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-		if (c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA)
-			return (const struct tpacket_auxdata *)(void *)CMSG_DATA(c);
-	return NULL;
-}
-
 /* Puts the tag that the kernel took out back between the addresses and what followed them. */
 static void put_tag_back(struct io_frame *f, const struct tpacket_auxdata *aux)
 {
@@ -183,11 +155,11 @@ static int any_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	n = n < rx->slots ? n : rx->slots;
 	for (unsigned i = 0; i < n; i++) {
 		rx->messages[i].msg_hdr.msg_control = io->control[i];
-		rx->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
+		rx->messages[i].msg_hdr.msg_controllen = PACKET_CONTROL_BYTES;
 	}
 	got = sock_receive(&io->sock, n);
 	for (int i = 0; i < got; i++) {
-		const struct tpacket_auxdata *aux = auxiliary(&rx->messages[i].msg_hdr);
+		const struct tpacket_auxdata *aux = packet_auxiliary(&rx->messages[i].msg_hdr);
 		uint32_t length = rx->messages[i].msg_len, longest = UINT16_MAX - FRAME_FCS_BYTES - TAG_BYTES;
 
 		/* What a kernel link hands over unsegmented can be longer than any frame. */
@@ -210,12 +182,7 @@ static void any_rx_release(struct io *io)
 
 static uint64_t any_missed(struct io *io)
 {
-	struct tpacket_stats stats = {0};
-	socklen_t length = sizeof(stats);
-
-	/* The kernel's count begins anew whenever it is read. */
-	if (getsockopt(io->sock.fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length) == 0)
-		io->missed += stats.tp_drops;
+	io->missed += packet_missed(io->sock.fd);
 	return io->missed;
 }
 
