@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench import values
+from pytest_icbench import comparable, values
 from pytest_icbench.sequences import parse_words
 
 #: How a setting of the measurement is read from the command line, and its bounds.
@@ -252,6 +252,13 @@ TABLE: tuple[Row, ...] = (
     Row("node", "KIND", "where the workloads run: lxc or netns (default: lxc)", values.one_of("lxc", "netns")),
     Row("hugepage_size", "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib),
     Row("fresh", "", "build switch and nodes anew for each launch", values.boolean, flag=True),
+    Row(
+        "incomparable",
+        "LIST",
+        "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
+        " (default: identity.* placement metric treatment.node)",
+        comparable.parse_patterns,
+    ),
     Row(
         "strict",
         "",

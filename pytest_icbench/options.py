@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench import values
+from pytest_icbench import comparable, values
 from pytest_icbench.case import Rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
@@ -38,6 +38,7 @@ class Options:
         ring: descriptors a ring.
         budget: seconds for all cases together.
         soak_duration: seconds of a long run.
+        incomparable: patterns over facts that have to be the same in a comparison.
         reports: directory of the runs.
         binaries: the user's paths, by tool.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
@@ -58,6 +59,7 @@ class Options:
     ring: int = DEFAULT_RING
     budget: float | None = None
     soak_duration: float | None = None
+    incomparable: tuple[str, ...] = comparable.DEFAULT
     frequency: Literal["fix", "keep"] = "fix"
     placement: Literal["auto", "dedicated", "cooperative"] = "auto"
     node: Literal["lxc", "netns"] = "lxc"

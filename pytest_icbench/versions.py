@@ -15,10 +15,11 @@ _LINE = re.compile(r"icbench-workload (?P<workload>[^,\s]+), (?:DPDK (?P<dpdk>\S
 
 @dataclass(frozen=True, slots=True)
 class WorkloadVersion:
-    """``dpdk`` is None for a workload built without it."""
+    """``dpdk`` is None for a workload built without it; ``build`` says by which compiler and how, None if unknown."""
 
     workload: str
     dpdk: str | None
+    build: str | None = None
 
 
 def package_version() -> str:
@@ -41,7 +42,17 @@ def workload_version() -> WorkloadVersion:
     if match is None:
         tail = (said.stderr or said.stdout).strip().splitlines()[-1:] or ["nothing"]
         raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload anew (make)")
-    return WorkloadVersion(match["workload"], match["dpdk"])
+    build = re.search(r"^built with (.+)$", said.stdout, re.MULTILINE)
+    return WorkloadVersion(match["workload"], match["dpdk"], build[1] if build else None)
+
+
+def lxc_version() -> str | None:
+    """Of liblxc, None where its binding is not installed."""
+    try:
+        import lxc  # only some hosts have it
+    except ImportError:
+        return None
+    return str(lxc.version)
 
 
 def header_line() -> str:

@@ -91,6 +91,7 @@ def identity(root: Root | None = None) -> dict[str, Any]:
         "cores": len({cpu.siblings for cpu in online}),
         "cpus": len(online),
         "numa_nodes": len({cpu.node for cpu in online}),
+        "smt": topology.smt,
         "memory_gib": round(memory_kib(root).get("MemTotal", 0) / 1048576),
         "hypervisor": hypervisor(root),
     }
@@ -106,7 +107,14 @@ def treatment(root: Root | None = None) -> dict[str, Any]:
         "distribution": distribution(root),
         "microcode": cpu_info(root).get("microcode"),
         "mitigations": mitigations(root),
+        "transparent_hugepages": _chosen(root.read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "clock_source": root.read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
     }
+
+
+def _chosen(text: str | None) -> str | None:
+    """The word in brackets of a file that lists its choices: ``always [madvise] never``."""
+    return next((word.strip("[]") for word in (text or "").split() if word.startswith("[")), None)
 
 
 def kernel_parameters(root: Root) -> dict[str, str]:

@@ -32,6 +32,7 @@ def test_identity(tree: Tree) -> None:
         "cores": 4,
         "cpus": 8,
         "numa_nodes": 1,
+        "smt": True,
         "memory_gib": 31,
         "hypervisor": None,
     }
@@ -54,6 +55,8 @@ def test_treatment(tree: Tree) -> None:
         "distribution": "Debian GNU/Linux 12 (bookworm)",
         "microcode": "0xf0",
         "mitigations": {"meltdown": "Mitigation: PTI"},
+        "transparent_hugepages": "always",
+        "clock_source": "tsc",
     }
     parameters = facts.treatment(tree("amd-pstate"))["kernel_parameters"]
     assert parameters["isolcpus"] == "managed_irq,domain,4-7"

@@ -24,6 +24,7 @@ static void print_version(void)
 #else
 	printf("icbench-workload %s, without DPDK\n", ICBENCH_VERSION);
 #endif
+	printf("built with %s\n", ICBENCH_BUILD);
 }
 
 int main(int argc, char **argv)
