@@ -39,6 +39,8 @@ def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: P
         drain_s=min(settings.drain_s, 0.1),
         skip_s=0.0,
         keep_s=None,
+        stream=None,
+        train=None,
     )
     run = Run(rig, probe, short, enough=_all_answered)
     run.run(0, executable)

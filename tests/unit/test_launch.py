@@ -580,6 +580,24 @@ def test_the_preflight_names_the_silent_direction(ways: dict[str, Any], evidence
     assert rig.log.count("rig launch") == 3
 
 
+def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:
+    plans: list[list[str]] = []
+    rig = ScriptedRig(preflighted=False)
+    launch = rig.launch
+
+    def remember(plan: Any) -> str:
+        plans.append(plan["processes"][0]["argv"])
+        return launch(plan)
+
+    rig.launch = remember  # type: ignore[method-assign]
+    path = tmp_path / "x"
+    measured = run(rig, train="8:64:4", stream=str(path), repeats=1)
+    assert measured.verdict is None
+    assert ["--train" in argv for argv in plans] == [False, True]
+    numbers = [json.loads(line)["number"] for line in path.read_text().splitlines()]
+    assert numbers == [1, 2, 3]
+
+
 def test_one_preflight_serves_until_the_rig_is_built_anew() -> None:
     rig = ScriptedRig(preflighted=False)
     assert run(rig).verdict is None
