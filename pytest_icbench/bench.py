@@ -215,7 +215,8 @@ class Bench:
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         from pytest_icbench.host import facts
-        from pytest_icbench.versions import lxc_version, package_version, workload_version
+        from pytest_icbench.node.lxc import load as load_lxc
+        from pytest_icbench.versions import package_version, workload_version
 
         version = workload_version()
         placement = rig.placement
@@ -225,7 +226,7 @@ class Bench:
             "workload": version.workload,
             "workload_build": version.build,
             "dpdk": version.dpdk,
-            "lxc": lxc_version() if self.options.node == "lxc" else None,
+            "lxc": str(load_lxc().version) if self.options.node == "lxc" else None,
             "hugepage_kib": self._arguments["hugepage_size_kib"],
             "switch": {"version": rig.switch_facts.version, "config": dict(rig.switch_facts.config)},
             "node": self.options.node,

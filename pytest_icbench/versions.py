@@ -46,15 +46,6 @@ def workload_version() -> WorkloadVersion:
     return WorkloadVersion(match["workload"], match["dpdk"], build[1] if build else None)
 
 
-def lxc_version() -> str | None:
-    """Of liblxc, None where its binding is not installed."""
-    try:
-        import lxc  # only some hosts have it
-    except ImportError:
-        return None
-    return str(lxc.version)
-
-
 def header_line() -> str:
     """For pytest's header: package, workload, DPDK."""
     line = f"icbench: {package_version()}"
