@@ -93,6 +93,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         return (yield)
     finally:
         state.close()
+        state.leave_unused_files()
 
 
 @pytest.hookimpl(wrapper=True)

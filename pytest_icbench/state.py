@@ -249,6 +249,11 @@ class State:
         if not _distributed(self.config):
             self._drop_files()
 
+    def leave_unused_files(self) -> None:
+        """All has been run, and the writers have not been asked to write yet: now a controller knows too."""
+        if not self._heard_a_case and not self.is_worker:
+            self._drop_files()
+
     def _drop_files(self) -> None:
         if not self._own_files:
             return
@@ -270,8 +275,6 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
-        if _distributed(self.config) and not self._heard_a_case:
-            self._drop_files()
         if self._leftovers is not None and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
