@@ -3,7 +3,7 @@
 # Proves `sriov` without the hardware: boots a Debian guest under emulation, with a card whose virtual functions are
 # emulated too (QEMU's igb), and runs the plugin in it: see scripts/sriov/guest.sh and tests/sriov/.
 #
-#   scripts/test-sriov.sh
+#   scripts/test-sriov.sh [TEST…]          tests named are run alone, without a verdict on the lane
 #
 # Needs root, mmdebstrap, kmod, and apt's own sources for Debian's packages: QEMU and the kernel come from the same mirror. They
 # are unpacked, not installed, into ${XDG_CACHE_HOME:-~/.cache}/icbench/sriov; delete it to have it made anew. The guest's other
@@ -24,6 +24,7 @@ VENV=${VENV:-.venv}
 case $VENV in /*) ;; *) VENV=$ROOT/$VENV ;; esac
 ACCEL=${ACCEL:-tcg}
 TIMEOUT=${TIMEOUT:-1200}
+TESTS=$*
 
 # shellcheck source=scripts/setup/debian.sh
 . scripts/setup/debian.sh
@@ -71,7 +72,7 @@ make_lane() {
 	python=$("$VENV/bin/python" -c 'import sys; print(sys.base_prefix)') || die "no Python in $VENV: run make first"
 	case $python in /usr) ;; *) echo "python $python" >>"$LANE/shares" ;; esac
 	echo "$ROOT/scripts/sriov/guest.sh" >"$LANE/guest"
-	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" >"$LANE/environment"
+	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" TESTS "$TESTS" >"$LANE/environment"
 }
 
 share() {
@@ -99,7 +100,7 @@ boot() {
 		-device intel-iommu,intremap=on,caching-mode=on \
 		-device pcie-root-port,id=rootport,slot=1 -device igb,bus=rootport,mac=52:54:00:12:34:56 \
 		-kernel "$TREE/boot/vmlinuz-$(kernel)" -initrd "$TREE/initramfs" \
-		-append "console=ttyS0 intel_iommu=on panic=-1 mitigations=off no_timer_check tsc=reliable quiet" \
+		-append "console=ttyS0 intel_iommu=on panic=-1 mitigations=off no_timer_check tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1 quiet" \
 		"${shares[@]}" </dev/null 2>&1
 }
 
@@ -131,7 +132,7 @@ boot | progress
 verdict=$(sed -nE 's/^icbench-guest: (PASS|FAIL), .*/\1/p' <(tr -d '\r' <"$LOG") | tail -n 1)
 took=$((SECONDS - began))
 version=$(git rev-parse --short HEAD 2>/dev/null)$(git diff --quiet HEAD 2>/dev/null || echo "+changes")
-printf '%s|%s|%s|%s\n' "${verdict:-FAIL}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$took" "$version" >"$STAMP"
+[ -n "$TESTS" ] || printf '%s|%s|%s|%s\n' "${verdict:-FAIL}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$took" "$version" >"$STAMP"
 [ -n "$verdict" ] || say "the guest ended without a verdict; the end of its console:" "$(tail -n 20 "$LOG")"
 say "${verdict:-FAIL} after $took s (log: $LOG)"
 [ "$verdict" = PASS ]

@@ -4,7 +4,7 @@
 # compares the machine before and after. The last line on the console is the verdict. Environment: from /lane/environment.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root ICBENCH_GUEST=yes PYTHONDONTWRITEBYTECODE=1
 # shellcheck disable=SC1091
-. /lane/environment # ROOT VENV ARGS
+. /lane/environment # ROOT VENV ARGS TESTS
 STATE=/run/state.json
 failed=
 
@@ -89,6 +89,12 @@ cd "$ROOT" || end "FAIL: no $ROOT"
 machine
 watch_clock &
 say "up after $(cut -d. -f1 /proc/uptime) s: Linux $(uname -r), PF $PF, $(ls /sys/kernel/iommu_groups | wc -l) IOMMU groups"
+if [ -n "$TESTS" ]; then
+	# shellcheck disable=SC2086  # words of the user
+	check "$TESTS" run_pytest $TESTS --icbench-pf "$PF"
+	[ -z "$failed" ] || end FAIL
+	end PASS
+fi
 check "state before" state save
 check "frames from one virtual function to another" run_pytest tests/sriov/test_traffic.py --icbench-pf "$PF" --icbench-strict
 check "state after: VFs, drivers, links, modules, cgroups, mounts, namespaces" state compare

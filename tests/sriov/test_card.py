@@ -42,7 +42,8 @@ def before() -> Iterator[snapshot.Snapshot]:
 
 
 def make_vfs(count: int) -> list[str]:
-    """VFs as an administrator makes them: with the kernel's driver. Returns their interfaces."""
+    """VFs as an administrator makes them: with the kernel's driver, which udev loads. Returns their interfaces."""
+    subprocess.run(["modprobe", "igbvf"], check=True)
     (DEVICE / "sriov_numvfs").write_text(str(count))
     found = []
     for function in pci.virtual_functions(ROOT, str(DEVICE.resolve().name)):
@@ -52,10 +53,10 @@ def make_vfs(count: int) -> list[str]:
 
 @pytest.fixture
 def two_vfs(before: snapshot.Snapshot) -> Iterator[list[str]]:
-    loaded = "igbvf" in Path("/proc/modules").read_text()
-    yield make_vfs(2)
-    (DEVICE / "sriov_numvfs").write_text("0")
-    if not loaded:
+    try:
+        yield make_vfs(2)
+    finally:
+        (DEVICE / "sriov_numvfs").write_text("0")
         subprocess.run(["rmmod", "igbvf"], check=True)
 
 
@@ -147,6 +148,7 @@ def test_a_function_taken_away_is_noticed(before: snapshot.Snapshot) -> None:
 
 HARNESS = """
 import sys, time
+sys.path.append(sys.argv[3])  # last: the installed package is the one tested
 from pytest_icbench.case import Case
 from pytest_icbench.host.session import HostSession
 from tests.host.rig_tools import built
@@ -159,9 +161,8 @@ with built(session, Case("sriov", port=sys.argv[2] or None)):
 
 @pytest.mark.parametrize("port", ["", "vf"])
 def test_a_killed_session_is_undone_by_recovery(before: snapshot.Snapshot, port: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    program = [sys.executable, "-P", "-c", HARNESS, PF, port]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    program = [sys.executable, "-P", "-c", HARNESS, PF, port, str(Path(__file__).parents[2])]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         assert (DEVICE / "sriov_numvfs").read_text().strip() == "2"
