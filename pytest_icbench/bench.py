@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
 from pytest_icbench.collect import misfit
-from pytest_icbench.errors import Unsupported, WorkloadError
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
 from pytest_icbench.rigpool import Need, Wanted
+from pytest_icbench.switch_config import checked, read
 
 if TYPE_CHECKING:
     from pytest_icbench.measure import OnProgress, Settings
@@ -48,6 +49,10 @@ class Bench:
             "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
             "pf": options.pf,
         }
+        self._user = {name: read(path, "--icbench-switch-config") for name, path in options.switch_config.items()}
+        self._configs = {
+            name: checked(config, name, catalogue[name].config_keys) for name, config in self._user.items()
+        }
         self.session = HostSession.probing(**self._arguments)
         self.topology = Topology.read(self.session.root)
         self._probed: dict[tuple[str, str], str | None] = {}
@@ -57,7 +62,7 @@ class Bench:
 
     def hold(self) -> None:
         """Takes the host for this run. Raises what opening a HostSession raises: busy host, unclean remains."""
-        self.session = HostSession(**self._arguments)
+        self.session = HostSession(**self._arguments, configs=self._configs)
         if self.options.frequency == "fix":
             from pytest_icbench.host.frequency import prepare_cpus
 
@@ -210,7 +215,10 @@ class Bench:
         api = case.resolved_api(self.catalogue[case.switch])
         found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
         # Some switches give queues to workers only when endpoints connect.
-        cpus = {**found.treatment["cpus"], "ports": rig.assignment()}
+        ports = None
+        with suppress(ProvisionError):  # the switch died, which the measurement says
+            ports = rig.assignment()
+        cpus = {**found.treatment["cpus"], "ports": ports}
         return replace(found, treatment={**found.treatment, "cpus": cpus})
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
@@ -220,6 +228,7 @@ class Bench:
 
         version = workload_version()
         placement = rig.placement
+        user = self._user.get(rig.case.switch)
         return {
             **facts.treatment(self.session.root),
             "pytest_icbench": package_version(),
@@ -228,7 +237,11 @@ class Bench:
             "dpdk": version.dpdk,
             "lxc": str(load_lxc().version) if self.options.node == "lxc" else None,
             "hugepage_kib": self._arguments["hugepage_size_kib"],
-            "switch": {"version": rig.switch_facts.version, "config": dict(rig.switch_facts.config)},
+            "switch": {
+                "version": rig.switch_facts.version,
+                "config": dict(rig.switch_facts.config),
+                "user_config": None if user is None else user.treatment(),
+            },
             "node": self.options.node,
             "cpus": {
                 "switch": list(placement.switch),

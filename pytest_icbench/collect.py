@@ -14,6 +14,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options, too_large_burst
 from pytest_icbench.overrides import NAMES, as_text, parse_overrides, suggestion
 from pytest_icbench.sequences import parse_words
+from pytest_icbench.switch_config import checked, read
 
 if TYPE_CHECKING:
     from pytest_icbench.switch.protocol import Switch
@@ -131,6 +132,12 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
+    for name, path in options.switch_config.items():
+        if name not in catalogue:
+            raise UsageError(
+                f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
+            )
+        checked(read(path, "--icbench-switch-config"), name, catalogue[name].config_keys)
 
 
 def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None:

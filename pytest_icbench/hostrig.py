@@ -66,7 +66,8 @@ class HostRig:
 
         Args:
             spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
-                ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null).
+                ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
+                ``config`` (the user's, of the switch, or null).
 
         Returns ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}}``. Raises ProvisionError; what was
         done by then is undone.
@@ -108,6 +109,7 @@ class HostRig:
             binary=Path(spec["binary"]) if spec.get("binary") else None,
             endpoint_cpus=tuple(self._cpus),
             variant=case.variant,
+            config=dict(spec.get("config") or {}),
         )
         self._undo.append(switch.stop)
         devices = switch.devices(self._session, wanted, [_address(index) for index in range(2 * case.pairs)])

@@ -283,6 +283,12 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("testpmd", "PATH", "dpdk-testpmd that is not on PATH", path=True),
     Row("ovs", "PATH", "ovs-vswitchd (built with DPDK) that is not on PATH", path=True),
+    Row(
+        "switch_config",
+        "SWITCH=FILE",
+        "the user's own configuration of a switch, in TOML (docs/switches.md); several with spaces between",
+        values.assignments,
+    ),
     Row("vpp", "PATH", "vpp that is not on PATH", path=True),
     Row("snabb", "PATH", "snabb that is not on PATH", path=True),
     Row("basicfwd", "PATH", "DPDK's skeleton example (basicfwd) that is not where the set-up built it", path=True),

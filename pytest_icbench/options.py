@@ -41,6 +41,7 @@ class Options:
         incomparable: patterns over facts that have to be the same in a comparison.
         reports: directory of the runs.
         binaries: the user's paths, by tool.
+        switch_config: files of the user's own configurations, by switch.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
     """
@@ -72,6 +73,7 @@ class Options:
     reports: Path = Path("reports")
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)
+    switch_config: Mapping[str, Path] = field(default_factory=dict)
     run_files: bool = False
     given: tuple[str, ...] = ()
 
@@ -131,6 +133,9 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
         row = _ROWS.get(name)
         if row is None:
             found[name] = values.boolean(text, origin)
+        elif name == "switch_config":
+            base = directory if origin.startswith("--") else root
+            found[name] = MappingProxyType({switch: _path(path, base) for switch, path in row.parse(text, origin)})
         elif row.path:
             found[name] = _path(text, directory if origin.startswith("--") else root)
         else:

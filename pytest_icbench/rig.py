@@ -74,6 +74,7 @@ class Rig:
                 "placement": asdict(self.placement),
                 "node": self.options.node,
                 "binary": None if binary is None else str(binary),
+                "config": dict(self.session.configs.get(self.case.switch, {})),
             }
         )
         self._host = host

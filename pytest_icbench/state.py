@@ -87,7 +87,7 @@ class State:
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Checks, deselects and sorts collected items. Raises UsageError."""
-        if not (self.collected or self.options.switch or self.options.port):
+        if not (self.collected or self.options.switch or self.options.port or self.options.switch_config):
             return
         from pytest_icbench.items import arrange, is_benchmark
 

@@ -172,3 +172,16 @@ def ring(text: str, where: str) -> int:
 
 def hugepage_size_kib(text: str, where: str) -> int:
     return {"2M": 2048, "1G": 1_048_576}[one_of("2M", "1G")(text, where)]
+
+
+def assignments(text: str, where: str) -> tuple[tuple[str, str], ...]:
+    """``ovs=a.toml vpp=b.toml`` to pairs. Raises UsageError."""
+    found: dict[str, str] = {}
+    for word in text.split():
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"{where}: '{word}' is not SWITCH=FILE (ovs=ovs.toml; several with spaces between)")
+        if name in found:
+            raise UsageError(f"{where}: there are two files for {name}")
+        found[name] = path
+    return tuple(found.items())

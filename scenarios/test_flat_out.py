@@ -9,9 +9,16 @@ from pytest_icbench.fixture import Icbench
 
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]
+#: A measured Snabb's bridge, B a wire.
+VARIANTS = ["default", "wire"]
 
 
-@pytest.mark.icbench(switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=SIZES, burst=32)
+@pytest.mark.icbench(
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    variant=VARIANTS,
+    packet_size=SIZES,
+    burst=32,
+)
 def test_by_size(icbench: Icbench) -> None:
     """Forwarding rate at maximum offered load of one pair (the publications give the maximum over offered loads).
 
@@ -20,7 +27,9 @@ def test_by_size(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch=["direct", "basicfwd", "testpmd", "ovs"], packet_size=SIZES, burst=256)
+@pytest.mark.icbench(
+    switch=["direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"], packet_size=SIZES, burst=256
+)
 def test_by_size_in_large_bursts(icbench: Icbench) -> None:
     """The same in bursts of 256: who gains by fewer, larger hand-overs?
 

@@ -11,7 +11,9 @@ SIZES = [64, 512]
 RATES = "1M..1M..20M"
 
 
-@pytest.mark.icbench(switch=["direct", "basicfwd", "ovs"], packet_size=SIZES, burst=32, rate=RATES)
+@pytest.mark.icbench(
+    switch=["direct", "basicfwd", "ovs", "vpp", "snabb", "sriov"], packet_size=SIZES, burst=32, rate=RATES
+)
 def test_received_against_offered(icbench: Icbench) -> None:
     """One pair, from one to twenty million frames per second.
 
@@ -20,7 +22,13 @@ def test_received_against_offered(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch=["testpmd", "ovs"], packet_size=SIZES, burst=[16, 32, 64], rate=RATES)
+@pytest.mark.icbench(
+    switch=["testpmd", "ovs", "vpp", "snabb", "sriov"],
+    variant="wire",
+    packet_size=SIZES,
+    burst=[16, 32, 64],
+    rate=RATES,
+)
 def test_received_against_offered_by_burst(icbench: Icbench) -> None:
     """The same for three bursts: does a larger one carry further?
 
@@ -29,7 +37,11 @@ def test_received_against_offered_by_burst(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=SIZES, rate="mfr")
+@pytest.mark.icbench(
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    packet_size=SIZES,
+    rate="mfr",
+)
 def test_maximum_over_rates(icbench: Icbench) -> None:
     """The maximum forwarding rate over the offered loads (RFC 2285), as the publications give it.
 

@@ -9,7 +9,7 @@ from pytest_icbench.fixture import Icbench
 
 
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=[64, 128, 256, 512, 1024, 1280, 1500],
     pairs=[1, 2, 4],
     burst=32,

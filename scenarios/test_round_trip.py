@@ -10,7 +10,7 @@ from pytest_icbench.fixture import Icbench
 
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=[64, 128, 256, 512, 1024, 1280, 1500],
     burst=[4, 32, 128],
     rate="1k",

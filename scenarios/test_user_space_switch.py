@@ -8,16 +8,16 @@ import pytest
 from pytest_icbench.fixture import Icbench
 
 
-@pytest.mark.icbench(switch="testpmd", packet_size=64, rate="max")
+@pytest.mark.icbench(switch=["testpmd", "vpp"], packet_size=64, rate="max")
 def test_flat_out(icbench: Icbench) -> None:
-    """testpmd between two virtio ports.
+    """testpmd, and VPP in its place, between two virtio ports.
 
-    Reproduces: C2
+    Reproduces: C2, C3
     """
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch="testpmd", packet_size=64, rate="1M..1M..16M")
+@pytest.mark.icbench(switch=["testpmd", "vpp"], packet_size=64, rate="1M..1M..16M")
 def test_received_against_offered(icbench: Icbench) -> None:
     """Where does the received rate stop following the offered one?
 

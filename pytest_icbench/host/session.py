@@ -33,6 +33,7 @@ class HostSession:
 
     Args:
         binaries: the user's paths by switch or tool name.
+        configs: the user's own configurations by switch.
         hugepage_size_kib: 2048 or 1048576.
         pf: the card with SR-IOV that may be used: its interface or its PCI address.
         root: the running machine, or a recorded tree.
@@ -49,6 +50,7 @@ class HostSession:
 
     journal: Journal
     recovered: list[str]
+    configs: dict[str, Mapping[str, Any]]
     _lock: HostLock | None
 
     def __init__(
@@ -57,12 +59,14 @@ class HostSession:
         binaries: Mapping[str, Path] | None = None,
         hugepage_size_kib: int = 2048,
         pf: str | None = None,
+        configs: Mapping[str, Mapping[str, Any]] | None = None,
         root: Root | None = None,
         run_dir: Path = RUN_DIR,
     ) -> None:
         if os.geteuid() != 0:
             raise Unsupported("changing the host needs root: run pytest as root")
         self._prepare(binaries, hugepage_size_kib, pf, root, run_dir)
+        self.configs = dict(configs or {})
         self._lock = HostLock(run_dir / "lock")
         try:
             done = recover.undo_dead_sessions(run_dir)
@@ -92,6 +96,7 @@ class HostSession:
         self.dir = run_dir / self.id
         self.root = root or Root()
         self.binaries: Mapping[str, Path] = dict(binaries or {})
+        self.configs = {}
         self.hugepage_size_kib = hugepage_size_kib
         self.pf = pf
         self.spawner = Spawner(self.id, self.dir)

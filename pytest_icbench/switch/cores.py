@@ -16,3 +16,10 @@ def share_ports(attachments: Sequence[Attachment], cores: int) -> dict[int, int]
     """
     ordered = sorted(attachments, key=lambda attachment: (attachment.side, attachment.index))
     return {attachment.index: position % cores for position, attachment in enumerate(ordered)}
+
+
+def in_blocks(ports: int, cores: int) -> list[int]:
+    """Number of the core for each port where neighbours share one; the last cores take what does not divide evenly."""
+    each, more = divmod(ports, cores)
+    sizes = [each] * (cores - more) + [each + 1] * more
+    return [core for core, size in enumerate(sizes) for _ in range(size)]

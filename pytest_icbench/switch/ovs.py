@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.dpdk_process import START_S
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
 from pytest_icbench.switch.ovs_output import parse_cycles, parse_drops, parse_flows, parse_table
 from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch_config import Kind
 
 _BRIDGE = "br0"
 #: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.
@@ -42,10 +45,13 @@ class OpenVSwitch(Switch):
     learns = True
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
 
     def __init__(self) -> None:
         self._daemons: OvsDaemons | None = None
         self._ports: list[tuple[int, str]] = []
+        self._cpus: dict[int, int] = {}
+        self._own_flows = False
         self._facts = SwitchFacts()
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -71,6 +77,7 @@ class OpenVSwitch(Switch):
         daemons.start_database()
         needs = self.needs(len(attachments) // 2, len(spec.worker_cpus), jumbo=spec.mtu > MTU_ETHERNET)
         config = _other_config(session, spec, attachments, needs.hugepages_mib)
+        config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
         daemons.start_switch()
@@ -104,12 +111,15 @@ class OpenVSwitch(Switch):
     ) -> list[Endpoint]:
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
+        places = share_ports(attachments, len(spec.worker_cpus))
+        self._cpus = {index: spec.worker_cpus[place] for index, place in places.items()}
         for attachment in attachments:
             path = socket_path(attachment)
             name = path.name
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
+            commands.append(f'other_config:pmd-rxq-affinity="0:{self._cpus[attachment.index]}"')
             endpoint = endpoint_of(spec.port, attachment)
             if port_type == _CLIENT:
                 commands.append(f"options:vhost-server-path={_quoted(str(path))}")
@@ -120,7 +130,9 @@ class OpenVSwitch(Switch):
         # The same as the one NORMAL flow of a bridge without a controller, but counted by port: a vhost port that OVS
         # serves has no counters of its own. The datapath's flows match on the port anyway.
         flows = [f"priority=1,in_port={index + 1},actions=NORMAL" for index, _ in self._ports]
-        daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows))
+        own: Sequence[str] = spec.config.get("flows", ())
+        self._own_flows = bool(own)
+        daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *own]))
         return endpoints
 
     def _check_ports(self, daemons: OvsDaemons) -> None:
@@ -157,7 +169,8 @@ class OpenVSwitch(Switch):
         """
         daemons = self.daemons
         daemons.appctl("revalidator/wait")  # the datapath's counts of running flows reach OpenFlow's
-        taken = parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
+        # Flows of the user's take frames from the counting ones, and may count them more than once.
+        taken = {} if self._own_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
         dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))
         return [
             PortCounters(index, rx_packets=taken.get(index + 1), tx_packets=None, tx_dropped=dropped.get(index + 1))
@@ -167,6 +180,10 @@ class OpenVSwitch(Switch):
     def busy(self) -> Busy | None:
         """Cycles of the PMD threads."""
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show"))
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU of the PMD thread that polls each port, as asked for by ``pmd-rxq-affinity``."""
+        return self._cpus or None
 
     def pause(self) -> None:
         """Stops all threads of ovs-vswitchd."""

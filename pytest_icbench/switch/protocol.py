@@ -15,6 +15,7 @@ from pytest_icbench.case import Family
 from pytest_icbench.endpoints import Address, Endpoint
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.protocol import NodeFacts
+from pytest_icbench.switch_config import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class SwitchSpec:
         service_cpus: where everything else of the switch (control threads) may run.
         mtu: layer 3 MTU of every port.
         variant: which of its variants, None for the natural one.
+        config: the user's own configuration, checked against ``config_keys``.
         work_dir: private directory for sockets, databases, logs; removed with the rig.
         binary: the user's binary instead of the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
@@ -61,6 +63,7 @@ class SwitchSpec:
     binary: Path | None = None
     endpoint_cpus: Sequence[int] = ()
     variant: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,9 @@ class Switch(Protocol):
     variant_help: ClassVar[str] = ""
     #: No candidate (a known truth, a network function): no group stands for it, it is asked for by its name.
     by_name_only: ClassVar[bool] = False
+
+    #: Keys that the user's own configuration of it may have, with the kind of each.
+    config_keys: ClassVar[Mapping[str, Kind]] = {}
 
     @classmethod
     def has_variant(cls, variant: str) -> bool:

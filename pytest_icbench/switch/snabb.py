@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.endpoints import Endpoint, VhostUser
@@ -20,6 +21,7 @@ from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch_config import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/switches.md says how)"
@@ -71,6 +73,7 @@ class Snabb(Switch):
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     variants = (_WIRE,)
+    config_keys: ClassVar[Mapping[str, Kind]] = {"mac_timeout_s": "number"}
 
     def __init__(self) -> None:
         self.daemon: Daemon | None = None
@@ -106,7 +109,13 @@ class Snabb(Switch):
         binary = self._binary(session, spec.binary)
         sockets = [socket_path(attachment) for attachment in attachments]
         mode = _WIRE if spec.variant == _WIRE else "bridge"
-        arguments = ["snsh", str(_PROGRAM), mode, str(_MAC_TIMEOUT_S), *map(str, sockets)]
+        arguments = [
+            "snsh",
+            str(_PROGRAM),
+            mode,
+            str(spec.config.get("mac_timeout_s", _MAC_TIMEOUT_S)),
+            *map(str, sockets),
+        ]
         base = spec.work_dir / "var-run"
         base.mkdir()
         argv = ["sh", "-c", _NAMESPACE, "sh", str(base), str(spec.work_dir), str(binary), *arguments]

@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
+from pytest_icbench.switch.cores import in_blocks
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.ports import (
     MEMIF,
@@ -28,6 +30,7 @@ from pytest_icbench.switch.ports import (
 )
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch.telemetry import query, telemetry_socket
+from pytest_icbench.switch_config import Kind
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
@@ -60,11 +63,18 @@ class TestPmd(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
+    config_keys: ClassVar[Mapping[str, Kind]] = {
+        "arguments": "texts",
+        "rxd": "number",
+        "txd": "number",
+        "burst": "number",
+    }
 
     def __init__(self) -> None:
         self.daemon: Daemon | None = None
         self._runtime: Path | None = None
         self._indexes: list[int] = []
+        self._cpus: Sequence[int] = ()
         self._memif = False
         self._workers = 0
         self._prompts = False
@@ -96,6 +106,7 @@ class TestPmd(Switch):
         argv = self._argv(binary, spec, attachments)
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
+        self._cpus = spec.worker_cpus
         self._workers = len(spec.worker_cpus)
         # Into a pipe its answers would come when some kilobytes have gathered.
         stdbuf = shutil.which("stdbuf")
@@ -129,6 +140,8 @@ class TestPmd(Switch):
             # Endpoints come and go for hours; nobody reads about it.
             "--mask-event=all",
             "--record-core-cycles",
+            *(f"--{key}={spec.config[key]}" for key in ("rxd", "txd", "burst") if key in spec.config),
+            *spec.config.get("arguments", ()),
         ]
 
     def facts(self) -> SwitchFacts:
@@ -199,6 +212,13 @@ class TestPmd(Switch):
                 return Busy(busy_cycles=0, workers=self._workers)  # nothing was forwarded yet
             time.sleep(_POLL_S)
         return None
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU of the core that polls each port: testpmd gives its cores blocks of neighbouring ports."""
+        if not self._cpus:
+            return None
+        places = in_blocks(len(self._indexes), len(self._cpus))
+        return {index: self._cpus[place] for index, place in zip(self._indexes, places, strict=True)}
 
     def pause(self) -> None:
         """Stops its pollers."""

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.endpoints import Endpoint
@@ -36,6 +37,7 @@ from pytest_icbench.switch.protocol import (
 )
 from pytest_icbench.switch.vpp_config import Sockets, hugepages_mib, startup
 from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+from pytest_icbench.switch_config import Kind
 
 _REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
@@ -67,6 +69,7 @@ class Vpp(Switch):
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     variants = (_XCONNECT,)
+    config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
 
     def __init__(self) -> None:
         self.daemon: Daemon | None = None
@@ -106,7 +109,13 @@ class Vpp(Switch):
             check_socket_path(path)
         paths = [socket_path(attachment) for attachment in attachments]
         directory.mkdir()
-        config = startup(sockets, main_cpu=spec.service_cpus[0], worker_cpus=spec.worker_cpus, port=spec.port)
+        config = startup(
+            sockets,
+            main_cpu=spec.service_cpus[0],
+            worker_cpus=spec.worker_cpus,
+            port=spec.port,
+            fragment=spec.config.get("startup", ""),
+        )
         file = directory / "startup.conf"
         file.write_text(config, encoding="utf-8")
         self._worker_cpus = spec.worker_cpus
@@ -124,6 +133,8 @@ class Vpp(Switch):
             self._join(client, attachments, spec.variant)
             for interface in self._interfaces.values():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
+            for command in spec.config.get("commands", ()):
+                client.command(command)
         except ProvisionError as error:
             self.daemon.check()  # its death says more
             raise ProvisionError(f"{error}{self.daemon.evidence()}") from None

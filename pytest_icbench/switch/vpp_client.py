@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ class VppClient:
         quiet = logging.getLogger("pytest_icbench.vpp_papi")
         quiet.setLevel(logging.CRITICAL)
         self._stats_socket = stats
-        self._client = VPPApiClient(
-            bootstrapapi=True, server_address=str(api), read_timeout=_ANSWER_S, async_thread=False, logger=quiet
-        )
+        with warnings.catch_warnings():  # of functions that papi calls and Python will drop
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._client = VPPApiClient(
+                bootstrapapi=True, server_address=str(api), read_timeout=_ANSWER_S, async_thread=False, logger=quiet
+            )
         try:
             self._client.connect("icbench")
         except Exception as error:  # papi raises what its transport raises

@@ -6,16 +6,19 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case
+from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.exec import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.switch import basicfwd, dpdk_process, testpmd
 from tests.host import snapshot
 from tests.host.node_tools import clean, session, tidy_snapshot
@@ -43,6 +46,19 @@ def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostS
     first, *tail = text.splitlines()
     assert first.endswith("was killed by signal 9 (Killed); the end of its log:")
     assert any("vhost" in line.lower() for line in tail)
+
+
+@pytest.mark.parametrize("name", ["vpp", "snabb"])
+def test_a_switch_that_is_killed_in_mid_run_is_the_one_that_is_named(session: HostSession, name: str) -> None:
+    case = Case(name, rate=Rate(1000))
+    with built(session, case) as rig:
+        there_and_back(rig, case)
+        (pid,) = userspace_pids(rig)
+        timer = threading.Timer(0.8, os.kill, (pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(ProvisionError, match=rf"^{name} was killed by signal 9 \(Killed\)"):
+            run_launch(rig, case, Settings(warmup_s=0.1, duration_s=3.0, drain_s=0.2, repeats=1))
+        timer.join()
 
 
 def pretender(path: Path, script: str) -> Path:

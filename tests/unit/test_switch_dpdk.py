@@ -99,6 +99,14 @@ def test_testpmd_forwards_between_ports_it_serves(session: Any) -> None:
     assert endpoints[0] == VhostUser(A, str(sockets / "p0"))
     assert endpoints[3] == VhostUser(Address.of(2, "b"), str(sockets / "p3"))
     assert switch.facts().version == "DPDK 22.11.11"
+    assert switch.assignment() == {0: 2, 1: 2, 2: 5, 3: 5}
+
+
+def test_testpmd_takes_the_users_rings_and_arguments(session: Any) -> None:
+    spec = spec_of(session.dir, config={"rxd": 512, "burst": 64, "arguments": ["--no-flush-rx"]})
+    TestPmd().start(session, spec, attachments_of(session.dir))
+    (started,) = session.spawner.started
+    assert started.argv[-3:] == ["--rxd=512", "--burst=64", "--no-flush-rx"]
 
 
 def test_testpmd_of_jumbo_frames_has_buffers_for_them(session: Any) -> None:

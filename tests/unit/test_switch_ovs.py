@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,7 +160,7 @@ def test_configuration_comes_before_the_daemon_and_ports_after(session: Any) -> 
     assert "add-br br0 -- set Bridge br0 datapath_type=netdev" in text
     for index in (0, 1):
         port = f"-- add-port br0 p{index} -- set Interface p{index} type=dpdkvhostuser mtu_request=1500"
-        assert f"{port} ofport_request={index + 1}" in text
+        assert f'{port} ofport_request={index + 1} other_config:pmd-rxq-affinity="0:2"' in text
     assert check[-2:] == ["list", "Interface"]
 
 
@@ -184,6 +185,24 @@ def test_endpoints_connect(session: Any) -> None:
     config = switch.facts().config
     assert config["other_config"]["pmd-cpu-mask"] == hex(1 << 65 | 1 << 2)
     assert (switch.facts().version, config["dpdk"], config["port_type"]) == ("3.1.0", "22.11.11", "dpdkvhostuser")
+
+
+def test_ports_are_shared_out_to_the_workers(session: Any, host: Host) -> None:
+    host.interfaces += [["p2", 3, ["set", []]], ["p3", 4, ["set", []]]]
+    switch, _ = start(session, pairs=2, worker_cpus=(2, 5))
+    assert switch.assignment() == {0: 2, 2: 5, 1: 2, 3: 5}
+    text = " ".join(commands(session, "ovs-vsctl")[2])
+    assert re.findall(r'pmd-rxq-affinity="0:(\d)"', text) == ["2", "2", "5", "5"]
+
+
+def test_the_users_configuration_wins(session: Any) -> None:
+    own = {"other_config": {"pmd-sleep-max": "5", "per-port-memory": "false"}, "flows": ["priority=9,actions=drop"]}
+    switch, _ = start(session, config=own)
+    settings = [word for word in commands(session, "ovs-vsctl")[0] if word.startswith("other_config:")]
+    assert 'other_config:pmd-sleep-max="5"' in settings
+    assert 'other_config:per-port-memory="false"' in settings
+    assert session.spawner.inputs[-1].endswith("in_port=2,actions=NORMAL\npriority=9,actions=drop")
+    assert [port.rx_packets for port in switch.counters() or []] == [None, None]
 
 
 def test_without_server_ports_the_endpoints_serve(session: Any, host: Host) -> None:

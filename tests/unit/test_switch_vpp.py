@@ -15,7 +15,7 @@ from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.switch import vpp as module
 from pytest_icbench.switch import vpp_client
-from pytest_icbench.switch.cores import share_ports
+from pytest_icbench.switch.cores import in_blocks, share_ports
 from pytest_icbench.switch.protocol import Batches
 from pytest_icbench.switch.vpp import Vpp
 from pytest_icbench.switch.vpp_config import Sockets, startup
@@ -44,6 +44,7 @@ class Client:
         self.refuses = ""
         self.workers: dict[int, int] = {}
         self.closed = 0
+        self.commands: list[str] = []
 
     def call(self, message: str, **arguments: Any) -> Any:
         self.calls.append((message, arguments))
@@ -58,6 +59,7 @@ class Client:
         return SimpleNamespace(sw_if_index=len(made))
 
     def command(self, line: str) -> str:
+        self.commands.append(line)
         return RUNTIME
 
     def close(self) -> None:
@@ -170,6 +172,18 @@ def test_ports_are_shared_senders_first() -> None:
     assert share_ports(places, 2) == {0: 0, 2: 1, 1: 0, 3: 1}
     assert share_ports(places, 4) == {0: 0, 2: 1, 1: 2, 3: 3}
     assert share_ports(places, 3) == {0: 0, 2: 1, 1: 2, 3: 0}
+
+
+def test_blocks_of_neighbouring_ports() -> None:
+    assert in_blocks(4, 1) == [0, 0, 0, 0]
+    assert in_blocks(8, 4) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert in_blocks(4, 3) == [0, 1, 2, 2]
+
+
+def test_the_users_start_up_and_commands(session: Any, client: Client) -> None:
+    start(session, config={"startup": "l2fib { }", "commands": ["show version", "set logging x"]})
+    assert (session.dir / "vpp" / "startup.conf").read_text().endswith("l2fib { }")
+    assert client.commands == ["show version", "set logging x"]
 
 
 def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client: Client) -> None:

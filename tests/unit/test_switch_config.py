@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The user's own configuration: read, checked, and handed to each switch."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.switch_config import SwitchConfig, checked, read
+from pytest_icbench.values import assignments
+
+KEYS: Any = {"a": "text", "n": "number", "list": "texts", "map": "table"}
+
+
+def config(**data: Any) -> SwitchConfig:
+    return SwitchConfig(Path("x.toml"), "0", data)
+
+
+def test_assignments() -> None:
+    assert assignments("ovs=a.toml  vpp=/b=c.toml", "o") == (("ovs", "a.toml"), ("vpp", "/b=c.toml"))
+    for text in ("ovs", "=a", "ovs="):
+        with pytest.raises(UsageError, match=r"^o: '.*' is not SWITCH=FILE"):
+            assignments(text, "o")
+    with pytest.raises(UsageError, match="two files for ovs"):
+        assignments("ovs=a ovs=b", "o")
+
+
+def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
+    file = tmp_path / "ovs.toml"
+    file.write_text('flows = ["actions=drop"]')
+    found = read(file, "o")
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert found.treatment() == {"file": "ovs.toml", "sha256": digest, "content": {"flows": ["actions=drop"]}}
+    file.write_text("flows = [")
+    with pytest.raises(UsageError, match=r"^o: .*ovs.toml is not valid TOML"):
+        read(file, "o")
+    with pytest.raises(UsageError, match=r"^o: .*no.toml cannot be read"):
+        read(tmp_path / "no.toml", "o")
+
+
+def test_values_are_of_their_kind() -> None:
+    found = checked(config(a="t", n=3, list=["x"], map={"b": True, "n": 1, "t": "x"}), "s", KEYS)
+    assert found == {"a": "t", "n": 3, "list": ["x"], "map": {"b": "true", "n": "1", "t": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"b": 1}, "x.toml: s has no key 'b'"),
+        ({"a": 1}, "x.toml: a is not a text"),
+        ({"n": 0}, "x.toml: n is not a whole number from 1 on"),
+        ({"n": True}, "x.toml: n is not a whole number from 1 on"),
+        ({"list": "x"}, "x.toml: list is not a list of texts"),
+        ({"list": [1]}, "x.toml: list is not a list of texts"),
+        ({"map": {"a": [1]}}, "x.toml: map is not a table of texts and numbers"),
+    ],
+)
+def test_anything_else_is_one_sentence(data: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked(config(**data), "s", KEYS)
+    assert str(caught.value).startswith(told)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_switch_without_keys_takes_none() -> None:
+    with pytest.raises(UsageError, match=r"x.toml: veth takes no configuration"):
+        checked(config(a=1), "veth", builtin_switches()["veth"].config_keys)
+
+
+def test_the_documents_list_every_key() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "switches.md").read_text()
+    section = text.partition("## A configuration of your own")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    documented = {(switch.strip(" `"), key.strip(" `")) for switch, keys in rows for key in keys.split(",")}
+    assert documented == {(name, key) for name, driver in builtin_switches().items() for key in driver.config_keys}
