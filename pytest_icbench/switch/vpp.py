@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -45,6 +46,8 @@ _PACKAGES = "/usr/bin/vpp"
 _OLDEST = (24, 10)
 _START_S = 20.0
 _CONNECT_S = 2.0
+#: A process that was killed is seen to be dead after this at the latest.
+_DEATH_S = 0.2
 _BRIDGE_DOMAIN = 1
 _XCONNECT = "xconnect"
 #: Its node that every frame passes, in the batch in which it was taken from its port.
@@ -165,7 +168,23 @@ class Vpp(Switch):
 
     def connected(self) -> None:
         """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
-        client, deadline = self._live(), time.monotonic() + _CONNECT_S
+        with self._naming_death():
+            self._place_queues(self._live())
+
+    @contextmanager
+    def _naming_death(self) -> Iterator[None]:
+        """If VPP has died, that is the error, and not the connection that it took along."""
+        try:
+            yield
+        except ProvisionError:
+            if self.daemon is not None:
+                with suppress(ProvisionError):
+                    self.daemon.process.wait(_DEATH_S)
+                self.daemon.check()
+            raise
+
+    def _place_queues(self, client: vpp_client.VppClient) -> None:
+        deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
             while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
                 if time.monotonic() > deadline:
@@ -209,7 +228,10 @@ class Vpp(Switch):
         ``/if/tx`` counts what was handed to a port, and the port's own node what did not fit into the ring;
         ``/if/drops`` mixes that with what came from the port and found no way out.
         """
-        client = self._live()
+        with self._naming_death():
+            return self._counted(self._live())
+
+    def _counted(self, client: vpp_client.VppClient) -> list[PortCounters]:
         names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
         stats = client.statistics()
         try:
@@ -235,7 +257,8 @@ class Vpp(Switch):
 
     def batches(self) -> Batches | None:
         """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
-        return parse_batches(self._live().command("show runtime"), _ENTRANCE)
+        with self._naming_death():
+            return parse_batches(self._live().command("show runtime"), _ENTRANCE)
 
     def pause(self) -> None:
         """Stops all its threads."""

@@ -44,6 +44,11 @@ class FakeProcess:
         self.code = 0
         return self.code
 
+    def wait(self, timeout_s: float) -> int:
+        if self.code is None:
+            raise ProvisionError("it has not ended")
+        return self.code
+
     def tail(self, lines: int = 15) -> str:
         return "last words"
 
