@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_icbench.errors import IcbenchError, Unsupported
+from pytest_icbench.switch.registry import builtin_switches
 from validation import drawing, page, priority
 from validation.claims import load
 from validation.facts import host_facts
@@ -77,7 +78,25 @@ def parse(arguments: Sequence[str] | None, claims: Mapping[str, Claim]) -> argpa
     parser.add_argument(
         "--node", default="lxc", choices=("lxc", "netns"), help="where workloads run (default: %(default)s)"
     )
+    parser.add_argument(
+        "--binary",
+        type=named_path,
+        action="append",
+        default=[],
+        metavar="SWITCH=PATH",
+        help="a switch that is not on PATH, as vpp=/opt/vpp/bin/vpp; can be repeated",
+    )
     return parser.parse_args(arguments)
+
+
+def named_path(text: str) -> tuple[str, Path]:
+    """``SWITCH=PATH`` of a switch that there is, and of a file that there is."""
+    name, equals, path = text.partition("=")
+    if not equals or name not in builtin_switches():
+        raise argparse.ArgumentTypeError(f"{text!r} is not SWITCH=PATH with one of {', '.join(builtin_switches())}")
+    if not Path(path).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {path}")
+    return name, Path(path)
 
 
 def run(name: str, claim: Claim, options: argparse.Namespace, out: Path) -> bool:
@@ -86,7 +105,7 @@ def run(name: str, claim: Claim, options: argparse.Namespace, out: Path) -> bool
     began = time.monotonic()
     today = datetime.now(UTC).date().isoformat()
     try:
-        found = claim.check(Settings(quick=options.quick, node=options.node))
+        found = claim.check(Settings(quick=options.quick, node=options.node, binaries=dict(options.binary)))
     except Unsupported as reason:
         record = Record(name, today, time.monotonic() - began, host_facts(), missing=str(reason))
     except IcbenchError as error:

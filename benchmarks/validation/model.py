@@ -157,11 +157,13 @@ class Settings:
         quick: to see whether a module works: a fraction of the time, figures that mean nothing.
         node: ``lxc`` or ``netns``: where workloads run.
         seed: of everything random.
+        binaries: the user's paths of switches that are not on PATH, by switch.
     """
 
     quick: bool = False
     node: str = "lxc"
     seed: int = 20260801
+    binaries: Mapping[str, Path] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
 
     def amount(self, full: float, quick: float) -> float:

@@ -34,7 +34,7 @@ class _Node:
 def placement(session: HostSession, case: Case, policy: str = "auto") -> Placement:
     """Where the case's threads run. Raises Unsupported if this host cannot have it: the reason and its remedy."""
     driver = builtin_switches()[case.switch]
-    driver().probe(session, None)
+    driver().probe(session, session.binary(case.switch))
     driver().probe_api(session, case.resolved_api(driver))
     workers = driver().needs(case.pairs, case.resolved_cores(driver)).pollers
     if policy not in ("auto", "dedicated", "cooperative"):

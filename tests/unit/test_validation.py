@@ -192,3 +192,13 @@ def test_a_distribution_is_kept_as_far_as_there_are_frames(validation: Any) -> N
     assert kept[0] == 1
     assert kept[-1] == 100
     assert len(kept) == sum(part * 100 >= 1 for part in rate._BEYOND)
+
+
+@pytest.mark.parametrize("words", [["--binary", "vpp"], ["--binary", "none=/bin/true"], ["--binary", "vpp=/none"]])
+def test_a_bad_binary_is_refused(validation: Any, claims: Any, words: list[str], tmp_path: Path) -> None:
+    runner = validation("validation.__main__")
+    with pytest.raises(SystemExit) as refused:
+        runner.parse(words, claims)
+    assert refused.value.code == 2
+    (tmp_path / "vpp").touch()
+    assert runner.parse(["--binary", f"vpp={tmp_path}/vpp"], claims).binary == [("vpp", tmp_path / "vpp")]

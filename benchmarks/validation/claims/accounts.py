@@ -113,7 +113,7 @@ class Stopper:
 def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: dict[str, Any] = {"window_s": LENGTHS.window_s, "received_share": {}}
-    with HostSession() as session:
+    with HostSession(binaries=settings.binaries) as session:
         cases, notes = rigs.can_run(session, [Case(name) for name in builtin_switches() if name != "forward"])
         for case in cases:
             settings.tell(case.switch)
