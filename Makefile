@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-c test-unit test-host test-dpdk test-sriov lint bench validate clean
+.PHONY: help install demo test test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -43,6 +43,9 @@ test-unit: install ## Python tests that change nothing on the host; need no root
 
 test-host: install ## containers, switches, packets, faults; needs root
 	$(PYTEST) tests/host $(END_TO_END) $(ARGS)
+
+conformance: install ## what each switch does with frames, against what its driver declares; every port, 4 minutes; needs root
+	$(PYTEST) --pyargs pytest_icbench.conformance --icbench-port all $(ARGS)
 
 test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable
 	scripts/test-dpdk.sh

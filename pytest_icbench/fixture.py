@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -21,7 +21,12 @@ from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run, judged
 
 if TYPE_CHECKING:
+    from pytest_icbench.exchange import Exchange
     from pytest_icbench.measure import Settings
+    from pytest_icbench.rig import Rig
+    from pytest_icbench.switch.protocol import Switch
+
+T = TypeVar("T")
 
 #: Measures a case.
 How = Callable[[Case, "Settings"], Measurement]
@@ -159,6 +164,33 @@ class Icbench:
         where = f"{self._benchmark.where}: sweep"
         parsed = () if loads is None else values.loads(as_text(loads, where), where)
         return self._measure("throughput", overrides, Rate(loads=parsed))
+
+    @property
+    def switch(self) -> type[Switch]:
+        """The driver of the case's switch."""
+        return self._run.bench.catalogue[self.case.switch]
+
+    def exchange(self) -> Exchange:
+        """Frames of any kind into the case's endpoints and out of them; nothing is measured.
+
+        Raises WorkloadError, ProvisionError: with the tail of the log of what failed.
+        """
+        __tracebackhide__ = True
+        return self._on_rig(self._run.exchange)
+
+    def rig(self) -> Rig:
+        """The case's rig, its endpoints free, for a test that starts processes of its own. Raises ProvisionError."""
+        __tracebackhide__ = True
+        return self._on_rig(self._run.rig)
+
+    def _on_rig(self, get: Callable[[Case, Settings], T]) -> T:
+        __tracebackhide__ = True
+        try:
+            return get(self.case, self._benchmark.settings)
+        except Unsupported as error:
+            return skip(str(error), strict=self._run.options.strict)  # type: ignore[no-any-return]
+        except IcbenchError as error:
+            raise error.with_traceback(None) from None
 
     def judge(self, measurement: Measurement) -> Judgement:
         """The verdict against the limits of ``thresholds.toml``, never raised. False if it would fail a test."""

@@ -69,7 +69,8 @@ class HostRig:
                 ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
                 ``config`` (the user's, of the switch, or null).
 
-        Returns ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}}``. Raises ProvisionError; what was
+        Returns ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}, "files": directory that the nodes
+        share with the host, at the same path}``. Raises ProvisionError; what was
         done by then is undone.
         """
         try:
@@ -123,6 +124,7 @@ class HostRig:
             "endpoints": [endpoint_to_dict(endpoint) for endpoint in endpoints],
             "nodes": [asdict(attachment.node) for attachment in attachments],
             "switch": asdict(switch.facts()),
+            "files": str(socket_dir),
         }
 
     def _attachment(
@@ -135,7 +137,7 @@ class HostRig:
             NodeSpec(
                 name=self._session.name(f"{self._name}n{index}"),
                 cpus=[self._cpus[index]],
-                sockets=[socket_dir] if dpdk else [],
+                sockets=[socket_dir],
                 devices=devices,
                 hugepages=dpdk or netdev,
                 # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
@@ -278,6 +280,10 @@ class HostRig:
         if self._switch is None:
             raise ProvisionError("the rig is not built")
         return self._switch
+
+    def set_ageing(self, seconds: float) -> None:
+        """Makes the switch forget addresses after that long. Raises ProvisionError."""
+        self.switch.set_ageing(seconds)
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is dead."""

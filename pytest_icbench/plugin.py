@@ -52,6 +52,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)  # before junitxml and pytest-html look at their options
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
     with _usage():
         config.stash[_STATE] = State(config, option_module.from_config(config))
 

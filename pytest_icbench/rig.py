@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_icbench.case import Case
@@ -40,6 +41,7 @@ class Rig:
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
         endpoints: by index, sides a of all pairs the even ones; empty until built.
+        files: directory that all nodes share with the host, at the same path; once built.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Rig:
         self.options = options
         self.preflighted = False
         self.endpoints: list[Endpoint] = []
+        self.files = Path()
         self.switch_facts = SwitchFacts()
         self._switches = builtin_switches() if switches is None else switches
         self._host: HostRig | None = None
@@ -79,6 +82,7 @@ class Rig:
         )
         self._host = host
         self.endpoints = [endpoint_from_dict(each) for each in made["endpoints"]]
+        self.files = Path(made["files"])
         self.switch_facts = SwitchFacts(**made["switch"])
         self.preflighted = False
 
@@ -139,6 +143,10 @@ class Rig:
     def assignment(self) -> dict[str, int] | None:
         """CPU that polls each port, by its index as a text; None where the switch does not tell."""
         return self.host.assignment()
+
+    def set_ageing(self, seconds: float) -> None:
+        """Makes the switch forget addresses that it has not seen for so many seconds. Raises ProvisionError."""
+        self.host.set_ageing(seconds)
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is dead."""

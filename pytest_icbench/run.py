@@ -14,7 +14,7 @@ import pytest
 
 from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
-from pytest_icbench.errors import IcbenchError, Unsupported, UsageError
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.gate import Judgement
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.options import Options
@@ -27,7 +27,9 @@ from pytest_icbench.schedule import Schedule, clock, estimate_s, launch_estimate
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
+    from pytest_icbench.exchange import Exchange
     from pytest_icbench.measure import Progress, Settings
+    from pytest_icbench.rig import Rig
 
 
 #: Time that a measurement gets though the budget is used up: some launches.
@@ -59,6 +61,7 @@ class Run:
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items))
+        self._exchange: tuple[Rig, Exchange] | None = None
         with ExitStack() as undo:
             guard = SignalGuard()
             undo.enter_context(guard)
@@ -81,6 +84,7 @@ class Run:
         """
         began = time.monotonic()
         try:
+            self._free_endpoints()
             self.progress.update(case.id, "build")
             need = self.bench.need(case, settings)
             got = self.pool.acquire(need)
@@ -118,6 +122,43 @@ class Run:
         if "max_duration_s" in self.options.settings:
             left_s = min(left_s, settings.max_duration_s)
         return replace(settings, max_duration_s=left_s)
+
+    def exchange(self, case: Case, settings: Settings) -> Exchange:
+        """Frames of any kind at the endpoints of the case's rig. It stays until the endpoints are used otherwise.
+
+        Raises Unsupported, ProvisionError, WorkloadError.
+        """
+        from pytest_icbench.exchange import Exchange
+
+        self._began = time.monotonic() if self._began is None else self._began
+        if self._exchange is not None and self._exchange[1].broken:
+            self._discard()
+        try:
+            rig = self.pool.acquire(self.bench.need(case, settings)).rig
+            if self._exchange is None or self._exchange[0] is not rig:
+                self._exchange = (rig, Exchange(rig, case, ring=self.options.ring))
+            return self._exchange[1]
+        except (ProvisionError, WorkloadError):
+            self._discard()
+            raise
+
+    def rig(self, case: Case, settings: Settings) -> Rig:
+        """The case's rig, running, its endpoints free. Raises Unsupported, ProvisionError."""
+        self._began = time.monotonic() if self._began is None else self._began
+        self._free_endpoints()
+        rig: Rig = self.pool.acquire(self.bench.need(case, settings)).rig
+        return rig
+
+    def _free_endpoints(self) -> None:
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange[1].end()
+
+    def _discard(self) -> None:
+        """Closes every rig: its state is not known. What goes wrong meanwhile is less than what went wrong before."""
+        self._exchange = None  # it ends with its rig
+        with suppress(IcbenchError):
+            self.pool.close()
 
     def _show(self, progress: Progress) -> None:
         counted = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"

@@ -199,6 +199,22 @@ def create_bridge(session: HostSession, name: str, *, mtu: int = 1500) -> None:
     _quiet(name)
 
 
+def bypass_bridge_filters(netns: str) -> None:
+    """Bridges of a namespace pass frames by, not through, its packet filters (br_netfilter, which is on where it is
+    loaded, also drops IP packets that it finds faulty). The setting dies with the namespace.
+    """
+    with entered(netns):
+        for family in ("iptables", "ip6tables", "arptables"):
+            _sysctl(f"bridge/bridge-nf-call-{family}", "0")
+
+
+def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> None:
+    """How long a bridge remembers an address that it does not see."""
+    with netlink(netns, doing=f"an ageing time of {seconds:g} s on the bridge {name}") as route:
+        ticks = round(seconds * os.sysconf("SC_CLK_TCK"))
+        route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
+
+
 def enslave(session: HostSession, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
     """Makes a link a port of a bridge."""
     with netlink(doing=f"to add {name} to the bridge {bridge}") as route:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_icbench.case import Case, Dimension
 from pytest_icbench.eal import endpoint_ring
-from pytest_icbench.endpoints import Memif, VhostUser
+from pytest_icbench.endpoints import Endpoint, Memif, VhostUser
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.workload import Application, WorkloadCommand, natural_api
@@ -53,7 +54,16 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
     return found
 
 
-def launch_plan(found: dict[int, WorkloadCommand], executable: Path, hello_timeout_s: float) -> dict[str, Any]:
+class Command(Protocol):
+    """One process of a launch."""
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+    def argv(self, executable: Path) -> list[str]:
+        """The whole command line."""
+
+
+def launch_plan(found: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> dict[str, Any]:
     """What ``rig.launch`` takes: serving endpoints start first, their peers once the sockets exist."""
     staged = any(command.endpoint.serves for command in found.values())
     processes = []

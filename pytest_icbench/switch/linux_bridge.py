@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``linux-bridge``: a learning bridge of the kernel, in a network namespace of its own.
 
-There the host's packet filters and bridge-netfilter settings do not touch its frames, and it ends with its namespace.
+There the host's packet filters do not touch its frames, br_netfilter is off, and it ends with its namespace.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class LinuxBridge(Switch):
     default_cores = 0
     scalable = False
     learns = True
+    least_ageing_s = 1.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
 
@@ -56,6 +57,7 @@ class LinuxBridge(Switch):
         """The bridge with a veth port ``pN`` for each attachment."""
         self._session, self._cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
+        links.bypass_bridge_filters(netns)
         with entered(netns):
             links.create_bridge(session, _BRIDGE, mtu=spec.mtu)
             links.set_up(_BRIDGE)
@@ -71,13 +73,17 @@ class LinuxBridge(Switch):
 
     def facts(self) -> SwitchFacts:
         """The kernel's release and the bridge's settings."""
-        settings = {"stp": False, "multicast_snooping": False, "learning": True}
+        settings = {"stp": False, "multicast_snooping": False, "learning": True, "netfilter": False}
         return SwitchFacts(version=kernel.release(), config=settings)
 
     def check(self) -> None:
         """Raises ProvisionError if the bridge is gone."""
         if self._netns is None or not links.exists(_BRIDGE, self._netns):
             raise ProvisionError("the bridge of linux-bridge is gone: somebody removed it or its namespace")
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge's ageing time. Raises ProvisionError."""
+        links.set_bridge_ageing(_BRIDGE, seconds, self._netns)
 
     def counters(self) -> list[PortCounters] | None:
         """The counters of the bridge's ports."""

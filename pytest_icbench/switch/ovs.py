@@ -43,6 +43,7 @@ class OpenVSwitch(Switch):
     default_cores = 1
     scalable = True
     learns = True
+    least_ageing_s = 15.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
@@ -160,6 +161,10 @@ class OpenVSwitch(Switch):
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if a daemon has died."""
         self.daemons.check()
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge's ageing time. Raises ProvisionError."""
+        self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
     def counters(self) -> list[PortCounters] | None:
         """Packets that OVS took from each port and those it could not give to it, exact and up to date.

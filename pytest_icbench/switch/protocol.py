@@ -13,9 +13,13 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pytest_icbench.case import Family
 from pytest_icbench.endpoints import Address, Endpoint
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.protocol import NodeFacts
 from pytest_icbench.switch_config import Kind
+
+#: Which other ports a frame reaches.
+Reach = Literal["all", "peer", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,14 @@ class Switch(Protocol):
     scalable: ClassVar[bool]
     #: Whether it learns MAC addresses.
     learns: ClassVar[bool]
+    #: Which ports a broadcast or multicast frame reaches, and a frame to an address that nobody has shown: ``all``
+    #: others, the ``peer`` of its pair alone, or ``none``. None: ``all`` if it learns, else ``peer``.
+    broadcast: ClassVar[Reach | None] = None
+    unknown_unicast: ClassVar[Reach | None] = None
+    #: Whether a frame with a VLAN tag passes as it is.
+    vlan: ClassVar[bool] = True
+    #: Least time in seconds that ``set_ageing`` takes; None: what it has learned it keeps.
+    least_ageing_s: ClassVar[float | None] = None
     #: Greatest frame in bytes with FCS.
     max_frame_bytes: ClassVar[int]
     #: Greatest number of pairs, None without a limit.
@@ -147,6 +159,8 @@ class Switch(Protocol):
     variant_help: ClassVar[str] = ""
     #: No candidate (a known truth, a network function): no group stands for it, it is asked for by its name.
     by_name_only: ClassVar[bool] = False
+    #: Those of them that join the ports of a pair like a wire: they neither learn nor reach other pairs.
+    wire_variants: ClassVar[tuple[str, ...]] = ()
 
     #: Keys that the user's own configuration of it may have, with the kind of each.
     config_keys: ClassVar[Mapping[str, Kind]] = {}
@@ -195,6 +209,10 @@ class Switch(Protocol):
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
+
+    def set_ageing(self, seconds: float) -> None:
+        """Forgets an address that it has not seen for so many seconds. Raises ProvisionError."""
+        raise ProvisionError(f"{self.name} keeps the addresses that it has learned")
 
     def counters(self) -> list[PortCounters] | None: ...
 

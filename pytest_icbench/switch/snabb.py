@@ -74,6 +74,7 @@ class Snabb(Switch):
     max_pairs = None
     variants = (_WIRE,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"mac_timeout_s": "number"}
+    wire_variants = (_WIRE,)
 
     def __init__(self) -> None:
         self.daemon: Daemon | None = None

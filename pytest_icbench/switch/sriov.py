@@ -39,6 +39,9 @@ class Sriov(Switch):
     default_cores = 0
     scalable = False
     learns = False
+    # The card knows its functions' addresses, and sends the others' frames out of its port.
+    broadcast = "all"
+    unknown_unicast = "none"
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
 

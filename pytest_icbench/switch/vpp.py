@@ -73,6 +73,7 @@ class Vpp(Switch):
     max_pairs = None
     variants = (_XCONNECT,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
+    wire_variants = (_XCONNECT,)
 
     def __init__(self) -> None:
         self.daemon: Daemon | None = None

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A launch as measured, of pair 1 alone, while the other pairs' endpoints capture what comes to them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.exchange import Captured, replay_commands
+from pytest_icbench.executable import workload_path
+from pytest_icbench.fixture import Icbench
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.commands import Command, commands, launch_plan
+
+_TIMEOUT_S = 30.0
+_SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
+#: Bytes of headers before the stamp, whose second half-word is the window: 65535 is a control frame, which announces
+#: an endpoint before the switch can know it.
+_WINDOW = slice(44, 46)
+_CONTROL = b"\xff\xff"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedLaunch:
+    """Frames that arrived where they should, and frames that arrived elsewhere, control frames apart."""
+
+    received: int
+    leaked: list[bytes]
+
+
+def measured_launch(icbench: Icbench) -> WatchedLaunch:
+    """Flat out from endpoint 0 to endpoint 1. Raises WorkloadError if a process does not get ready or does not end."""
+    rig = icbench.rig()
+    listeners = range(2, len(rig.endpoints))
+    listening = replay_commands(rig, icbench.case, tag="leak", indexes=listeners)
+    found: dict[int, Command] = {**commands(rig, replace(icbench.case, pairs=1), _SETTINGS), **listening}
+    captured = [Captured(command.captures) for command in listening.values()]
+    launch = rig.launch(launch_plan(found, workload_path(), _TIMEOUT_S))
+    try:
+        ready: set[int] = set()
+        summaries: dict[int, int] = {}
+        deadline = time.monotonic() + _TIMEOUT_S
+        began = stopped = False
+        while len(summaries) < len(found):
+            told = rig.poll(launch, 0.05)
+            for index, text in told["lines"]:
+                line = json.loads(text)
+                if line["type"] == "ready":
+                    ready.add(index)
+                elif line["type"] == "summary":
+                    summaries[index] = int(line.get("received", 0))
+            if len(ready) == len(found) and not began:
+                rig.start(launch)
+                began = True
+            if {0, 1} <= set(summaries) and not stopped:
+                rig.tell(launch, "stop\n")
+                stopped = True
+            gone = [index for index in told["exited"] if int(index) not in summaries]
+            if gone or time.monotonic() > deadline:
+                rig.check()
+                index = int(gone[0]) if gone else min(set(found) - set(summaries))
+                raise WorkloadError(
+                    f"endpoint {index} has not finished; the end of its log:\n{rig.log_tail(launch, index)}"
+                )
+    finally:
+        rig.end(launch)
+    frames = [frame for each in captured for frame in each.fresh()]
+    return WatchedLaunch(summaries[1], [frame for frame in frames if frame[_WINDOW] != _CONTROL])

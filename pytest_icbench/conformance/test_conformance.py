@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a switch does with frames, against what its driver declares. A declared ability that is missing fails, and so
+does one that is there but not declared.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
+
+from pytest_icbench.conformance import traffic as t
+from pytest_icbench.conformance.leaks import measured_launch
+from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.fixture import Icbench
+from pytest_icbench.switch.abilities import Abilities, abilities
+from pytest_icbench.switch.registry import builtin_switches
+
+#: All that are candidates, and those that are asked for by name alone.
+SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
+VARIANTS = ["default", *dict.fromkeys(name for driver in builtin_switches().values() for name in driver.wire_variants)]
+SIZES = [64, 65, 67, 68, 128, 255, 256, 511, 512, 1024, 1280, 1500, 1514, 1517, 1518]
+JUMBO_SIZES = [64, 1518, 1519, 1522, 2048, 2049, 4096, 8192, 9000, 9216]
+#: A flow of this length is long enough for a switch with several queues or batches to mix it up.
+FLOW = 150
+
+#: How long frames may go where an address was before: a switch can have cached its decision (Open vSwitch revalidates
+#: its flows within half a second).
+_MOVED_S = 1.0
+#: How long an address has to be kept by a switch that declares no ageing.
+_KEPT_S = 3.0
+
+each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, reference=False)
+
+
+@pytest.fixture
+def declared(icbench: Icbench) -> Abilities:
+    return abilities(icbench.switch, icbench.case.variant)
+
+
+@pytest.fixture
+def traffic(icbench: Icbench) -> Traffic:
+    """At all endpoints of the case's switch, which has seen the address of each."""
+    found = Traffic(icbench.exchange())
+    found.introduce()
+    return found
+
+
+def both_ways(traffic: Traffic, sizes: list[int]) -> None:
+    a, b = traffic.addresses[:2]
+    there = [(t.ipv4(a, b, size), {1}) for size in sizes] + [(t.ipv6(a, b, size), {1}) for size in sizes if size >= 84]
+    back = [(t.ipv4(b, a, size), {0}) for size in sizes]
+    traffic.deliver({0: there, 1: back})
+
+
+@each_switch
+def test_frames_of_every_length_reach_their_peer_alone(traffic: Traffic) -> None:
+    """64 to 1518 bytes, both ways, once and unaltered; nothing of it reaches pair 2, whose addresses are known."""
+    both_ways(traffic, SIZES)
+
+
+@pytest.mark.icbench_long
+@pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, packet_size=9216, reference=False)
+def test_jumbo_frames_reach_their_peer_alone(traffic: Traffic, declared: Abilities) -> None:
+    """Up to 9216 bytes, on ports with the MTU for them. A switch that declares less is skipped with that limit."""
+    assert declared.jumbo
+    both_ways(traffic, JUMBO_SIZES)
+
+
+@each_switch
+def test_frames_of_every_kind_pass(traffic: Traffic) -> None:
+    """IPv4, IPv6, a fragment, a wrong checksum (none of a switch's business), an EtherType of nobody's."""
+    a, b = traffic.addresses[2:4]
+    there = [(frame, {3}) for frame in t.kinds(a, b).values()]
+    traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.kinds(b, a).values()]})
+
+
+@each_switch
+def test_vlan_tags_pass_if_declared(traffic: Traffic, declared: Abilities) -> None:
+    a, b = traffic.addresses[:2]
+    if declared.vlan:
+        traffic.introduce_tagged(t.VLANS)
+        traffic.deliver({0: [(frame, {1}) for frame in t.tagged(a, b).values()]})
+    else:
+        for name, frame in t.tagged(a, b).items():
+            assert frame not in traffic.heard(0, [frame], 1)[1], f"{name} passes, and vlan = False is declared"
+
+
+@each_switch
+@pytest.mark.parametrize("kind", ["broadcast", *t.MULTICAST])
+def test_broadcast_and_multicast_reach_who_is_declared(traffic: Traffic, declared: Abilities, kind: str) -> None:
+    to = t.MULTICAST.get(kind, t.BROADCAST)
+    traffic.deliver(
+        {
+            index: [(t.ethernet(traffic.addresses[index].mac, to), traffic.reached(index, declared.broadcast))]
+            for index in traffic.indexes
+        }
+    )
+
+
+@each_switch
+def test_a_frame_to_an_unknown_address_reaches_who_is_declared(traffic: Traffic, declared: Abilities) -> None:
+    for index in (0, 3):
+        reached = traffic.reached(index, declared.unknown_unicast)
+        traffic.deliver({index: [(t.ethernet(traffic.addresses[index].mac, t.stranger()), reached)]})
+
+
+@each_switch
+def test_it_learns_where_an_address_is_if_declared(traffic: Traffic, declared: Abilities) -> None:
+    """An address shows up behind endpoint 3, then behind endpoint 2: frames follow it. A wire takes no notice."""
+    wanderer, here = t.stranger(), traffic.addresses[0].mac
+    for home in (3, 2):
+        show = (t.ethernet(wanderer, t.BROADCAST), traffic.reached(home, declared.broadcast))
+        traffic.deliver({home: [show]})
+        if declared.learns and home == 2:
+            time.sleep(_MOVED_S)
+        reached = {home} if declared.learns else traffic.reached(0, declared.unknown_unicast)
+        traffic.deliver({0: [(t.ethernet(here, wanderer), reached) for _ in range(3)]})
+
+
+@pytest.mark.icbench_long
+@each_switch
+def test_it_forgets_addresses_if_declared(traffic: Traffic, declared: Abilities, icbench: Icbench) -> None:
+    """After twice the least ageing time a frame reaches everybody again; without ageing it does not. A wire has nothing
+    to forget: frames go where they went.
+    """
+    wanderer, here = t.stranger(), traffic.addresses[0].mac
+    anywhere = traffic.reached(0, declared.unknown_unicast)
+    known = {3} if declared.learns else anywhere
+    least = declared.least_ageing_s
+    if least is not None:
+        icbench.exchange().set_ageing(least)
+    traffic.deliver({3: [(t.ethernet(wanderer, t.BROADCAST), traffic.reached(3, declared.broadcast))]})
+    traffic.deliver({0: [(t.ethernet(here, wanderer), known)]})
+    time.sleep(_KEPT_S if least is None else 2 * least + 1)
+    traffic.forgotten()
+    traffic.deliver({0: [(t.ethernet(here, wanderer), known if least is None else anywhere)]})
+
+
+@each_switch
+def test_flows_keep_their_order_and_their_pair(traffic: Traffic) -> None:
+    """All endpoints send at once; each gets the frames of its peer, of either size in the order they were sent in."""
+    sent = {
+        index: t.flow(traffic.addresses[index], traffic.addresses[index ^ 1], (64, 1280), FLOW)
+        for index in traffic.indexes
+    }
+    found = traffic.deliver_in_order(sent)
+    for index, frames in found.items():
+        assert len(frames) > FLOW // 2, f"endpoint {index} got {len(frames)} of {FLOW} frames"
+
+
+@pytest.mark.icbench_long
+@each_switch
+def test_a_measured_launch_stays_in_its_pair(icbench: Icbench) -> None:
+    """Pair 1 is measured as ever, while pair 2 captures: not one measuring frame comes there."""
+    launch = measured_launch(icbench)
+    assert launch.received > 0
+    assert launch.leaked == []

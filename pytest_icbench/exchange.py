@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames of any kind into a rig's endpoints and out of them: one ``replay --step --capture`` at each.
+
+What a test of a switch needs: it says which frames go in where, and gets what came out where.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pytest_icbench.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
+from pytest_icbench.eal import eal_arguments, endpoint_ring
+from pytest_icbench.endpoints import Address, Endpoint, Veth
+from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.executable import workload_path
+from pytest_icbench.measure.commands import launch_plan
+from pytest_icbench.pcap import PcapFollower, pcap_bytes
+from pytest_icbench.placement import Placement
+from pytest_icbench.workload import exit_meaning
+
+#: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
+RATE_PPS = 2000
+#: How long processes may take until they are ready: a vhost library looks for its first connection once a second.
+READY_S = 20.0
+#: How long frames may be under way.
+PATIENCE_S = 1.5
+#: How long it must be quiet until nothing more is expected.
+QUIET_S = 0.06
+_POLL_S = 0.01
+_HELLO_S = 10.0
+
+
+class ExchangeRig(Protocol):
+    """What an exchange does with a rig."""
+
+    @property
+    def endpoints(self) -> list[Endpoint]: ...
+    @property
+    def placement(self) -> Placement: ...
+    @property
+    def files(self) -> Path: ...
+    def launch(self, plan: Mapping[str, Any]) -> str: ...
+    def tell(self, launch_id: str, text: str, index: int | None = None) -> None: ...
+    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]: ...
+    def log_tail(self, launch_id: str, index: int) -> str: ...
+    def end(self, launch_id: str) -> None: ...
+    def check(self) -> None: ...
+    def set_ageing(self, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCommand:
+    """One process of an exchange, or with ``captures_only`` one that listens.
+
+    Attributes:
+        api: of the case; a kernel interface is used by a raw socket, unless it is one of ``NETDEV_APIS``.
+        sends, captures: files; the first is read anew for each step.
+    """
+
+    endpoint: Endpoint
+    peer: Address
+    api: str | None
+    cpu: int
+    packet_size: int
+    ring: int
+    yield_every: int
+    sends: Path
+    captures: Path
+    captures_only: bool = False
+
+    @property
+    def _dpdk_api(self) -> str | None:
+        if not isinstance(self.endpoint, Veth):
+            return "dpdk"
+        return self.api if self.api in NETDEV_APIS else None
+
+    def argv(self, executable: Path) -> list[str]:
+        """The whole command line."""
+        me, api = self.endpoint.address, self._dpdk_api
+        application = "capture" if self.captures_only else "replay"
+        file = self.captures if self.captures_only else self.sends
+        argv = [str(executable), application if api is None else f"dpdk-{application}", str(file)]
+        argv += [me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised", "-p", str(self.packet_size)]
+        argv += ["--ring", str(self.ring if api is None else endpoint_ring(api, self.ring))]
+        argv += ["--yield", str(self.yield_every)] if self.yield_every else []
+        if not self.captures_only:
+            argv += ["--step", "--capture", str(self.captures), "-r", str(RATE_PPS), "-b", "4"]
+        if api is None:
+            assert isinstance(self.endpoint, Veth)
+            return [*argv, "-R", self.endpoint.interface]
+        jumbo = self.packet_size > MTU_1500_FRAME_BYTES
+        ring = endpoint_ring(api, self.ring)
+        return [*argv, "--", *eal_arguments(self.endpoint, api, cpu=self.cpu, ring=ring, jumbo=jumbo)]
+
+
+def replay_commands(
+    rig: ExchangeRig, case: Case, *, ring: int = 256, tag: str = "x", indexes: Sequence[int] | None = None
+) -> dict[int, ReplayCommand]:
+    """A command for each endpoint of a rig, or for some that then only listen. ``tag`` begins the files' names."""
+    placement = rig.placement
+    return {
+        index: ReplayCommand(
+            endpoint=endpoint,
+            peer=rig.endpoints[index ^ 1].address,
+            api=case.api,
+            cpu=placement.endpoints[index],
+            packet_size=MAX_FRAME_BYTES if case.jumbo else MTU_1500_FRAME_BYTES,
+            ring=ring,
+            yield_every=min(placement.yield_every, 1),
+            sends=rig.files / f"{tag}{index}.in",
+            captures=rig.files / f"{tag}{index}.out",
+            captures_only=indexes is not None,
+        )
+        for index, endpoint in enumerate(rig.endpoints)
+        if indexes is None or index in indexes
+    }
+
+
+class Captured:
+    """What a process has captured so far, read as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._follower = PcapFollower()
+        path.unlink(missing_ok=True)
+
+    def fresh(self) -> list[bytes]:
+        """Frames since the last call."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        self._offset += len(data)
+        return self._follower.feed(data)
+
+
+class Exchange:
+    """Processes at all endpoints of a rig, started by the constructor; one exchange after the other.
+
+    Attributes:
+        addresses: of the endpoints, by index: sides a of all pairs the even ones.
+        broken: a process or the switch has died; it cannot be used any more.
+
+    Raises WorkloadError with the log's tail if a process does not get ready.
+    """
+
+    def __init__(self, rig: ExchangeRig, case: Case, *, ring: int = 256) -> None:
+        self._rig = rig
+        self.addresses = [endpoint.address for endpoint in rig.endpoints]
+        self._steps: dict[int, int] = {}
+        commands = replay_commands(rig, case, ring=ring)
+        self._sends = {index: command.sends for index, command in commands.items()}
+        self._captured = {index: Captured(command.captures) for index, command in commands.items()}
+        self._ready: set[int] = set()
+        self.broken = False
+        self._launch = rig.launch(launch_plan(commands, workload_path(), _HELLO_S))
+        try:
+            self._hear_until(lambda: len(self._ready) == len(commands), READY_S, "said that it is ready")
+        except BaseException:
+            self.end()
+            raise
+
+    def _hear_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            if time.monotonic() > deadline:
+                self.broken = True
+                silent = sorted(set(self._sends) - self._ready) or sorted(self._sends)
+                tails = "\n".join(self._rig.log_tail(self._launch, index) for index in silent)
+                raise WorkloadError(f"endpoint {silent[0]} has not {what} within {timeout_s:g} s; log:\n{tails}")
+            self._hear(_POLL_S)
+
+    def _hear(self, timeout_s: float) -> None:
+        self.broken = True  # unless this ends well
+        self._take_in(timeout_s)
+        self.broken = False
+
+    def _take_in(self, timeout_s: float) -> None:
+        told = self._rig.poll(self._launch, timeout_s)
+        for index, text in told["lines"]:
+            line = json.loads(text)
+            if line["type"] == "ready":
+                self._ready.add(index)
+            elif line["type"] == "sent":
+                self._steps[index] = int(line["step"])
+        for index, code in told["exited"].items():
+            self._rig.check()  # a dead switch is the better explanation
+            tail = self._rig.log_tail(self._launch, int(index))
+            raise WorkloadError(f"replay at endpoint {index} {exit_meaning(int(code))}; the end of its log:\n{tail}")
+
+    def exchange(
+        self, sent: Mapping[int, Sequence[bytes]], expected: Mapping[int, int] | None = None
+    ) -> dict[int, list[bytes]]:
+        """Sends frames into endpoints and waits for what arrives anywhere.
+
+        Args:
+            sent: Ethernet frames without FCS by the index of the endpoint that sends them, at ``RATE_PPS`` each.
+            expected: how many frames to wait for at an endpoint, ``PATIENCE_S`` at most; then it has to become quiet.
+
+        Returns what arrived, by index, in order of arrival: an entry for each endpoint.
+
+        Raises WorkloadError or ProvisionError if a process or the switch has died.
+        """
+        found = {index: captured.fresh() for index, captured in self._captured.items()}
+        for arrived in found.values():
+            arrived.clear()  # stragglers of what was before
+        target = dict(self._steps)
+        for index, frames in sent.items():
+            self._sends[index].write_bytes(pcap_bytes(frames))
+            target[index] = self._steps.get(index, 0) + 1
+            self._rig.tell(self._launch, "go\n", index)
+        slowest = max((len(frames) for frames in sent.values()), default=0)
+        self._hear_until(lambda: self._steps == target, READY_S + slowest / RATE_PPS, "sent its frames")
+        wanted = expected or {}
+        now = time.monotonic()
+        deadline, quiet_since = now + PATIENCE_S, now
+        while True:
+            self._hear(_POLL_S)
+            now = time.monotonic()
+            for index, captured in self._captured.items():
+                fresh = captured.fresh()
+                if fresh:
+                    found[index] += fresh
+                    quiet_since = now
+            enough = all(len(found[index]) >= count for index, count in wanted.items())
+            if (enough or now > deadline) and now - quiet_since >= QUIET_S:
+                return found
+            if now > deadline + PATIENCE_S:  # frames without end: a loop
+                return found
+
+    def set_ageing(self, seconds: float) -> None:
+        """See ``Switch.set_ageing``."""
+        self._rig.set_ageing(seconds)
+
+    def end(self) -> None:
+        """Ends the processes. Idempotent."""
+        with suppress(ProvisionError):  # the rig is closed, and took them along
+            # All at once: over memif without a switch one end cannot bear the other's going first.
+            self._rig.tell(self._launch, "stop\n")
+            self._rig.end(self._launch)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The conformance suite notices what it is there to notice: on a switch that does it wrong on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+
+from pytest_icbench.conformance import traffic as t
+from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.endpoints import Address
+from pytest_icbench.exchange import Exchange
+from pytest_icbench.switch.abilities import Abilities, abilities
+from pytest_icbench.switch.registry import builtin_switches
+
+A, B = Address.of(1, "a"), Address.of(1, "b")
+Frames = dict[int, list[bytes]]
+
+
+class Cable:
+    """An exchange over two wires, with something wrong in it."""
+
+    def __init__(self, wrong: Callable[[Frames], None] = lambda found: None) -> None:
+        self.addresses = [Address.of(pair, side) for pair in (1, 2) for side in ("a", "b")]
+        self.wrong = wrong
+        self.exchanges = 0
+
+    def exchange(self, sent: Mapping[int, Sequence[bytes]], expected: object = None) -> Frames:
+        self.exchanges += 1
+        found: Frames = {index: list(sent.get(index ^ 1, ())) for index in range(4)}
+        self.wrong(found)
+        return found
+
+
+def over(wrong: Callable[[Frames], None] = lambda found: None) -> Traffic:
+    return Traffic(cast(Exchange, Cable(wrong)))
+
+
+def send(wrong: Callable[[Frames], None], count: int = 3) -> Frames:
+    return over(wrong).deliver({0: [(t.ipv4(A, B), {1}) for _ in range(count)]})
+
+
+def test_what_arrives_as_it_should_is_returned() -> None:
+    found = send(lambda found: None)
+    assert [len(frames) for frames in found.values()] == [0, 3, 0, 0]
+    assert len(set(found[1])) == 3
+
+
+def altered(found: Frames) -> None:
+    found[1][0] = found[1][0][:-1] + bytes([found[1][0][-1] ^ 1])
+
+
+def shortened(found: Frames) -> None:
+    found[1][0] = found[1][0][:-1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (altered, "endpoint 1 got a frame that nobody sent"),
+        (shortened, "endpoint 1 got a frame that nobody sent"),
+        (lambda found: found[1].append(found[1][0]), "endpoint 1 got a frame 2 times"),
+        (lambda found: found[2].append(found[1][0]), r"endpoint 2 got a frame that was for \[1\]"),
+        (lambda found: found[0].append(found[1][0]), r"endpoint 0 got a frame that was for \[1\]"),
+        (lambda found: found[1].clear(), "3 of 3 frames from endpoint 0 never arrived at endpoint 1, sent 4 times"),
+    ],
+)
+def test_what_is_wrong_is_said(wrong: Callable[[Frames], None], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        send(wrong)
+
+
+def test_a_frame_lost_once_is_sent_again() -> None:
+    seen: set[bytes] = set()
+
+    def loses_first(found: Frames) -> None:
+        for frame in list(found[1]):
+            if frame not in seen:
+                found[1].remove(frame)
+        seen.update(found[1] or {b""})
+        seen.update(sent)
+
+    sent = [t.ipv4(A, B) for _ in range(2)]
+    assert over(loses_first).deliver({0: [(frame, {1}) for frame in sent]})[1] == sent
+
+
+def test_order_within_a_flow() -> None:
+    frames = t.flow(A, B, (64, 1280), 10)
+    assert [len(frame) + 4 for frame in frames] == [64, 1280] * 5
+    assert len(set(frames)) == 10
+    assert over().deliver_in_order({0: frames})[1] == frames
+
+    def swaps(found: Frames) -> None:
+        found[1][3], found[1][4] = found[1][4], found[1][3]
+
+    with pytest.raises(AssertionError, match="got frame 3 of a flow behind frame 4"):
+        over(swaps).deliver_in_order({0: frames})
+    with pytest.raises(AssertionError, match=r"endpoint 3 got a frame that was for \[1\]"):
+        over(lambda found: found[3].append(found[1][0])).deliver_in_order({0: frames})
+
+
+def test_endpoints_are_introduced_once() -> None:
+    cable = Cable()
+    traffic = Traffic(cast(Exchange, cable))
+    for _ in range(2):
+        traffic.introduce()
+    assert cable.exchanges == 1
+    traffic.forgotten()
+    traffic.introduce()
+    assert cable.exchanges == 2
+
+
+def test_reach() -> None:
+    traffic = over()
+    assert traffic.reached(2, "all") == {0, 1, 3}
+    assert traffic.reached(2, "peer") == {3}
+    assert traffic.reached(2, "none") == set()
+
+
+def test_frames_are_what_they_are_called() -> None:
+    for size in (64, 65, 1518, 9216):
+        frame = t.ipv4(A, B, size)
+        assert len(frame) == size - 4
+        assert (Ether(frame).src, Ether(frame).dst) == (A.mac, B.mac)
+        assert IP(frame[14:]).src == "127.18.1.1"  # nobody answers
+    with pytest.raises(ValueError, match="45 bytes do not hold"):
+        t.ipv4(A, B, 45)
+    assert [len(t.ipv4(A, B, 68, vlan=5)), len(t.ipv6(A, B))] == [64, 80]
+    kinds, tagged = t.kinds(A, B), t.tagged(A, B)
+    assert len({*kinds.values(), *tagged.values()}) == len(kinds) + len(tagged)
+    assert all(frame[12:14] == b"\x81\x00" for frame in tagged.values())
+    assert len({t.stranger() for _ in range(1000)}) == 1000
+
+
+def driver(**facts: Any) -> Any:
+    """A driver's class with these facts, otherwise those of testpmd, which is a wire."""
+    return type("Driver", (builtin_switches()["testpmd"],), facts)
+
+
+def test_what_is_not_declared_follows_from_learning() -> None:
+    assert abilities(driver()) == Abilities(False, "peer", "peer", vlan=True, jumbo=True, least_ageing_s=None)
+    learns = driver(learns=True, least_ageing_s=5.0, variants=("wire",), wire_variants=("wire",), max_frame_bytes=1518)
+    assert abilities(learns) == Abilities(True, "all", "all", vlan=True, jumbo=False, least_ageing_s=5.0)
+    assert abilities(learns, "wire") == Abilities(False, "peer", "peer", vlan=True, jumbo=False, least_ageing_s=None)
+    nic = abilities(driver(broadcast="all", unknown_unicast="none", vlan=False))
+    assert (nic.learns, nic.broadcast, nic.unknown_unicast, nic.vlan) == (False, "all", "none", False)
+
+
+def test_a_switch_that_cannot_age_says_so() -> None:
+    from pytest_icbench.errors import ProvisionError
+
+    with pytest.raises(ProvisionError, match="testpmd keeps the addresses"):
+        builtin_switches()["testpmd"]().set_ageing(5)
