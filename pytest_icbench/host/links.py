@@ -134,7 +134,7 @@ def create_pair(
                 session.forget("link", end.name)
             raise
     for end in (a, b):
-        _configure(end, up=up)
+        configure(end, up=up)
     if up:
         for end in (a, b):
             await_up(end.name, end.netns)
@@ -147,7 +147,8 @@ def _born(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
     return attributes
 
 
-def _configure(end: End, *, up: bool, prefix: int = 16) -> None:
+def configure(end: End, *, up: bool = True, prefix: int = 16) -> None:
+    """Makes a link an endpoint: its addresses, permanent neighbours, neither ARP nor IPv6."""
     with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
         index = link_index(route, end.name)
@@ -182,7 +183,7 @@ def move(
     """
     with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
         route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
-    _configure(End(new_name, netns, address, tuple(neighbours)), up=up, prefix=prefix)
+    configure(End(new_name, netns, address, tuple(neighbours)), up=up, prefix=prefix)
 
 
 def _peer(address: Address) -> Address:

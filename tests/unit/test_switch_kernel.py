@@ -47,6 +47,9 @@ class RecordingLinks:
     def enslave(self, session: Any, name: str, bridge: str) -> None:
         self.calls.append(("enslave", name, bridge))
 
+    def bypass_bridge_filters(self, netns: str) -> None:
+        self.calls.append(("bypass", netns))
+
     def set_up(self, name: str) -> None:
         self.calls.append(("up", name))
 
@@ -121,6 +124,7 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     own = "/run/netns/r1-br"
     assert links.calls == [
         ("netns", "r1-br"),
+        ("bypass", "/run/netns/r1-br"),
         *(("enter", own), ("bridge", "br0", 1500), ("up", "br0"), ("leave", own)),
         ("pair", "eth0", netns(0), "p0", own, 1500),
         *(("enter", own), ("enslave", "p0", "br0"), ("leave", own)),
