@@ -14,7 +14,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.dpdk_process import START_S
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
-from pytest_icbench.switch.ovs_output import parse_cycles, parse_drops, parse_flows, parse_table
+from pytest_icbench.switch.ovs_output import parse_cycles, parse_down, parse_drops, parse_flows, parse_table
 from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
@@ -165,6 +165,18 @@ class OpenVSwitch(Switch):
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
+
+    def connected(self) -> None:
+        """Waits until OVS has taken over the queues of every endpoint: till then it drops what it has for a port.
+
+        Raises ProvisionError with the log's tail.
+        """
+        daemons, ports = self.daemons, {index + 1 for index, _ in self._ports}
+
+        def up() -> bool:
+            return not parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports
+
+        daemons.switch.wait_until(up, what="has not taken over every port's queues", timeout_s=START_S)
 
     def counters(self) -> list[PortCounters] | None:
         """Packets that OVS took from each port and those it could not give to it, exact and up to date.

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_icbench.switch.protocol import Busy
 
 _FLOW = re.compile(r"\bn_packets=(\d+),.*\bin_port=(\d+)")
+_DESCRIBED = re.compile(r"^\s*(\w+)\(.*\): addr:")
 _PORT = re.compile(r"^\s*port\s+(\S+?):")
 _TX_DROPS = re.compile(r"\bovs_tx_\w*drops=(\d+)")
 _CYCLES = re.compile(r"^\s*(idle|processing) cycles\s*:\s*(\d+)")
@@ -40,6 +41,18 @@ def parse_drops(text: str) -> dict[int, int]:
             if found:
                 drops[port] = drops.get(port, 0) + sum(found)
     return drops
+
+
+def parse_down(text: str) -> set[int]:
+    """Ports without a link, from ``ovs-ofctl dump-ports-desc``."""
+    down: set[int] = set()
+    port: int | None = None
+    for line in text.splitlines():
+        if match := _DESCRIBED.match(line):
+            port = int(match.group(1)) if match.group(1).isdigit() else None
+        if port is not None and "LINK_DOWN" in line:
+            down.add(port)
+    return down
 
 
 def parse_cycles(text: str) -> Busy:

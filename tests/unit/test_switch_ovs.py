@@ -57,12 +57,29 @@ main thread:
 """
 
 
+DESCRIBED = """\
+OFPST_PORT_DESC reply (OF1.4) (xid=0x2):
+ 1(p0): addr:00:00:00:00:00:00
+     config:     0
+     state:      LIVE
+     speed: 0 Mbps now, 0 Mbps max
+ 2(p1): addr:00:00:00:00:00:00
+     config:     0
+     state:      {state}
+     speed: 0 Mbps now, 0 Mbps max
+ LOCAL(br0): addr:62:16:0e:54:4b:4a
+     config:     PORT_DOWN
+     state:      LINK_DOWN
+"""
+
+
 class Host:
     """Answers as Open vSwitch's tools do."""
 
     def __init__(self) -> None:
         self.version = VERSION
         self.types = ["dpdk", "dpdkvhostuser", "dpdkvhostuserclient", "internal"]
+        self.states: list[str] = []
         self.interfaces = [["br0", 65534, ["set", []]], ["p0", 1, ["set", []]], ["p1", 2, ["set", []]]]
 
     def __call__(self, words: list[str], text: str | None) -> str:
@@ -75,6 +92,7 @@ class Host:
         if "list" in rest and rest[-1] == "Interface":
             return json.dumps({"headings": ["name", "ofport", "error"], "data": self.interfaces})
         answers = {"dump-flows": FLOWS, "dump-ports": PORTS, "dpif-netdev/pmd-stats-show": CYCLES}
+        answers["dump-ports-desc"] = DESCRIBED.format(state=self.states.pop(0) if self.states else "LIVE")
         assert name in TOOLS
         return next((answers[word] for word in rest if word in answers), "")
 
@@ -254,6 +272,14 @@ def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
     assert session.spawner.processes[1].signals == [signal.SIGSTOP, signal.SIGCONT]
     with pytest.raises(ProvisionError, match="was stopped"):
         switch.check()
+
+
+def test_a_launch_begins_when_every_port_has_its_link(session: Any, host: Host) -> None:
+    switch, _ = start(session)
+    host.states = ["LINK_DOWN", "LINK_DOWN"]
+    switch.connected()
+    asked = [words for words in commands(session, "ovs-ofctl") if "dump-ports-desc" in words]
+    assert len(asked) == 3
 
 
 def test_counters_and_busy(session: Any) -> None:
