@@ -25,7 +25,7 @@ from pytest_icbench.measure.soaking import WindowStream
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.measure.work import WorkTrack
-from pytest_icbench.result import Launch, PairCounts
+from pytest_icbench.result import Launch, PairCounts, Window
 from pytest_icbench.stats import Histogram, merge
 from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
 
@@ -250,7 +250,7 @@ class Run:
             throughput_pps=throughput,
             offered_pps=sum(pair.offered_pps for pair in pairs),
             steal_share=self.steal.share,
-            generator_bound=self._generator_bound(sum(pair.offered_pps for pair in pairs)),
+            generator_bound=self._generator_bound(pairs, windows),
             pairs=pairs,
             rtt=self._round_trips(couples, pairs, "rtt"),
             rtt_actual=self._round_trips(couples, pairs, "rtt_actual"),
@@ -282,7 +282,13 @@ class Run:
                 found.append(replace(histogram, lost=lost))
         return merge(found)
 
-    def _generator_bound(self, offered_pps: float) -> bool:
-        """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long."""
+    def _generator_bound(self, pairs: Sequence[PairCounts], windows: Sequence[Window]) -> bool:
+        """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long.
+
+        A burst that is due just behind the kept windows is none that was missed.
+        """
         asked = self.case.rate.pps
-        return asked is not None and offered_pps < 0.99 * asked * self.case.pairs
+        if asked is None:
+            return False
+        due = sum(asked * w.duration_ns / 1e9 for w in windows if w.kept) - self.case.burst * self.case.pairs
+        return sum(pair.scheduled for pair in pairs) < 0.99 * due
