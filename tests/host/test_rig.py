@@ -51,7 +51,9 @@ def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
     assert [node["name"] for node in made["nodes"]] == [session.name("r900n0"), session.name("r900n1")]
     assert made["switch"]["version"] == os.uname().release
     assert len(json.loads(json.dumps(host.counters()))) == 2
-    assert host.busy() is None
+    busy = json.loads(json.dumps(host.busy()))
+    assert (busy["busy_cycles"], busy["workers"]) == (None, 0)  # the kernel tells its time, not cycles of workers
+    assert busy["busy_ns"] >= 0
     argv = [str(workload_path()), "recv", "198.18.1.2", second.address.mac, "198.18.1.1", first.address.mac]
     plan = {"processes": [{"index": 1, "argv": [*argv, "--supervised", "--drain", "0"]}]}
     launch_id = host.launch(json.loads(json.dumps(plan)))
