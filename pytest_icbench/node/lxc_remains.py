@@ -72,5 +72,6 @@ def _remove_locks(lxcpath: Path, name: str) -> None:
     (directory / f".{name}").unlink(missing_ok=True)
     with suppress(OSError):
         while directory != _LOCKS.parent.parent:
-            directory.rmdir()
+            with suppress(FileNotFoundError):  # killed while liblxc made them, outermost first
+                directory.rmdir()
             directory = directory.parent

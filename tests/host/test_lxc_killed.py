@@ -15,7 +15,10 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.host.recover import recover
+from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR
+from pytest_icbench.node.cgroup_layout import Layout
+from pytest_icbench.node.lxc_remains import end_container
 from tests.host import snapshot
 from tests.host.node_tools import kind, require, tidy_snapshot
 
@@ -72,6 +75,18 @@ def test_nothing_is_left_of_running_paused_and_stopped_nodes(kind: str) -> None:
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["session\n", "up\n"]
     kill_and_recover(process)
+    assert snapshot.left_since(before) == []
+
+
+@pytest.mark.parametrize("made", range(1, 4))
+def test_locks_that_liblxc_had_only_begun_to_make_are_removed(made: int) -> None:
+    """A kill between two of its mkdirs leaves the outer ones alone."""
+    before = tidy_snapshot()
+    lxcpath = "/icbzzzzzz/run/lxc"
+    directory = Path("/run/lxc/lock", *Path(lxcpath).parts[1 : 1 + made])
+    directory.mkdir(parents=True)
+    root = Root()
+    end_container(lxcpath, "icbzzzzzza", "icbzzzzzz", Layout.read(root), root)
     assert snapshot.left_since(before) == []
 
 
