@@ -15,7 +15,7 @@ _MODULES = {
     for path in sorted(_PACKAGE.rglob("*.py"))
 }
 #: What judges and shows results.
-_JUDGING = ("result", "stats", "gate", "thresholds", "baseline", "report")
+_JUDGING = ("result", "stats", "judging", "limits", "gate", "thresholds", "baseline", "report")
 #: What touches the machine.
 _MACHINE = ("pytest_icbench.host", "pytest_icbench.switch", "pytest_icbench.node")
 #: exec starts them; liblxc, which lxc calls, starts its own, and has to be called from a child.

@@ -202,3 +202,13 @@ def test_nothing_varies_without_samples() -> None:
     # The least sample lies within its bucket; the variation is never below zero.
     coarse = Histogram(((2047, 5), (4095, 15)), 2000, 4000, 3000.0, 1)
     assert coarse.less_minimum().counts == ((47, 5), (2000, 15))
+
+
+def test_many_launches_take_the_normal_approximation_and_it_is_near() -> None:
+    exact, approximate = mann_whitney_rank(100, 100), mann_whitney_rank(100, 101)
+    assert exact is not None
+    assert approximate is not None
+    assert abs(exact[0] - approximate[0]) < 100
+    few = mann_whitney_rank(1, 20_000)
+    assert few is not None
+    assert few[0] == 500
