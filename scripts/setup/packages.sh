@@ -11,6 +11,7 @@ NEEDS=(
 	"LXC with headers|lxc lxc-dev"
 	"tools that measurements and tests are compared with|sockperf iperf3 tcpdump iproute2 ethtool"
 	"second C compiler with libFuzzer, for the fuzz tests|clang @libfuzzer"
+	"OpenSSH: the way to a second host, and in the tests such a host's server|openssh-client openssh-server"
 	"loading of kernel modules, for SR-IOV|kmod"
 	"trees of other Debian suites, for tests against their DPDK and in a QEMU guest|mmdebstrap"
 )
@@ -85,7 +86,7 @@ _disable_new_units() {
 	command -v systemctl >/dev/null || return 0
 	comm -13 <(printf '%s\n' "$1") <(_enabled_units) | while read -r unit; do
 		case $unit in
-		lxc*.service | openvswitch*.service | ovs*.service | dpdk*.service | iperf3*.service) systemctl disable "$unit" ;;
+		lxc*.service | openvswitch*.service | ovs*.service | dpdk*.service | iperf3*.service | ssh*.service | ssh*.socket) systemctl disable "$unit" ;;
 		esac
 	done
 }
