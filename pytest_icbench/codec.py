@@ -18,6 +18,8 @@ from pytest_icbench.errors import UsageError
 
 T = TypeVar("T")
 
+_PAIRS = (tuple[int, int], ...)
+
 
 class DamagedData(UsageError):
     """Data read from a file or a pipe is not what was written: the message names the place and what was expected."""
@@ -109,9 +111,15 @@ def _decode_union(kind: Any, data: Any, where: str) -> Any:
     return _decode(option, data, where)
 
 
+def _is_pair_of_ints(item: Any) -> bool:
+    return type(item) is list and len(item) == 2 and type(item[0]) is int and type(item[1]) is int
+
+
 def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list | tuple):
         raise _wrong(where, "a list", data)
+    if items == _PAIRS and all(map(_is_pair_of_ints, data)):  # histograms: thousands of them a result
+        return tuple(map(tuple, data))
     if len(items) == 2 and items[1] is ...:
         return tuple(_decode(items[0], item, f"{where}[{number}]") for number, item in enumerate(data))
     if len(data) != len(items):
@@ -122,11 +130,36 @@ def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, .
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(where, "an object", data)
-    hints = _hints(kind)
     arguments: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):
-        if field.name in data:
-            arguments[field.name] = _decode(hints[field.name], data[field.name], f"{where}: {field.name}")
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise DamagedData(f"{where}: {field.name} is missing")
+    for name, hint, plain, required in _plan(kind):
+        if name in data:
+            value = data[name]
+            # What is plainly right is taken as it is; everything else goes the long way, which has the messages.
+            right = type(value) in plain and (type(value) is not float or math.isfinite(value))
+            arguments[name] = value if right else _decode(hint, value, f"{where}: {name}")
+        elif required:
+            raise DamagedData(f"{where}: {name} is missing")
     return kind(**arguments)
+
+
+@cache
+def _plan(kind: Any) -> tuple[tuple[str, Any, frozenset[type], bool], ...]:
+    """For each field its name, its type, the types of values that need no decoding, and whether it must be there."""
+    hints = _hints(kind)
+    return tuple(
+        (
+            field.name,
+            hints[field.name],
+            frozenset(_plain(hints[field.name])),
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
+        )
+        for field in dataclasses.fields(kind)
+    )
+
+
+def _plain(hint: Any) -> set[type]:
+    if hint in (bool, int, float, str):
+        return {hint}
+    if get_origin(hint) in (Union, types.UnionType):
+        return set().union(*(_plain(option) for option in get_args(hint)))
+    return {type(None)} if hint is type(None) else set()

@@ -17,6 +17,7 @@ from pytest_icbench.items import Benchmark, check_rate
 from pytest_icbench.overrides import as_text, parse_overrides, settings_for
 from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import path_part, properties
+from pytest_icbench.report.series import windows_of
 from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run, judged
 
@@ -56,6 +57,8 @@ class Icbench:
         self._run = run
         self._records: list[_Record] = []
         self.results: list[dict[str, Any]] = []
+        #: Windows of each result in the form in which reports show them.
+        self.windows: list[dict[str, Any] | None] = []
 
     def measure(self, **overrides: Any) -> Measurement:
         """Measures in the dimension of the marker: ``throughput`` unless it says otherwise. See ``throughput``."""
@@ -297,6 +300,8 @@ class Icbench:
             self._run.record(self._item.name.partition("[")[0], record.case, measurement)
             result = measurement.to_dict()
             self.results.append(result)
+            windows = windows_of(measurement)
+            self.windows.append(None if windows is None else windows.to_dict())
             self._item.user_properties.extend(properties(result))
 
     def unjudged(self) -> Invalid | None:

@@ -120,7 +120,7 @@ def pytest_runtest_makereport(
     report = yield
     icbench = item.stash.get(_FIXTURE, None)
     if icbench is not None and call.when == "call":
-        item.config.stash[_STATE].attach(report, icbench.results)
+        item.config.stash[_STATE].attach(report, icbench.results, icbench.windows)
     return report
 
 

@@ -13,10 +13,12 @@ import pytest
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.options import Options
+from pytest_icbench.report.html_hooks import HtmlHooks, skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.items import Benchmark
+    from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run
 
 #: The end of a benchmark's node id: what a controller knows of the items of its workers.
@@ -51,7 +53,9 @@ class State:
         self._own_files = self._choose_files()
         if options.plan and _distributed(config):
             raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
+        self._page: Page | None = None
         config.pluginmanager.register(_Listener(self), "icbench-results")
+        config.pluginmanager.register(HtmlHooks(lambda: self.page), "icbench-html")
 
     @property
     def run_name(self) -> str:
@@ -224,24 +228,53 @@ class State:
 
     # -- reports
 
-    def attach(self, report: pytest.TestReport, results: Sequence[Mapping[str, Any]]) -> None:
-        """Puts a test's results into its report, on which they travel from a worker to its controller."""
-        from pytest_icbench.report.junit import html_extras
+    @property
+    def page(self) -> Page:
+        """What the HTML report shows."""
+        if self._page is None:
+            from pytest_icbench.report.html import Page
 
+            self._page = Page()
+        return self._page
+
+    def attach(
+        self,
+        report: pytest.TestReport,
+        results: Sequence[Mapping[str, Any]],
+        windows: Sequence[Mapping[str, Any] | None],
+    ) -> None:
+        """Puts a test's results into its report, on which they travel from a worker to its controller."""
         report.icbench = list(results)  # type: ignore[attr-defined]
-        extras = html_extras(self.config, results)
-        if extras:
-            report.extras = [*getattr(report, "extras", []), *extras]  # type: ignore[attr-defined]
+        report.icbench_windows = list(windows)  # type: ignore[attr-defined]
+        if report.failed:
+            report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
+
+    def _repeat(self, nodeid: str) -> str:
+        from pytest_icbench.report.repeat import repeat_command
+
+        called = self.config.invocation_params
+        elsewhere = called.dir != self.config.rootpath
+        return repeat_command(
+            nodeid, [str(each) for each in called.args], str(self.config.rootpath) if elsewhere else None
+        )
 
     def receive(self, report: pytest.TestReport) -> None:
         """A report has been made, here or by a worker."""
-        self._heard_a_case = self._heard_a_case or _CASE_ID.search(report.nodeid) is not None
+        is_case = _CASE_ID.search(report.nodeid) is not None
+        self._heard_a_case = self._heard_a_case or is_case
+        if is_case and report.skipped and isinstance(report.longrepr, tuple):
+            self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
         results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
         if not results:
             return
         from pytest_icbench.report.junit import add_system_out
+        from pytest_icbench.report.series import Windows
 
         self.results += results
+        self.page.repeats[report.nodeid] = self._repeat(report.nodeid)
+        windows = getattr(report, "icbench_windows", [None] * len(results))
+        for result, each in zip(results, windows, strict=True):
+            self.page.add(report.nodeid, result, None if each is None else Windows.from_dict(each))
         add_system_out(self.config, report, results)
 
     def leave_no_files(self) -> None:

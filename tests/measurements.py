@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.case import Case
-from pytest_icbench.result import Measurement
+from pytest_icbench.result import Launch, Measurement, PairCounts, Window
 
 #: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
 _PLAIN = Measurement(
@@ -69,3 +69,64 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
     if case.dimension == "latency":
         found = replace(found, rtt_p50_ns=20_000.0, rtt_p50_ns_low=19_000.0, rtt_p50_ns_high=21_000.0, rtt_samples=6000)
     return replace(found, **changed)
+
+
+def launch(index: int = 0, windows: int = 10, **changed: Any) -> Launch:
+    """A valid launch of one pair: 100,000 frames in each window of 100 ms. ``changed`` are fields of Launch."""
+    every = tuple(
+        Window(
+            pair=1,
+            number=number,
+            start_ns=number * 100_000_000,
+            duration_ns=100_000_000,
+            scheduled=100_000,
+            sent=100_000,
+            refused=0,
+            received=100_000,
+            received_bytes=6_400_000,
+            duplicated=0,
+            reordered=0,
+            not_offered=0,
+            tx_full=0,
+            polls=4000,
+            empty_polls=10,
+            catch_up_max=32,
+            lateness_p99_ns=100,
+            lateness_max_ns=200,
+            involuntary_switches=0,
+        )
+        for number in range(1, windows + 1)
+    )
+    frames = 100_000 * windows
+    counts = PairCounts(
+        pair=1,
+        scheduled=frames,
+        sent=frames,
+        refused=0,
+        not_offered=0,
+        tx_full=0,
+        received=frames,
+        lost=0,
+        duplicated=0,
+        reordered=0,
+        late=0,
+        foreign=0,
+        corrupted=0,
+        polls=4000 * windows,
+        empty_polls=10 * windows,
+        throughput_pps=1e6,
+        offered_pps=1e6,
+    )
+    made = Launch(
+        index=index,
+        started_at=1_000.0 + 2 * index,
+        duration_s=windows / 10,
+        overhead_s=0.1,
+        throughput_pps=1e6,
+        offered_pps=1e6,
+        steal_share=0.0,
+        generator_bound=False,
+        pairs=(counts,),
+        windows=every,
+    )
+    return replace(made, **changed)

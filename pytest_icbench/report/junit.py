@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JUnit XML and pytest-html: a result's properties, and its JSON line in ``system-out``."""
+"""JUnit XML: a result's JSON line in ``system-out``; writers of reports that nobody needs are taken out."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-
-from pytest_icbench.report.names import printable
-from pytest_icbench.report.terminal import summary_line
 
 
 def json_line(result: Mapping[str, Any]) -> str:
@@ -48,16 +45,3 @@ def _is_junit(plugin: Any) -> bool:
 
 def _is_html_writer(plugin: Any) -> bool:
     return type(plugin).__module__.startswith("pytest_html.")
-
-
-def _has_html(config: pytest.Config) -> bool:
-    return any(getattr(plugin, "__name__", "") == "pytest_html.plugin" for plugin in config.pluginmanager.get_plugins())
-
-
-def html_extras(config: pytest.Config, results: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Links in pytest-html's row of a test: one short text a result. Empty without pytest-html."""
-    if not results or not _has_html(config):
-        return []
-    from pytest_html import extras
-
-    return [extras.text(printable(summary_line(result)), name=str(result["dimension"])) for result in results]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A result's axes as reports group and name them. Pure: results are lines of ``results.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pytest_icbench.report.names import printable
+
+Result = Mapping[str, Any]
+
+#: Metrics that say what a path can do, and not only what becomes of a given load.
+MAXIMA = ("frmol", "mfr", "ndr", "pdr")
+
+METRIC_NAMES = {
+    "frmol": "forwarding rate at maximum offered load",
+    "mfr": "maximum forwarding rate",
+    "ndr": "non-drop rate",
+    "pdr": "partial-drop rate",
+    "fixed": "rate received at a fixed offered load",
+}
+
+
+class Traffic(NamedTuple):
+    """What is sent over a path; results with the same traffic and kind can be ranked."""
+
+    packet_size: int
+    burst: int
+    pairs: int
+    rate: str
+    remote: bool
+
+    def say(self, *without: str) -> str:
+        """``64 B, bursts of 32, 1vs1, max``, leaving out what a figure has on an axis."""
+        parts = {
+            "packet_size": f"{self.packet_size} B",
+            "burst": f"bursts of {self.burst}",
+            "pairs": f"{self.pairs}vs{self.pairs}",
+            "rate": f"rate {self.rate}",
+        }
+        said = [text for name, text in parts.items() if name not in without]
+        return ", ".join([*said, *(["two hosts"] if self.remote else [])])
+
+
+def traffic(result: Result) -> Traffic:
+    """A result's traffic; what a damaged line lacks is a plain default."""
+    axes = result.get("axes") or {}
+    rate = axes.get("rate")
+    return Traffic(
+        int(axes.get("packet_size") or 64),
+        int(axes.get("burst") or 32),
+        int(axes.get("pairs") or 1),
+        "max" if rate is None else rate_text(rate),
+        bool(axes.get("remote")),
+    )
+
+
+def rate_text(rate: object) -> str:
+    """``1M`` for 1000000; texts as they are."""
+    if not isinstance(rate, int):
+        return printable(str(rate))
+    for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
+        if rate >= unit and rate % unit == 0:
+            return f"{rate // unit}{suffix}"
+    return str(rate)
+
+
+def path_of(result: Result) -> str:
+    """What stands before the traffic in a case's id: switch, port, variant, cores, technique: ``ovs-c2``."""
+    axes = result.get("axes") or {}
+    parts = [str(result.get("switch") or axes.get("switch") or "?")]
+    if axes.get("port"):
+        parts[0] += f"+{axes['port']}"
+    if axes.get("variant"):
+        parts[0] += f":{axes['variant']}"
+    if axes.get("switch_cores") is not None:
+        parts.append(f"c{axes['switch_cores']}")
+    if axes.get("api"):
+        parts.append(str(axes["api"]))
+    parts += [flag for flag in ("blocking", "touch") if axes.get(flag)]
+    return printable("-".join(parts))
+
+
+def is_number(result: Result) -> bool:
+    """Whether the measurement counts: an INVALID one has no figures."""
+    return result.get("verdict") != "INVALID"
+
+
+def number(result: Result, name: str) -> float | None:
+    """A figure; None for a measurement that is no number."""
+    value = result.get(name)
+    if not is_number(result) or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
+    """Results by key, in the order of first appearance."""
+    found: dict[Any, list[Result]] = {}
+    for result in results:
+        found.setdefault(key(result), []).append(result)
+    return found

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of a report, drawn from results: rates here, round-trip times in ``figures_latency``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, traffic
+from pytest_icbench.report.figure import MEASURED, Column, Figure, interval_columns, interval_spec
+from pytest_icbench.report.published import stated
+
+OFFERED = Column("offered", "offered, Mpps")
+SIZE = Column("size", "packet size, bytes with FCS")
+PAIRS = Column("pairs", "pairs")
+
+#: Sections of the page in their order.
+KINDS = {
+    "load": "Receive rate against sending rate",
+    "size": "Maximum rate against packet size",
+    "pairs": "Several pairs: mean and total",
+    "latency": "Round-trip time against packet size",
+    "percentiles": "Round-trip time by percentile",
+    "history": "History",
+}
+
+
+def all_series(results: Iterable[Result]) -> list[str]:
+    """Every path of the page, in the order in which they were measured: it fixes their colours and marks."""
+    return list(dict.fromkeys(path_of(result) for result in results))
+
+
+def rate_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Figures of throughput, in the order of ``KINDS``."""
+    rates = [result for result in results if result.get("dimension") == "throughput"]
+    return [*_by_load(rates, order), *_by_size(rates, order), *_by_pairs(rates, order)]
+
+
+def row(result: Result, x: float, name: str, factor: float, *, least: bool | None = None) -> tuple[Any, ...] | None:
+    """A row of ``interval_columns`` for a result's figure times ``factor``; None where it has none."""
+    value = number(result, name)
+    if value is None:
+        return None
+    low, high = (number(result, f"{name}_{end}") for end in ("low", "high"))
+    return (
+        str(result.get("case")),
+        path_of(result),
+        x,
+        _scaled(value, factor),
+        _scaled(low, factor),
+        _scaled(high, factor),
+        bool(result.get("lower_bound")) if least is None else least,
+        MEASURED,
+    )
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else float(f"{value * factor:.7g}")
+
+
+def _published(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]:
+    """Rows for what publications state about the case; ``factor`` is from frames per second to the figure's unit."""
+    return [
+        (
+            str(result.get("case")),
+            f"{path_of(result)}: {each.label}",
+            x,
+            _scaled(each.value, factor),
+            None,
+            None,
+            False,
+            f"published, {each.label}: {each.source}; {each.hardware}",
+        )
+        for each in stated(result)
+    ]
+
+
+def _present(rows: Iterable[tuple[Any, ...] | None]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(sorted((row for row in rows if row is not None), key=lambda row: (str(row[1]), float(row[2]))))
+
+
+def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
+    """The text alternative: the best measured point and the range of each series."""
+    measured = [row for row in rows if row[7] == MEASURED]
+    if not measured:
+        return ""
+    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
+    parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {best[3]:.4g} {unit}."]
+    for name, own in _by_series(measured).items():
+        values = [float(row[3]) for row in own]
+        parts.append(
+            f"{name}: {min(values):.4g} to {max(values):.4g}." if len(own) > 1 else f"{name}: {values[0]:.4g}."
+        )
+    if len(measured) < len(rows):
+        parts.append("Hollow diamonds are published figures from other hardware.")
+    return " ".join(parts)
+
+
+def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for each in rows:
+        found.setdefault(str(each[1]), []).append(each)
+    return found
+
+
+def _sweep_point(result: Result, point: Mapping[str, Any]) -> tuple[Any, ...]:
+    offered = (point.get("load_pps") or point["offered_pps"]) / 1e6
+    received = _scaled(point["throughput_pps"], 1e-6)
+    return (str(result.get("case")), path_of(result), offered, received, None, None, False, MEASURED)
+
+
+def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """A2: what arrives of what is offered. Fixed rates, and the points of sweeps."""
+
+    def points(result: Result) -> list[tuple[Any, ...] | None]:
+        pairs = traffic(result).pairs
+        if result.get("metric") == "fixed":
+            asked = (result.get("axes") or {}).get("rate")
+            offered = asked * pairs if isinstance(asked, int) else number(result, "offered_pps")
+            if not offered:
+                return []
+            return [row(result, offered / 1e6, "throughput_pps", 1e-6), *_published(result, offered / 1e6, 1e-6)]
+        if number(result, "throughput_pps") is None:
+            return []
+        return [_sweep_point(result, point) for point in result.get("sweep") or ()]
+
+    figures = []
+    groups = grouped(results, lambda result: traffic(result)._replace(rate=""))
+    for place, (key, group) in enumerate(groups.items()):
+        rows = _present(point for result in group for point in points(result))
+        if not any(len({row[2] for row in own}) > 1 for own in _by_series(rows).values()):
+            continue
+        y = Column("received", "received, Mpps")
+        figures.append(
+            Figure(
+                id=f"load-{place}",
+                kind="load",
+                title=f"Received against offered: {key.say('rate')}",
+                text=f"The dotted line is where all that is offered arrives. {best_text(rows, 'Mpps')}",
+                spec=interval_spec(OFFERED, y, rows, order, equal=True),
+                columns=interval_columns(OFFERED, y),
+                rows=rows,
+            )
+        )
+    return figures
+
+
+def _maxima(results: Iterable[Result]) -> list[Result]:
+    return [result for result in results if result.get("metric") in MAXIMA and not result.get("back_to_back")]
+
+
+def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """A3, A4: the maximum in frames and in bits per second. A single size makes a figure too: it compares paths."""
+    figures = []
+    groups = grouped(
+        _maxima(results), lambda result: (str(result.get("metric")), traffic(result)._replace(packet_size=0))
+    )
+    for place, ((metric, key), group) in enumerate(groups.items()):
+        for name, unit, factor in (("throughput_pps", "Mpps", 1e-6), ("throughput_gbps", "Gbit/s", 1.0)):
+            rows = _present(
+                each
+                for result in group
+                for each in (
+                    row(result, traffic(result).packet_size, name, factor),
+                    *_published(result, traffic(result).packet_size, _per_frame(result, name)),
+                )
+            )
+            if not rows:
+                continue
+            y = Column("rate", f"{metric}, {unit}")
+            figures.append(
+                Figure(
+                    id=f"size-{place}-{'pps' if factor < 1 else 'gbps'}",
+                    kind="size",
+                    title=f"{METRIC_NAMES[metric].capitalize()} in {unit}: {key.say('packet_size')}",
+                    text=best_text(rows, unit),
+                    spec=interval_spec(SIZE, y, rows, order, log_x=True),
+                    columns=interval_columns(SIZE, y),
+                    rows=rows,
+                )
+            )
+    return figures
+
+
+def _per_frame(result: Result, name: str) -> float:
+    return 1e-6 if name == "throughput_pps" else traffic(result).packet_size * 8 / 1e9
+
+
+def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """A6: what each pair gets (M) and what all get together (T)."""
+    figures = []
+    groups = grouped(_maxima(results), lambda result: (str(result.get("metric")), traffic(result)._replace(pairs=0)))
+    for place, ((metric, key), group) in enumerate(groups.items()):
+        if len({traffic(result).pairs for result in group}) < 2:
+            continue
+        whats: Mapping[str, str] = {"throughput_per_pair_pps": "Mean of the pairs (M)", "throughput_pps": "Total (T)"}
+        for name, what in whats.items():
+            rows = _present(row(result, traffic(result).pairs, name, 1e-6) for result in group)
+            if not rows:
+                continue
+            y = Column("rate", f"{metric}, Mpps")
+            figures.append(
+                Figure(
+                    id=f"pairs-{place}-{'t' if name == 'throughput_pps' else 'm'}",
+                    kind="pairs",
+                    title=f"{what} against pairs: {key.say('pairs')}",
+                    text=best_text(rows, "Mpps"),
+                    spec=interval_spec(PAIRS, y, rows, order, log_x=True),
+                    columns=interval_columns(PAIRS, y),
+                    rows=rows,
+                )
+            )
+    return figures

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report as pytest-html shows it: a summary above its table, figures, and lines in the rows. Self-contained.
+
+All text from outside (ids, versions, reasons, logs) passes ``text`` on its way into markup, or stands in JSON in which
+``<`` is escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from pytest_icbench.report import overview, published, vega
+from pytest_icbench.report.axes import Result, number
+from pytest_icbench.report.facts import facts_of
+from pytest_icbench.report.figure import Figure
+from pytest_icbench.report.figures import KINDS, all_series, rate_figures
+from pytest_icbench.report.figures_latency import latency_figures
+from pytest_icbench.report.figures_windows import WINDOWS
+from pytest_icbench.report.names import printable
+from pytest_icbench.report.series import Windows, curve_of, for_page
+
+#: Rows of the summary before the rest folds away.
+MOST_RANKINGS = 20
+
+
+def text(value: object) -> str:
+    """Any text as markup that shows it: escaped, control characters replaced."""
+    return escape(printable(str(value)))
+
+
+@dataclass
+class Page:
+    """What a page shows. ``results``, ``tests`` and ``windows`` go together: one entry a result.
+
+    Attributes:
+        tests: ids of the tests that the results belong to.
+        repeats: commands that repeat a test, by its id.
+        skipped: ids of skipped tests with their reasons.
+        taken: from which run a result was taken, by place.
+        history: further figures.
+        sources: where the results are from, told in the summary.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    windows: list[Windows | None] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    repeats: dict[str, str] = field(default_factory=dict)
+    taken: dict[int, str] = field(default_factory=dict)
+    history: list[Figure] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    _places: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, test: str, result: Result, windows: Windows | None = None) -> None:
+        self._places.setdefault(test, []).append(len(self.results))
+        self.results.append(result)
+        self.tests.append(test)
+        self.windows.append(windows)
+
+    def __bool__(self) -> bool:
+        return bool(self.results or self.skipped)
+
+    def places_of(self, test: str) -> list[int]:
+        """Places of a test's results."""
+        return self._places.get(test, [])
+
+
+def figures(page: Page) -> list[Figure]:
+    """All figures of a page, in the order of ``KINDS``."""
+    order = all_series(page.results)
+    curves = {
+        place: curve_of(result) for place, result in enumerate(page.results) if result.get("dimension") == "latency"
+    }
+    return [*rate_figures(page.results, order), *latency_figures(page.results, order, curves), *page.history]
+
+
+def row_lines(page: Page, places: Iterable[int]) -> str:
+    """The results of a test as lines below its id."""
+    lines = []
+    for place in places:
+        result = page.results[place]
+        verdict = str(result.get("verdict") or "not judged")
+        parts = [f'<span class="ic-verdict ic-{text(verdict)}">{text(verdict)}</span>']
+        if figure := overview.figure_text(result):
+            parts.append(text(f"{figure} {result.get('metric') if result.get('dimension') == 'throughput' else ''}"))
+        loss = number(result, "frame_loss_ratio")
+        if loss:
+            parts.append(f"{loss:.2%} lost" if loss >= 5e-5 else "under 0.01% lost")
+        if result.get("bottleneck") not in (None, "unknown") and result.get("dimension") == "throughput":
+            parts.append(f"limited by {text(result.get('bottleneck'))}")
+        if result.get("reason"):
+            parts.append(text(result["reason"]))
+        if place in page.taken:
+            parts.append(f"taken from {text(page.taken[place])}")
+        button = f'<button type="button" class="ic-show" data-place="{place}">windows</button>'
+        lines.append(f"<li>{text(result.get('dimension'))}: {' · '.join(parts)} {button}</li>")
+    return f'<ul class="ic-lines">{"".join(lines)}</ul>'
+
+
+def summary(page: Page) -> str:
+    """The part above pytest-html's counts: what won, verdicts, skips, what publications state."""
+    parts = [f"<style>{_resource('page.css')}</style>"]
+    if page.sources:
+        parts.append(f'<p class="ic-dim">{" · ".join(text(source) for source in page.sources)}</p>')
+    counted = " · ".join(
+        f'<span class="ic-verdict ic-{text(verdict)}">{count} {text(verdict)}</span>'
+        for verdict, count in overview.verdicts(page.results)
+    )
+    parts.append(
+        f'<section class="ic-card" aria-label="Verdicts"><h3>Verdicts</h3><p>{counted or "no result"}</p></section>'
+    )
+    parts += [_rankings(page), _statements(page), _skips(page)]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{text(each)}</th>' for each in heads)
+    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="ic-scroll" tabindex="0" role="region" aria-label="{text(", ".join(heads))}">'
+        f'<table class="ic"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _rankings(page: Page) -> str:
+    found = overview.rankings(page.results)
+    if not found:
+        return ""
+    heads = ("Of", "Best", "Figure (95 % interval)", "By how much", "Limited by")
+    rows = [(each.question, each.winner, each.figure, each.lead, each.limit) for each in found]
+    more = ""
+    if len(rows) > MOST_RANKINGS:
+        rest = rows[MOST_RANKINGS:]
+        more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
+    shown = _table(heads, rows[:MOST_RANKINGS])
+    return (
+        f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}{more}</section>'
+    )
+
+
+def _statements(page: Page) -> str:
+    rows = []
+    for result in page.results:
+        for each in published.stated(result):
+            own = number(result, each.name)
+            measured = "" if own is None else f"{own / 1e6:.4g} Mpps"
+            rows.append((each.row, str(result.get("case")), measured, f"{each.value / 1e6:.4g} Mpps", each.source))
+    said = [(row, statement, source) for row, statement, source in published.statements(page.results)]
+    if not rows and not said:
+        return ""
+    shown = _table(("Row", "Case", "Measured here", "Published, other hardware", "Source"), rows[:100]) if rows else ""
+    told = _table(("Row", "Stated about other hardware", "Source"), said) if said else ""
+    return (
+        '<section class="ic-card" aria-label="Published figures"><h3>Published figures of the same experiments</h3>'
+        f"<p>Other hardware, other versions: orientation, not a limit.</p>{shown}{told}</section>"
+    )
+
+
+def _skips(page: Page) -> str:
+    found = overview.skips(page.skipped)
+    if not found:
+        return ""
+    items = []
+    for reason, tests in found:
+        names = "".join(f"<li>{text(test)}</li>" for test in tests[:200])
+        more = f"<li>and {len(tests) - 200} more</li>" if len(tests) > 200 else ""
+        count = f"{len(tests)} test{'s' if len(tests) > 1 else ''}"
+        items.append(f"<details><summary>{count}: {text(reason)}</summary><ul>{names}{more}</ul></details>")
+    return f'<section class="ic-card" aria-label="Skipped"><h3>Skipped, and why</h3>{"".join(items)}</section>'
+
+
+def body(page: Page) -> str:
+    """The part below the counts: figures, the filter, one case, data and scripts."""
+    drawn = figures(page)
+    nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
+    return f"""
+<section aria-labelledby="ic-figures-head">
+<h2 id="ic-figures-head">Figures</h2>
+{nothing}
+<noscript><p>Figures and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
+<div class="ic-controls"><label for="ic-filter">Show only cases with</label>
+<input id="ic-filter" type="search" placeholder="ovs 64B PASS" autocomplete="off">
+<span id="ic-count" role="status"></span></div>
+<div id="ic-figures"></div>
+</section>
+<section id="ic-one-case" class="ic-card" tabindex="-1" aria-labelledby="ic-case-head">
+<h3 id="ic-case-head">One case: its windows over time</h3>
+<div class="ic-controls"><label for="ic-case">Case</label> <select id="ic-case"></select></div>
+<div id="ic-case-body"></div>
+</section>
+<script type="application/json" id="ic-data">{_json(_data(page, drawn))}</script>
+<script>{vega.script()}</script>
+<script>{_resource("page.js")}</script>
+"""
+
+
+def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
+    thin = for_page(page.windows)
+    cases = []
+    for place, (test, result, windows) in enumerate(zip(page.tests, page.results, thin, strict=True)):
+        latency = result.get("dimension") == "latency"
+        name, factor = ("rtt_p50_ns", 1e-3) if latency else ("throughput_pps", 1e-6)
+        value, low, high = (number(result, name + end) for end in ("", "_low", "_high"))
+        facts = facts_of(result, page.repeats.get(test))
+        if place in page.taken:
+            facts.insert(0, ("taken from", page.taken[place]))
+        cases.append(
+            {
+                "test": printable(test.rpartition("::")[2]),
+                "case": printable(str(result.get("case"))),
+                "dimension": str(result.get("dimension")),
+                "verdict": str(result.get("verdict") or ""),
+                "value": None if value is None else value * factor,
+                "low": None if low is None else low * factor,
+                "high": None if high is None else high * factor,
+                "band": "The line across is the figure, the band its interval." if low is not None else "",
+                "facts": [[name, printable(value)] for name, value in facts],
+                "windows": None if windows is None else windows.to_dict(),
+            }
+        )
+    return {
+        "kinds": list(KINDS.items()),
+        "figures": [figure.to_dict() for figure in drawn],
+        "windows": {"spec": WINDOWS.spec, "columns": [[column.name, column.title] for column in WINDOWS.columns]},
+        "cases": cases,
+    }
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """JSON within a script element: neither its end nor a comment can be written in it."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _resource(name: str) -> str:
+    return (files("pytest_icbench.report") / "page" / name).read_text(encoding="utf-8")

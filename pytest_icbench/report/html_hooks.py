@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pytest-html's hooks: our part of its page. Without pytest-html nobody calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_icbench.report.html import Page
+
+
+class HtmlHooks:
+    """A plugin. Adds nothing to the report of a session without benchmarks.
+
+    Args:
+        page: gives what has been seen so far.
+    """
+
+    def __init__(self, page: Callable[[], Page]) -> None:
+        self._page = page
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
+        """The id, which pytest-html leaves as it is, becomes safe markup with the results below it."""
+        page = self._page()
+        if not page or len(cells) < 2:
+            return
+        from pytest_icbench.report.html import row_lines, text
+
+        test_id = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
+        if cells[1] != f'<td class="col-testId">{test_id}</td>':
+            return  # another plugin's
+        lines = ""
+        if report.when == "call":
+            lines = row_lines(page, page.places_of(report.nodeid))
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            lines = f'<ul class="ic-lines"><li>{text(skip_reason(report.longrepr))}</li></ul>'
+        cells[1] = f'<td class="col-testId">{text(test_id)}{lines}</td>'
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
+        page = self._page()
+        if page:
+            from pytest_icbench.report import html
+
+            prefix.append(html.summary(page))
+            postfix.append(html.body(page))
+
+
+def skip_reason(longrepr: Any) -> str:
+    """Of a skipped report's ``longrepr``: file, line, ``Skipped: reason``."""
+    return str(longrepr[2]).removeprefix("Skipped: ")

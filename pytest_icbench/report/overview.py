@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run in a few sentences: what won, by how much, what limited it, what was skipped and why. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, traffic
+
+#: Reference links: they show what the endpoints can do, and win nothing.
+REFERENCES = ("veth", "direct")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Cases of the same traffic in order, best first.
+
+    Attributes:
+        question: what was measured of which traffic.
+        winner: the best path; its figure and interval with the unit.
+        lead: by how much it leads, and whether the intervals tell the two apart; empty where nobody else ran.
+        limit: what limited the winner.
+    """
+
+    question: str
+    winner: str
+    figure: str
+    lead: str
+    limit: str
+
+
+def rankings(results: Iterable[Result]) -> list[Ranking]:
+    """One for each traffic, dimension and metric. Figures that are only "at least" are not ranked."""
+    found = []
+    ranked = [result for result in results if result.get("switch") not in REFERENCES and _value(result) is not None]
+    for (dimension, metric, placement, key), group in grouped(ranked, _key).items():
+        latency = dimension == "latency"
+        firm = [result for result in group if latency or not result.get("lower_bound")]
+        firm.sort(key=lambda result: _value(result) or 0.0, reverse=not latency)
+        if not firm:
+            continue
+        best = firm[0]
+        what = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
+        found.append(
+            Ranking(
+                question=f"{what}: {key.say()}" + (f", {placement} placement" if placement else ""),
+                winner=path_of(best),
+                figure=figure_text(best),
+                lead=_lead(best, firm[1:], latency=latency) + _unranked(len(group) - len(firm)),
+                limit="" if latency else _limit(best),
+            )
+        )
+    return found
+
+
+def _key(result: Result) -> tuple[str, str, str, object]:
+    placement = str(result.get("placement") or "")
+    return str(result.get("dimension")), str(result.get("metric")), placement, traffic(result)
+
+
+def _value(result: Result) -> float | None:
+    if result.get("dimension") == "latency":
+        return number(result, "rtt_p50_ns")
+    if result.get("metric") in MAXIMA and not result.get("back_to_back"):
+        return number(result, "throughput_pps")
+    return None
+
+
+def _interval(result: Result) -> tuple[float, float] | None:
+    name = "rtt_p50_ns" if result.get("dimension") == "latency" else "throughput_pps"
+    low, high = (number(result, f"{name}_{end}") for end in ("low", "high"))
+    return None if low is None or high is None else (low, high)
+
+
+def figure_text(result: Result) -> str:
+    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one."""
+    latency = result.get("dimension") == "latency"
+    value = number(result, "rtt_p50_ns" if latency else "throughput_pps")
+    if value is None:
+        return ""
+    factor, unit = (1e-3, "µs") if latency else (1e-6, "Mpps")
+    text = f"{value * factor:.4g} {unit}"
+    if not latency and result.get("lower_bound"):
+        text = f"≥ {text}"
+    interval = _interval(result)
+    if interval is not None:
+        text += f" ({interval[0] * factor:.4g} to {interval[1] * factor:.4g})"
+    gbps = None if latency else number(result, "throughput_gbps")
+    p99 = number(result, "rtt_p99_ns") if latency else None
+    if gbps is not None:
+        text += f", {gbps:.4g} Gbit/s"
+    return text + ("" if p99 is None else f", 99th percentile {p99 / 1e3:.4g} µs")
+
+
+def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
+    if not others:
+        return ""
+    second = others[0]
+    own, other = _value(best) or 0.0, _value(second) or 0.0
+    if not own or not other:
+        return ""
+    percent = (other / own - 1) * 100 if latency else (own / other - 1) * 100
+    word = "below" if latency else "ahead of"
+    share = f"{own / other:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
+    said = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
+    intervals = _interval(best), _interval(second)
+    if intervals[0] is None or intervals[1] is None:
+        return f"{said}; too few launches to tell them apart"
+    apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
+    return said if apart else f"{said}; their intervals overlap"
+
+
+def _unranked(count: int) -> str:
+    return f" ({count} with “at least” not ranked)" if count else ""
+
+
+def _limit(result: Result) -> str:
+    evidence = str(result.get("bottleneck_evidence") or "")
+    bottleneck = str(result.get("bottleneck") or "unknown")
+    return f"{bottleneck}: {evidence}" if evidence else bottleneck
+
+
+def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:
+    """How many results have which verdict, the worst first."""
+    order = ("INVALID", "REGRESSED", "INCOMPARABLE", "INCONCLUSIVE", "NO_BASELINE", "IMPROVED", "PASS")
+    counted = Counter(str(result.get("verdict") or "not judged") for result in results)
+    return sorted(counted.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+
+
+def skips(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Reasons of skipped tests with their ids, the most frequent first."""
+    found: dict[str, list[str]] = {}
+    for test, reason in reasons:
+        found.setdefault(reason, []).append(test)
+    return sorted(found.items(), key=lambda each: -len(each[1]))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command that repeats one test of a run. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from pytest_icbench.option_table import TABLE
+
+_FLAGS = frozenset(row.option for row in TABLE if row.flag)
+#: pytest's own options that decide what a test is; those that select, report or repeat are left out.
+_KEPT = {"-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode"}
+#: Ours that are about the session and not about the case.
+_SESSION = frozenset({"--icbench-budget", "--icbench-plan", "--icbench-resume", "--icbench-reports"})
+
+
+def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None = None) -> str:
+    """``pytest`` with the test's id and those of the run's arguments that bear on it, quoted for a shell.
+
+    Args:
+        arguments: pytest's, as they were given.
+        directory: where to go first, if ids are not relative to the directory of the call.
+    """
+    command = shlex.join(["pytest", nodeid, *_bearing(arguments)])
+    return command if directory is None else f"cd {shlex.quote(directory)} && {command}"
+
+
+def _bearing(arguments: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    place = 0
+    while place < len(arguments):
+        each = arguments[place]
+        name, equals, _ = each.partition("=")
+        ours = name.startswith("--icbench-")
+        takes_next = not equals and (name in _KEPT or (ours and name not in _FLAGS))
+        words = arguments[place : place + 2] if takes_next else [each]
+        attached = each[:2] in ("-o", "-p", "-c") and not each.startswith("--") and len(each) > 2
+        if (ours and name not in _SESSION) or name in _KEPT or attached:
+            kept += words
+        place += len(words)
+    return kept

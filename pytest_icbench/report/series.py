@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What figures need of a measurement beyond its line: windows over time, and the percentile curve. Pure, compact.
+
+A page holds the windows of thousands of cases, so they are rounded and, beyond a number, neighbours are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.report.axes import Result, is_number
+from pytest_icbench.result import Launch, Measurement, Window
+from pytest_icbench.stats import SAMPLES_BEYOND, Histogram, merge
+
+#: Windows kept of one case before neighbours are put together.
+MOST_POINTS = 600
+#: The same for all cases of a page.
+MOST_ON_A_PAGE = 500_000
+#: Points a decade of a percentile curve.
+PER_DECADE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The kept windows of a case in the order in which they ran, all pairs together.
+
+    Attributes:
+        unit: ``kpps`` received, or ``us`` for the median round trip of a window.
+        launches: for each launch its index, the seconds from the first launch to its first window, the length of a
+            point in seconds, and the points; a point is None where it has no value.
+        disturbed: for each launch the places of points in which the host took time from an endpoint.
+    """
+
+    unit: str
+    launches: tuple[tuple[int, float, float, tuple[float | None, ...]], ...]
+    disturbed: tuple[tuple[int, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "unit": self.unit,
+            "launches": [[index, start, step, list(points)] for index, start, step, points in self.launches],
+            "disturbed": [list(places) for places in self.disturbed],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Windows:
+        """Inverse of ``to_dict``."""
+        launches = tuple((index, start, step, tuple(points)) for index, start, step, points in data["launches"])
+        return cls(data["unit"], launches, tuple(tuple(places) for places in data["disturbed"]))
+
+    @property
+    def count(self) -> int:
+        return sum(len(launch[3]) for launch in self.launches)
+
+
+def windows_of(measurement: Measurement) -> Windows | None:
+    """None where the measurement has no windows: read from a line, or INVALID from the start."""
+    launches = [launch for launch in measurement.per_launch if any(window.kept for window in launch.windows)]
+    if not launches:
+        return None
+    latency = measurement.dimension == "latency"
+    begin = min(launch.started_at for launch in launches)
+    points, disturbed = [], []
+    for launch in launches:
+        columns = _columns(launch)
+        values = [_median_rtt(column) if latency else _rate(column) for column in columns]
+        step = columns[0][0].duration_ns / 1e9
+        points.append((launch.index, round(launch.started_at - begin, 3), round(step, 6), tuple(values)))
+        disturbed.append(
+            tuple(place for place, column in enumerate(columns) if any(window.disturbed for window in column))
+        )
+    return thinned(Windows("us" if latency else "kpps", tuple(points), tuple(disturbed)), MOST_POINTS)
+
+
+def _columns(launch: Launch) -> list[list[Window]]:
+    """Kept windows by number: one list holds the same window of every pair."""
+    found: dict[int, list[Window]] = {}
+    for window in launch.windows:
+        if window.kept:
+            found.setdefault(window.number, []).append(window)
+    return [found[number] for number in sorted(found)]
+
+
+def _rate(column: Sequence[Window]) -> float:
+    return float(f"{sum(window.throughput_pps for window in column) / 1e3:.5g}")
+
+
+def _median_rtt(column: Sequence[Window]) -> float | None:
+    """The greatest pair's median: medians cannot be put together."""
+    known = [window.rtt_p50_ns for window in column if window.rtt_p50_ns is not None]
+    return float(f"{max(known) / 1e3:.5g}") if known else None
+
+
+def thinned(windows: Windows, most: int) -> Windows:
+    """At most about ``most`` points: neighbours of a launch are put together as their mean."""
+    if windows.count <= most:
+        return windows
+    width = -(-windows.count // most)
+    launches, disturbed = [], []
+    for (index, start, step, points), places in zip(windows.launches, windows.disturbed, strict=True):
+        merged = []
+        for at in range(0, len(points), width):
+            known = [value for value in points[at : at + width] if value is not None]
+            merged.append(float(f"{sum(known) / len(known):.5g}") if known else None)
+        launches.append((index, start, step * width, tuple(merged)))
+        disturbed.append(tuple(sorted({place // width for place in places})))
+    return Windows(windows.unit, tuple(launches), tuple(disturbed))
+
+
+def for_page(every: Iterable[Windows | None]) -> list[Windows | None]:
+    """The same, so thin that a page stays small."""
+    found = list(every)
+    each = max(MOST_ON_A_PAGE // max(sum(windows is not None for windows in found), 1), 20)
+    return [None if windows is None else thinned(windows, each) for windows in found]
+
+
+def curve_of(result: Result) -> list[tuple[float, float]]:
+    """The merged round-trip times of a result as points (1/(1-q), ns); empty where there are none.
+
+    As everywhere, a percentile has ten requests beyond it at least, and lost requests count as slower than any.
+    """
+    if result.get("dimension") != "latency" or not is_number(result):
+        return []
+    merged = merge([_histogram(launch["rtt"]) for launch in result.get("per_launch") or () if launch.get("rtt")])
+    if merged is None or not merged.count:
+        return []
+    requests = merged.count + merged.lost
+    points = []
+    step = 0
+    targets: list[float] = []
+    while (beyond := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
+        targets.append(beyond)
+        step += 1
+    seen, place = 0, 0
+    for value, number in merged.counts:
+        seen += number
+        while place < len(targets) and seen >= requests * (1 - 1 / targets[place]):
+            points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
+            place += 1
+    return points
+
+
+def _histogram(data: Any) -> Histogram:
+    return Histogram(
+        counts=tuple((int(value), int(number)) for value, number in data["counts"]),
+        minimum=data["minimum"],
+        maximum=data["maximum"],
+        mean=data["mean"],
+        significant_digits=data["significant_digits"],
+        lost=data.get("lost", 0),
+    )

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run read back from its directory: results with their windows, tests, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.codec import DamagedData, decode
+from pytest_icbench.errors import UsageError
+from pytest_icbench.report.bundle import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
+from pytest_icbench.report.jsonl import FILE_NAME
+from pytest_icbench.result import Launch, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A line of ``results.jsonl``. ``raw``: path of its windows below the run, None where there is none."""
+
+    measurement: Measurement
+    test: str
+    raw: Path | None
+    place: ResultPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run. ``tests`` is empty for runs that are older than ``tests.jsonl``."""
+
+    directory: Path
+    info: RunInfo | None
+    tests: tuple[TestRecord, ...]
+    results: tuple[StoredResult, ...]
+
+    @property
+    def name(self) -> str:
+        return self.directory.resolve().name
+
+
+def read_run(directory: Path) -> StoredRun:
+    """Raises UsageError for what is no run, DamagedData for one that cannot be read; the sentence names file and line.
+
+    A last line that was cut off by a crash is left out.
+    """
+    path = directory / FILE_NAME
+    info, tests = read_info(directory), read_tests(directory)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if info is None and not tests:
+            raise UsageError(f"{directory} is no run: it has no {FILE_NAME}; name a directory below reports/") from None
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    measurements = {
+        int(where.rsplit(" ", 1)[1]): Measurement.from_json(line, where) for where, line in whole_lines(text, path)
+    }
+    found: dict[int, StoredResult] = {}
+    for test in tests:
+        for place in test.results:
+            if place.line not in measurements:
+                raise DamagedData(f"{path}: line {place.line}, a result of {test.nodeid}, is missing")
+            raw = _below(directory, place.raw)
+            found[place.line] = StoredResult(measurements[place.line], test.nodeid, raw, place)
+    if not tests:
+        found = _older(directory, measurements)
+    return StoredRun(directory, info, tuple(tests), tuple(found[line] for line in sorted(found)))
+
+
+def _below(directory: Path, name: str) -> Path | None:
+    path = directory / name
+    if not path.resolve().is_relative_to(directory.resolve()):
+        raise DamagedData(f"{directory}: {name} lies outside of the run")
+    return path if path.is_file() else None
+
+
+def _older(directory: Path, measurements: dict[int, Measurement]) -> dict[int, StoredResult]:
+    """A run without ``tests.jsonl``: raw files are found by what their first lines say."""
+    raws: dict[tuple[str, str, float], Path] = {}
+    for path in sorted(directory.glob("raw/**/*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            head = json.loads(file.readline())
+        raws[(head["case"], head["dimension"], head["started_at"])] = path
+    found = {}
+    for line, each in measurements.items():
+        raw = raws.get((each.case, each.dimension, each.started_at))
+        test = f"{raw.stem if raw else each.dimension}[{each.case}]"
+        found[line] = StoredResult(each, test, raw)
+    return found
+
+
+def with_windows(result: StoredResult) -> Measurement:
+    """The measurement as it was when it was made, windows included: read from its raw file.
+
+    Raises DamagedData for a file that is damaged or that belongs to another result, UsageError if it is missing.
+    """
+    if result.raw is None:
+        raise UsageError(f"{result.test}: the file with its windows is missing")
+    whole = read_raw(result.raw)
+    line = result.measurement
+    if (whole.case, whole.dimension, whole.started_at) != (line.case, line.dimension, line.started_at):
+        raise DamagedData(f"{result.raw}: holds {whole.case}, not the windows of {line.case}")
+    return whole
+
+
+def read_raw(path: Path) -> Measurement:
+    """A raw file: the measurement, its launches, their windows. Raises DamagedData."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    head: dict[str, Any] | None = None
+    launches: dict[tuple[str, int], dict[str, Any]] = {}
+    for where, line in whole_lines(text, path):
+        try:
+            data = json.loads(line)
+            kind = data.pop("type")
+            if kind == "measurement":
+                head = data
+            elif kind == "launch":
+                launches[(data.pop("of"), data["index"])] = {**data, "windows": []}
+            elif kind == "window":
+                launches[(data.pop("of"), data.pop("launch"))]["windows"].append(data)
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise DamagedData(f"{where}: not what a run writes") from None
+    if head is None:
+        raise DamagedData(f"{path}: the line of type measurement is missing")
+    whole = Measurement.from_dict(head, str(path))
+    own = {kind: [data for (of, _), data in launches.items() if of == kind] for kind in ("case", "reference")}
+    return replace(
+        whole,
+        per_launch=tuple(decode(Launch, data, str(path)) for data in own["case"]),
+        per_reference_launch=tuple(decode(Launch, data, str(path)) for data in own["reference"]),
+    )
