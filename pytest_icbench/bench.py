@@ -221,14 +221,18 @@ class Bench:
         cpus = {**found.treatment["cpus"], "ports": ports}
         return replace(found, treatment={**found.treatment, "cpus": cpus})
 
-    def _treatment(self, rig: Rig) -> dict[str, Any]:
+    @cached_property
+    def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Identity of the host, and the treatment as far as it is the same for all cases."""
+        return self._identity, self._common_treatment
+
+    @cached_property
+    def _common_treatment(self) -> dict[str, Any]:
         from pytest_icbench.host import facts
         from pytest_icbench.node.lxc import load as load_lxc
         from pytest_icbench.versions import package_version, workload_version
 
         version = workload_version()
-        placement = rig.placement
-        user = self._user.get(rig.case.switch)
         return {
             **facts.treatment(self.session.root),
             "pytest_icbench": package_version(),
@@ -237,12 +241,20 @@ class Bench:
             "dpdk": version.dpdk,
             "lxc": str(load_lxc().version) if self.options.node == "lxc" else None,
             "hugepage_kib": self._arguments["hugepage_size_kib"],
+            "node": self.options.node,
+        }
+
+    def _treatment(self, rig: Rig) -> dict[str, Any]:
+        placement = rig.placement
+        user = self._user.get(rig.case.switch)
+        return {
+            **self._common_treatment,
+            "endpoints": sorted({type(endpoint).__name__ for endpoint in rig.endpoints}),
             "switch": {
                 "version": rig.switch_facts.version,
                 "config": dict(rig.switch_facts.config),
                 "user_config": None if user is None else user.treatment(),
             },
-            "node": self.options.node,
             "cpus": {
                 "switch": list(placement.switch),
                 "endpoints": list(placement.endpoints),

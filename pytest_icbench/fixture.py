@@ -41,6 +41,7 @@ class _Record:
     case: Case
     measurement: Measurement
     judgement: Judgement | None = None
+    taken_from: str | None = None
 
 
 class Icbench:
@@ -59,6 +60,8 @@ class Icbench:
         self.results: list[dict[str, Any]] = []
         #: Windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
+        #: The run that measured each result, None for this one.
+        self.taken_from: list[str | None] = []
 
     def measure(self, **overrides: Any) -> Measurement:
         """Measures in the dimension of the marker: ``throughput`` unless it says otherwise. See ``throughput``."""
@@ -225,6 +228,9 @@ class Icbench:
             call = parse_overrides(overrides, where)
             settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             check_rate(case, settings, where)
+            taken = self._take(case)
+            if taken is not None:
+                return taken
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)
@@ -235,6 +241,25 @@ class Icbench:
             raise error.with_traceback(None) from None
         self._records.append(_Record(case, measurement))
         return measurement
+
+    def _take(self, case: Case) -> Measurement | None:
+        """What the run that is resumed had measured of the case; judged anew, as if it had been measured now."""
+        resumed = self._run.taken
+        found = None if resumed is None else resumed.take(self._item.nodeid, case)
+        if found is not None and resumed is not None:
+            found = replace(found, verdict=None, reason=None) if found.verdict != "INVALID" else found
+            self._records.append(_Record(case, found, taken_from=resumed.name))
+        return found
+
+    def _take_rest(self) -> None:
+        """Measurements that those taken stand on, though the test did not ask for them itself."""
+        resumed = self._run.taken
+        if resumed is None or not any(record.taken_from for record in self._records):
+            return
+        for found in resumed.rest(self._item.nodeid):
+            open_again = replace(found, verdict=None, reason=None)
+            self._records.insert(0, _Record(Case.from_dict(found.axes), open_again, taken_from=resumed.name))
+            self.judge(open_again)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
         from pytest_icbench.measure.soaking import soak_settings, with_losses
@@ -292,16 +317,19 @@ class Icbench:
 
     def finish(self) -> None:
         """Writes what was measured. Called once, when the test has ended in whatever way. Raises ProvisionError."""
+        self._take_rest()
         records, self._records = self._records, []
         for record in records:
             measurement = record.measurement
             if record.judgement is not None:
                 measurement = replace(measurement, **judged(measurement, record.judgement))
-            self._run.record(self._item.name.partition("[")[0], record.case, measurement)
+            limits = None if record.judgement is None else self._benchmark.thresholds.for_case(measurement.case)
+            self._run.record(self._item.nodeid, record.case, measurement, limits, record.taken_from)
             result = measurement.to_dict()
             self.results.append(result)
             windows = windows_of(measurement)
             self.windows.append(None if windows is None else windows.to_dict())
+            self.taken_from.append(record.taken_from)
             self._item.user_properties.extend(properties(result))
 
     def unjudged(self) -> Invalid | None:

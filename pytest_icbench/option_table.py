@@ -275,6 +275,12 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("debug", "", "workloads log every window while they run", values.boolean, flag=True),
     Row("reports", "DIR", "where runs are written (default: reports/ in the root directory)", path=True),
+    Row(
+        "resume",
+        "RUN",
+        "go on with an interrupted run (its name below the reports, or its directory): what it had finished is taken"
+        " from it; refused if command line, host or versions are others",
+    ),
     Row("thresholds", "FILE", "limits (default: thresholds.toml beside the scenario's file)", path=True),
     Row(
         "pf",

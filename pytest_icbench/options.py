@@ -42,6 +42,7 @@ class Options:
         reports: directory of the runs.
         binaries: the user's paths, by tool.
         switch_config: files of the user's own configurations, by switch.
+        resume: the run to go on with.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
     """
@@ -70,6 +71,7 @@ class Options:
     plan: bool = False
     debug: bool = False
     pf: str | None = None
+    resume: str | None = None
     reports: Path = Path("reports")
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)

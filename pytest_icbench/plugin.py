@@ -119,8 +119,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     icbench = item.stash.get(_FIXTURE, None)
+    state = item.config.stash[_STATE]
     if icbench is not None and call.when == "call":
-        item.config.stash[_STATE].attach(report, icbench.results, icbench.windows)
+        state.attach(report, icbench)
+    state.note(item, report)
     return report
 
 

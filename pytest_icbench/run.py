@@ -14,15 +14,19 @@ import pytest
 
 from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
+from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate import Judgement
+from pytest_icbench.gate import Judgement, Limit
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.options import Options
+from pytest_icbench.report.bundle import ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
 from pytest_icbench.result import Measurement
+from pytest_icbench.resume import Taken, find_run
 from pytest_icbench.rigpool import RigPool
+from pytest_icbench.runinfo import gather
 from pytest_icbench.schedule import Schedule, clock, estimate_s, launch_estimate_s
 
 if TYPE_CHECKING:
@@ -62,12 +66,23 @@ class Run:
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items))
         self._exchange: tuple[Rig, Exchange] | None = None
+        self._lines = 0
+        self._tests: dict[str, list[ResultPlace]] = {}
+        info = gather(config, options, items, directory.name, bench.facts)
+        #: What an interrupted run had measured.
+        self.taken: Taken | None = None
+        if options.resume is not None:
+            self.taken = Taken(find_run(options.resume, options.reports))
+            self.taken.check(info, options.thresholds)
+            info = replace(info, resumed=self.taken.name)
+            self.found_rates |= self.taken.rates()
         with ExitStack() as undo:
             guard = SignalGuard()
             undo.enter_context(guard)
             bench.hold()
             undo.callback(bench.close)
             self.directory = create_run(directory.parent, directory.name)
+            write_info(self.directory, info)
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
@@ -165,12 +180,34 @@ class Run:
         phase = progress.detail or counted
         self.progress.update(progress.case, phase, mpps=progress.receive_mpps, left_s=progress.left_s)
 
-    def record(self, test: str, case: Case, measurement: Measurement) -> None:
-        """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError."""
+    def record(
+        self,
+        nodeid: str,
+        case: Case,
+        measurement: Measurement,
+        limits: Sequence[Limit] | None = None,
+        taken_from: str | None = None,
+    ) -> None:
+        """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError.
+
+        Args:
+            limits: by which it was judged, None if nobody did.
+            taken_from: the run that measured it, if not this one.
+        """
         cls = self.bench.catalogue[case.switch]
         where = raw_directory(measurement, case.resolved_api(cls), case.resolved_cores(cls))
-        write_raw(self.directory, where, test, measurement)
+        test = nodeid.partition("[")[0].rpartition("::")[2]
+        raw = write_raw(self.directory, where, test, measurement)
         append_line(self.directory / FILE_NAME, measurement.to_json())
+        self._lines += 1
+        judged_by = None if limits is None else tuple(encode(limit) for limit in limits)
+        place = ResultPlace(self._lines, str(raw.relative_to(self.directory)), judged_by, taken_from)
+        self._tests.setdefault(nodeid, []).append(place)
+
+    def note(self, nodeid: str, outcome: str, duration_s: float, reason: str | None, repeat: str) -> None:
+        """A test is over: its line in ``tests.jsonl``. Raises ProvisionError."""
+        places = tuple(self._tests.pop(nodeid, ()))
+        append_test(self.directory, TestRecord(nodeid, outcome, duration_s, reason, repeat, places))
 
     def after(self, following: Benchmark | None) -> None:
         """A test is over: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""

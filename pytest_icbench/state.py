@@ -17,6 +17,7 @@ from pytest_icbench.report.html_hooks import HtmlHooks, skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
+    from pytest_icbench.fixture import Icbench
     from pytest_icbench.items import Benchmark
     from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run
@@ -54,15 +55,16 @@ class State:
         if options.plan and _distributed(config):
             raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
         self._page: Page | None = None
+        self._phases: dict[str, list[pytest.TestReport]] = {}
         config.pluginmanager.register(_Listener(self), "icbench-results")
         config.pluginmanager.register(HtmlHooks(lambda: self.page), "icbench-html")
 
     @property
     def run_name(self) -> str:
         if self._run_name is None:
-            from pytest_icbench.report.jsonl import run_name
+            from pytest_icbench.report.jsonl import new_run_name
 
-            self._run_name = run_name()
+            self._run_name = new_run_name(self.options.reports)
         return self._run_name
 
     @property
@@ -237,17 +239,31 @@ class State:
             self._page = Page()
         return self._page
 
-    def attach(
-        self,
-        report: pytest.TestReport,
-        results: Sequence[Mapping[str, Any]],
-        windows: Sequence[Mapping[str, Any] | None],
-    ) -> None:
+    def attach(self, report: pytest.TestReport, icbench: Icbench) -> None:
         """Puts a test's results into its report, on which they travel from a worker to its controller."""
-        report.icbench = list(results)  # type: ignore[attr-defined]
-        report.icbench_windows = list(windows)  # type: ignore[attr-defined]
+        report.icbench = list(icbench.results)  # type: ignore[attr-defined]
+        report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
+        report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
             report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
+
+    def note(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """One phase of a test is over; with the last one its line is written."""
+        from pytest_icbench.items import is_benchmark
+
+        if self.run is None or not is_benchmark(item):
+            return
+        phases = self._phases.setdefault(report.nodeid, [])
+        phases.append(report)
+        if report.when != "teardown":
+            return
+        del self._phases[report.nodeid]
+        outcome, reason = outcome_of(phases)
+        seconds = sum(phase.duration for phase in phases)
+        try:
+            self.run.note(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid))
+        except ProvisionError as error:
+            self._leftovers = self._leftovers or str(error)
 
     def _repeat(self, nodeid: str) -> str:
         from pytest_icbench.report.repeat import repeat_command
@@ -273,7 +289,10 @@ class State:
         self.results += results
         self.page.repeats[report.nodeid] = self._repeat(report.nodeid)
         windows = getattr(report, "icbench_windows", [None] * len(results))
-        for result, each in zip(results, windows, strict=True):
+        taken = getattr(report, "icbench_taken", [None] * len(results))
+        for result, each, origin in zip(results, windows, taken, strict=True):
+            if origin is not None:
+                self.page.taken[len(self.page.results)] = origin
             self.page.add(report.nodeid, result, None if each is None else Windows.from_dict(each))
         add_system_out(self.config, report, results)
 
@@ -323,6 +342,9 @@ class State:
         reporter.write_sep("=", "icbench results")
         for line in table(self.results):
             reporter.write_line(line)
+        if self.page.taken:
+            origin = next(iter(self.page.taken.values()))
+            reporter.write_line(f"{len(self.page.taken)} of {len(self.results)} results were taken from {origin}")
         reporter.write_line(f"reports: {self.directory}")
 
     # -- xdist
@@ -335,6 +357,16 @@ class State:
             raise UsageError(
                 "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
             )
+
+
+def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
+    """A test's outcome over its phases, and why it failed or was skipped."""
+    for phase in phases:
+        if phase.failed:
+            return "failed" if phase.when == "call" else "error", phase.longreprtext
+        if phase.skipped:
+            return "skipped", skip_reason(phase.longrepr) if isinstance(phase.longrepr, tuple) else phase.longreprtext
+    return "passed", None
 
 
 class _Listener:

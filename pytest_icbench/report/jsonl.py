@@ -20,6 +20,16 @@ def run_name(now: datetime | None = None, pid: int | None = None) -> str:
     return f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid() if pid is None else pid}"
 
 
+def new_run_name(reports: Path) -> str:
+    """A name that no run has: one process can make several within a second."""
+    name = run_name()
+    number = 2
+    while (reports / name).exists():
+        name = f"{run_name()}-{number}"
+        number += 1
+    return name
+
+
 def create_run(reports: Path, name: str) -> Path:
     """Makes a run's directory and points ``latest`` to it. Raises ProvisionError if it cannot be written."""
     run = reports / name

@@ -70,6 +70,10 @@ class FakeBench:
             raise self.hold_error
         self.log.append("hold")
 
+    @property
+    def facts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"machine": "fake"}, {"kernel": "6.1"}
+
     def placement(self, case: Case) -> Any:
         if case.switch in self.unsupported:
             raise Unsupported(self.unsupported[case.switch])

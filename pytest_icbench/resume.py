@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an interrupted run had finished, for ``--icbench-resume``: its measurements are not made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import UsageError
+from pytest_icbench.report.bundle import RunInfo
+from pytest_icbench.report.jsonl import FILE_NAME
+from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
+from pytest_icbench.result import Measurement
+from pytest_icbench.runinfo import refuse_other
+
+#: Outcomes of a test whose measurements are whole: it came to its end by itself.
+_FINISHED = ("passed", "failed")
+
+
+def find_run(text: str, reports: Path) -> Path:
+    """The directory that a user names: a run's name, or a path. ``latest`` is what it points to now.
+
+    Raises UsageError if there is none.
+    """
+    for path in (reports / text, Path(text).expanduser()):
+        if (path / FILE_NAME).is_file() or (path / "run.json").is_file():
+            return path.resolve()
+    raise UsageError(f"--icbench-resume: there is no run {text!r} below {reports}: name one of its directories")
+
+
+class Taken:
+    """Results of an interrupted run, by test; each is given once.
+
+    Args:
+        directory: of that run.
+
+    Raises UsageError and DamagedData if it cannot be read, or is too old to be resumed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.run: StoredRun = read_run(directory)
+        if self.run.info is None:
+            raise UsageError(f"--icbench-resume: {directory} has no run.json: it cannot be resumed")
+        self.info: RunInfo = self.run.info
+        finished = {test.nodeid for test in self.run.tests if test.outcome in _FINISHED}
+        invalid = {each.test for each in self.run.results if each.measurement.verdict == "INVALID"}
+        self._left: dict[str, list[StoredResult]] = {}
+        for each in self.run.results:
+            if each.test in finished - invalid and each.raw is not None:
+                self._left.setdefault(each.test, []).append(each)
+
+    @property
+    def name(self) -> str:
+        """Of the run that measured."""
+        return self.run.name
+
+    def check(self, now: RunInfo, limits: Path | None) -> None:
+        """Raises UsageError if that run was another one than this."""
+        refuse_other(self.info, now, limits)
+
+    def take(self, test: str, case: Case) -> Measurement | None:
+        """What the test measured of the case, windows included; None if it has to be measured."""
+        for place, each in enumerate(self._left.get(test, ())):
+            if (each.measurement.case, each.measurement.dimension) == (case.id, case.dimension):
+                del self._left[test][place]
+                return with_windows(each)
+        return None
+
+    def rest(self, test: str) -> Iterator[Measurement]:
+        """What else the test's measurements stand on, as the search for a rate."""
+        for each in self._left.pop(test, ()):
+            yield with_windows(each)
+
+    def rates(self) -> dict[Case, Measurement]:
+        """Rates that were looked for: loads of other tests are parts of them."""
+        found = {}
+        for results in self._left.values():
+            for each in results:
+                case = Case.from_dict(each.measurement.axes)
+                if case.rate.is_search:
+                    found[case] = each.measurement
+        return found

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How this run is made, as ``run.json`` keeps it: enough to repeat it, to judge it elsewhere, and to resume it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options
+from pytest_icbench.report.bundle import RunInfo
+from pytest_icbench.thresholds import FILE_NAME
+
+#: A file that bears on a run and is longer is named by its hash alone.
+MOST_BYTES = 1_000_000
+#: Options with a value that bear on no result.
+_SHOWING = (
+    *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
+    *("--durations",),
+)
+
+
+def gather(
+    config: pytest.Config,
+    options: Options,
+    items: Sequence[pytest.Item],
+    name: str,
+    facts: tuple[Mapping[str, Any], Mapping[str, Any]],
+) -> RunInfo:
+    """Args:
+    items: those that will run.
+    name: of the run.
+    facts: identity of the host and treatment, as far as they are the same for all cases.
+    """
+    called = config.invocation_params
+    identity, treatment = facts
+    return RunInfo(
+        run=name,
+        started_at=time.time(),
+        argv=tuple(str(each) for each in called.args),
+        directory=str(called.dir),
+        rootdir=str(config.rootpath),
+        options=dict.fromkeys(options.given),
+        versions={"pytest": pytest.__version__, "python": platform.python_version()},
+        files=_texts(_files(config, options, items)),
+        binaries={tool: {"path": str(path), "sha256": _hash(path)} for tool, path in options.binaries.items()},
+        identity=dict(identity),
+        treatment=dict(treatment),
+        resumed=options.resume,
+    )
+
+
+def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[Path]:
+    if config.inipath is not None:
+        yield config.inipath
+    scenarios = dict.fromkeys(item.path for item in items)
+    yield from scenarios
+    if options.thresholds is not None:
+        yield options.thresholds
+    else:
+        yield from dict.fromkeys(path.parent / FILE_NAME for path in scenarios)
+    yield from options.switch_config.values()
+
+
+def _texts(paths: Iterable[Path]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in paths:
+        with suppress(OSError):  # there is none: limits are optional
+            content = path.read_bytes()
+            text = content.decode("utf-8", "replace")
+            found[str(path)] = text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return found
+
+
+def _hash(path: Path) -> str | None:
+    with suppress(OSError), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
+
+
+def arguments_of(argv: Sequence[str]) -> list[str]:
+    """Those that bear on what is measured: without what resumes, and what only shows or writes it."""
+    kept: list[str] = []
+    skip_next = False
+    for each in argv:
+        if skip_next:
+            skip_next = False
+            continue
+        name, equals, _ = each.partition("=")
+        if name in (
+            "--icbench-resume",
+            "--html",
+            "--junitxml",
+            "--junit-xml",
+            "--basetemp",
+            "--color",
+            "--tb",
+            "--durations",
+        ):
+            skip_next = not equals
+            continue
+        if each in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
+            continue
+        kept.append(each)
+    return kept
+
+
+def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
+    """Raises UsageError with one sentence if a run is not the same run again: nothing of it could be taken.
+
+    Args:
+        limits: the file that the user named.
+    """
+
+    def refuse(what: str, old: object, new: object) -> None:
+        raise UsageError(
+            f"--icbench-resume: {what} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
+        )
+
+    if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
+        refuse("the command line", " ".join(old), " ".join(new))
+    for what, one, two in (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment)):
+        for key in sorted({*one, *two}):
+            if one.get(key) != two.get(key):
+                refuse(f"the {what}'s {key}", one.get(key), two.get(key))
+    for key in sorted({*before.binaries, *now.binaries}):
+        if before.binaries.get(key) != now.binaries.get(key):
+            refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))
+    # Verdicts are made anew, so limits may have changed.
+    for path in sorted({*before.files, *now.files}):
+        about_limits = Path(path).name == FILE_NAME or path == str(limits)
+        if not about_limits and before.files.get(path) != now.files.get(path):
+            raise UsageError(
+                f"--icbench-resume: {path} is not what it was in {before.run}: start a run of its own instead"
+            )
