@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_icbench.errors import IcbenchError, UsageError
+from pytest_icbench.history import command as history
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -123,6 +124,8 @@ def parser() -> argparse.ArgumentParser:
     hlog.add_argument("output", metavar="FILE", help="the log, by custom with the suffix .hlog")
     hlog.add_argument("--case", metavar="TEXT", help="only cases with this text in their id")
     hlog.set_defaults(command=_hlog)
+
+    history.add_to(commands)
     return top
 
 

@@ -281,6 +281,7 @@ TABLE: tuple[Row, ...] = (
         "go on with an interrupted run (its name below the reports, or its directory): what it had finished is taken"
         " from it; refused if command line, host or versions are others",
     ),
+    Row("history", "FILE", "append every result to this history, for icbench history and its change points", path=True),
     Row("thresholds", "FILE", "limits (default: thresholds.toml beside the scenario's file)", path=True),
     Row(
         "pf",

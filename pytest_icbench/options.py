@@ -40,6 +40,7 @@ class Options:
         soak_duration: seconds of a long run.
         incomparable: patterns over facts that have to be the same in a comparison.
         reports: directory of the runs.
+        history: file to which every result is appended.
         binaries: the user's paths, by tool.
         switch_config: files of the user's own configurations, by switch.
         resume: the run to go on with.
@@ -73,6 +74,7 @@ class Options:
     pf: str | None = None
     resume: str | None = None
     reports: Path = Path("reports")
+    history: Path | None = None
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)
     switch_config: Mapping[str, Path] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from pytest_icbench.case import Case
 from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.gate import Judgement, Limit
+from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import ResultPlace, TestRecord, append_test, write_info
@@ -203,6 +204,9 @@ class Run:
         judged_by = None if limits is None else tuple(encode(limit) for limit in limits)
         place = ResultPlace(self._lines, str(raw.relative_to(self.directory)), judged_by, taken_from)
         self._tests.setdefault(nodeid, []).append(place)
+        if self.options.history is not None and taken_from is None:
+            entry = entry_of(measurement, self.directory.name, self.options.incomparable)
+            append(self.options.history, [entry] if entry is not None else [])
 
     def note(self, nodeid: str, outcome: str, duration_s: float, reason: str | None, repeat: str) -> None:
         """A test is over: its line in ``tests.jsonl``. Raises ProvisionError."""

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench history``: the trends of a history file as text or data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench import values
+from pytest_icbench.gate import show
+from pytest_icbench.history import entries
+from pytest_icbench.history.changes import LEAST_EFFECT
+from pytest_icbench.history.trends import Change, Trend, trends
+from pytest_icbench.report.names import printable
+
+#: Version of the form of ``--json``.
+SCHEMA = 1
+#: Changes of one trend that the text shows.
+SHOWN = 5
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    """The subcommand."""
+    command = commands.add_parser("history", help="trends by case and host, and where they changed")
+    command.add_argument("file", metavar="FILE", help="written with --icbench-history")
+    command.add_argument(
+        "--case", metavar="PATTERN", default="*", help="only these cases: *, ?, [...] over ids (default: all)"
+    )
+    command.add_argument(
+        "--least-effect",
+        metavar="P",
+        default=f"{LEAST_EFFECT:.0%}",
+        help="changes of the level by less are none (default: %(default)s)".replace("3%", "3%%"),
+    )
+    command.add_argument("--all-figures", action="store_true", help="p99 and cycles per packet too")
+    command.add_argument("--json", action="store_true", help="every point, level and change as JSON")
+    command.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the trends. 1 if a line of the file could not be read; each is named."""
+    least = values.precision(arguments.least_effect, "--least-effect")
+    found, troubles = entries.read(Path(arguments.file))
+    chosen = [entry for entry in found if fnmatchcase(entry.case, arguments.case)]
+    drawn = trends(chosen, least_effect=least, every_figure=arguments.all_figures)
+    if arguments.json:
+        document = {"schema": SCHEMA, "least_effect": least, "trends": [trend.to_dict() for trend in drawn]}
+        print(json.dumps(document, indent=1))
+    else:
+        for line in render(drawn) or ["no result"]:
+            print(line)
+    for trouble in troubles:
+        print(f"icbench: {trouble}", file=sys.stderr)
+    return int(bool(troubles))
+
+
+def render(drawn: Sequence[Trend]) -> list[str]:
+    """The trends, host by host: a line each, and one for each of its last changes."""
+    lines: list[str] = []
+    hosts = dict.fromkeys((trend.host, trend.machine) for trend in drawn)
+    for host, machine in hosts:
+        lines += [*([""] if lines else []), f"host {host}: {printable(machine)}"]
+        for trend in drawn:
+            if trend.host == host:
+                lines += _trend(trend)
+    return lines
+
+
+def _trend(trend: Trend) -> list[str]:
+    first, last = trend.points[0], trend.points[-1]
+    level = trend.levels[-1]
+    count = len(trend.points)
+    text = (
+        f"  {printable(trend.case)}  {trend.figure} ({trend.metric}): {show(last.value)},"
+        f" level {show(level.value)} since {_day(trend.points[level.first].at)},"
+        f" {count} result{'' if count == 1 else 's'} since {_day(first.at)}"
+    )
+    lines = [text]
+    hidden = len(trend.changes) - SHOWN
+    if hidden > 0:
+        lines.append(f"    {hidden} earlier change{'' if hidden == 1 else 's'}")
+    return lines + [f"    {_change(change)}" for change in trend.changes[-SHOWN:]]
+
+
+def _change(change: Change) -> str:
+    word = "better" if change.better else "worse"
+    text = f"{_day(change.at)}  {change.relative:+.1%} ({word}): {show(change.before)} to {show(change.after)}"
+    if change.version_before != change.version_after:
+        text += f", version {change.version_before or 'unknown'} to {change.version_after or 'unknown'}"
+    return printable(text)
+
+
+def _day(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

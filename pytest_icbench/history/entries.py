@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The history file: one result a line, appended and never rewritten."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench import comparable
+from pytest_icbench.codec import DamagedData, decode, encode
+from pytest_icbench.errors import ProvisionError, UsageError
+
+if TYPE_CHECKING:
+    from pytest_icbench.result import Measurement
+
+#: Version of a line. A reader names newer ones and leaves them out.
+SCHEMA = 1
+
+#: Figures that a line keeps, by dimension: name, and whether less is better. The first is the one that is shown.
+FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
+    "throughput": (("throughput_pps", False), ("cycles_per_packet", True)),
+    "latency": (("rtt_p50_ns", True), ("rtt_p99_ns", True)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its 95 % interval, None where there is none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One result in the history.
+
+    Attributes:
+        at: seconds since the epoch at which it was measured.
+        run: name of the run's directory.
+        host: digest of everything that has to be the same in a comparison; see ``host_key``.
+        machine: what the host is called for people: its processor.
+        version: of the switch, where it tells.
+        figures: by name; see ``FIGURES``.
+    """
+
+    at: float
+    run: str
+    case: str
+    dimension: str
+    metric: str
+    host: str
+    machine: str
+    verdict: str | None
+    figures: dict[str, Any]
+    version: str | None = None
+
+    def figure(self, name: str) -> Figure | None:
+        """One of ``figures``."""
+        found = self.figures.get(name)
+        return None if found is None else Figure(found["value"], found.get("low"), found.get("high"))
+
+
+def host_key(result: Measurement, patterns: Sequence[str] = comparable.DEFAULT) -> str:
+    """Twelve hexadecimal digits that two results share if they may be compared: of the facts that have to match."""
+    kept = {
+        name: value
+        for name, value in comparable.facts(result).items()
+        if name != "metric" and comparable.matches(name, patterns)
+    }
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def entry_of(result: Measurement, run: str, patterns: Sequence[str] = comparable.DEFAULT) -> Entry | None:
+    """The line of a result; None for one that is no number (INVALID, or without any of the figures)."""
+    if result.verdict == "INVALID":
+        return None
+    figures = {}
+    for name, _ in FIGURES.get(result.dimension, ()):
+        value = getattr(result, name)
+        if value is not None:
+            figures[name] = encode(Figure(value, getattr(result, f"{name}_low"), getattr(result, f"{name}_high")))
+    if not figures:
+        return None
+    return Entry(
+        at=result.started_at,
+        run=run,
+        case=result.case,
+        dimension=result.dimension,
+        metric=result.metric,
+        host=host_key(result, patterns),
+        machine=str(result.identity.get("cpu_model") or "unknown"),
+        verdict=result.verdict,
+        figures=figures,
+        version=(result.treatment.get("switch") or {}).get("version"),
+    )
+
+
+def append(file: Path, entries: Iterable[Entry]) -> int:
+    """Adds lines and syncs them; how many. A line that a killed run left unfinished stays a line of its own.
+
+    Raises ProvisionError if the file cannot be written.
+    """
+    lines = [json.dumps({"schema": SCHEMA, **encode(each)}, allow_nan=False, separators=(",", ":")) for each in entries]
+    if not lines:
+        return 0
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a+b") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)  # several runs on several hosts may share it
+            size = stream.seek(0, os.SEEK_END)
+            if size:
+                stream.seek(size - 1)
+                unfinished = stream.read(1) != b"\n"
+            else:
+                unfinished = False
+            stream.write(("\n" * unfinished + "\n".join(lines) + "\n").encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise ProvisionError(f"the history {file} cannot be written ({error.strerror})") from None
+    return len(lines)
+
+
+def read(file: Path) -> tuple[list[Entry], list[str]]:
+    """All lines that can be read, in the file's order, and a sentence for each that cannot.
+
+    Raises UsageError if the file cannot be read at all.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UsageError(f"the history {file} cannot be read ({error.strerror})") from None
+    entries, troubles = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entries.append(_entry(line, f"{file} line {number}"))
+        except DamagedData as error:
+            troubles.append(f"{error}; the line is left out")
+    return entries, troubles
+
+
+def _entry(line: bytes, where: str) -> Entry:
+    try:
+        data = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise DamagedData(f"{where}: damaged, not valid JSON") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise DamagedData(f"{where}: damaged, not a line of a history")
+    if schema > SCHEMA:
+        raise DamagedData(
+            f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
+        )
+    entry = decode(Entry, data, where)
+    for name, figure in entry.figures.items():
+        decode(Figure, figure, f"{where}: {name}")
+    return entry
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trends: the history of each case on each host, with its levels and changes. Pure; what figures are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from pytest_icbench.codec import encode
+from pytest_icbench.history.changes import LEAST_EFFECT, Level, levels
+from pytest_icbench.history.entries import FIGURES, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One result: seconds since the epoch, the figure, its interval (None where there is none)."""
+
+    at: float
+    value: float
+    low: float | None
+    high: float | None
+    run: str
+    version: str | None
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the level.
+
+    Attributes:
+        index: of the first point of the new level.
+        before, after: the levels: medians of their points, in the figure's unit.
+        relative: (after - before) / before.
+        better: more of a rate, less of a time.
+        version_before, version_after: of the switch around the change, None where it does not tell.
+    """
+
+    index: int
+    at: float
+    before: float
+    after: float
+    relative: float
+    better: bool
+    version_before: str | None
+    version_after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One figure of one case on one host, in the order of time.
+
+    Attributes:
+        figure: name of the result, with its unit: ``throughput_pps``, ``rtt_p50_ns``, ...
+        less_is_better: a time.
+        host: digest of what has to be the same in a comparison. machine: for people.
+    """
+
+    case: str
+    dimension: str
+    metric: str
+    figure: str
+    less_is_better: bool
+    host: str
+    machine: str
+    points: tuple[Point, ...]
+    levels: tuple[Level, ...]
+    changes: tuple[Change, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        data: dict[str, Any] = encode(self)
+        return data
+
+
+def trends(entries: Iterable[Entry], *, least_effect: float = LEAST_EFFECT, every_figure: bool = False) -> list[Trend]:
+    """The trend of each case, metric and host, in the order of cases.
+
+    Args:
+        entries: in any order; see ``entries.read`` and ``entries.entry_of``.
+        least_effect: changes of a level by less than this part are none.
+        every_figure: not only the first of each dimension.
+
+    Raises UsageError if the library for change points is missing.
+    """
+    groups: dict[tuple[str, str, str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.dimension, entry.case, entry.metric, entry.host), []).append(entry)
+    found = []
+    for _, group in sorted(groups.items()):
+        group.sort(key=lambda entry: entry.at)
+        wanted = FIGURES.get(group[0].dimension, ())
+        for name, less in wanted if every_figure else wanted[:1]:
+            points = [point for entry in group if (point := _point(entry, name)) is not None]
+            if points:
+                found.append(_trend(group[-1], name, less, points, least_effect))
+    return found
+
+
+def _point(entry: Entry, name: str) -> Point | None:
+    figure = entry.figure(name)
+    if figure is None:
+        return None
+    return Point(entry.at, figure.value, figure.low, figure.high, entry.run, entry.version, entry.verdict)
+
+
+def _trend(last: Entry, name: str, less: bool, points: Sequence[Point], least_effect: float) -> Trend:
+    found = levels([point.value for point in points], least_effect)
+    changes = []
+    for before, after in pairwise(found):
+        changes.append(
+            Change(
+                index=after.first,
+                at=points[after.first].at,
+                before=before.value,
+                after=after.value,
+                relative=(after.value - before.value) / before.value if before.value else 0.0,
+                better=(after.value < before.value) == less,
+                version_before=points[before.last].version,
+                version_after=points[after.first].version,
+            )
+        )
+    return Trend(
+        case=last.case,
+        dimension=last.dimension,
+        metric=last.metric,
+        figure=name,
+        less_is_better=less,
+        host=last.host,
+        machine=last.machine,
+        points=tuple(points),
+        levels=tuple(found),
+        changes=tuple(changes),
+    )
