@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from pytest_icbench.baseline.commands import add_commands
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.history import command as history
 
@@ -126,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     hlog.set_defaults(command=_hlog)
 
     history.add_to(commands)
+    add_commands(commands)
     return top
 
 

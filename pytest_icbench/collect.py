@@ -12,9 +12,10 @@ from pytest_icbench import values
 from pytest_icbench.case import SOCKET_APIS, Case, Dimension, Rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options, too_large_burst
-from pytest_icbench.overrides import NAMES, as_text, parse_overrides, suggestion
+from pytest_icbench.overrides import NAMES, as_text, parse_overrides
 from pytest_icbench.sequences import parse_words
 from pytest_icbench.switch_config import checked, read
+from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
     from pytest_icbench.switch.protocol import Switch

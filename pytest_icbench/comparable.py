@@ -11,17 +11,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pytest_icbench.errors import UsageError
 
-if TYPE_CHECKING:
-    from pytest_icbench.result import Measurement
-
 #: Facts that make results incomparable where they differ.
-DEFAULT = ("identity.*", "placement", "metric", "treatment.node")
+DEFAULT = ("identity.*", "placement", "metric", "rules", "treatment.node")
 #: First parts of the names of facts.
-SOURCES = ("identity", "treatment", "conditions", "settings", "placement", "metric")
+SOURCES = ("identity", "treatment", "conditions", "settings", "placement", "metric", "rules")
+
+
+class Circumstances(Protocol):
+    """What a measurement and a baseline's entry have in common: the facts around the figures."""
+
+    @property
+    def placement(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def rules(self) -> int: ...
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+    @property
+    def treatment(self) -> Mapping[str, Any]: ...
+    @property
+    def conditions(self) -> Mapping[str, Any]: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +66,9 @@ def parse_patterns(text: str, where: str) -> tuple[str, ...]:
     return patterns
 
 
-def facts(result: Measurement) -> dict[str, Any]:
+def facts(result: Circumstances) -> dict[str, Any]:
     """All facts around a result, by name."""
-    found: dict[str, Any] = {"placement": result.placement, "metric": result.metric}
+    found: dict[str, Any] = {"placement": result.placement, "metric": result.metric, "rules": result.rules}
     for source in ("identity", "treatment", "conditions", "settings"):
         _flatten(source, getattr(result, source), found)
     return found
@@ -76,7 +92,7 @@ def matches(fact: str, patterns: Sequence[str]) -> bool:
     return decided
 
 
-def differences(here: Measurement, there: Measurement, patterns: Sequence[str] = DEFAULT) -> list[Difference]:
+def differences(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> list[Difference]:
     """The facts that differ and should not, in the order of their names. A fact that one side lacks differs."""
     own, other = facts(here), facts(there)
     return [
@@ -86,7 +102,7 @@ def differences(here: Measurement, there: Measurement, patterns: Sequence[str] =
     ]
 
 
-def incomparable(here: Measurement, there: Measurement, patterns: Sequence[str] = DEFAULT) -> str | None:
+def incomparable(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> str | None:
     """The reason of INCOMPARABLE: one sentence with every fact that differs; None if the two may be compared."""
     found = differences(here, there, patterns)
     return "; ".join(map(str, found)) if found else None

@@ -51,4 +51,12 @@ class Invalid(IcbenchError):
 
 
 class Regression(AssertionError):
-    """A limit was missed. The message's first line (at most 100 characters) is the verdict."""
+    """A limit was missed, or another verdict that fails. The message's first line (at most 100 characters) is it.
+
+    Args:
+        verdict: REGRESSED, or with other policies INCONCLUSIVE, NO_BASELINE, INCOMPARABLE.
+    """
+
+    def __init__(self, message: str, *, verdict: str = "REGRESSED") -> None:
+        super().__init__(message)
+        self.verdict = verdict

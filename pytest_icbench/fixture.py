@@ -19,7 +19,7 @@ from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.result import Measurement
-from pytest_icbench.run import Run, judged
+from pytest_icbench.run import Run
 
 if TYPE_CHECKING:
     from pytest_icbench.exchange import Exchange
@@ -199,20 +199,24 @@ class Icbench:
             raise error.with_traceback(None) from None
 
     def judge(self, measurement: Measurement) -> Judgement:
-        """The verdict against the limits of ``thresholds.toml``, never raised. False if it would fail a test."""
-        limits = self._benchmark.thresholds.for_case(measurement.case)
-        judgement = judge(measurement, limits, strict=self._run.options.strict)
+        """The verdict against ``thresholds.toml`` and the baseline, never raised. False if it would fail a test."""
+        thresholds = self._benchmark.thresholds
+        limits, margins = thresholds.for_case(measurement.case), thresholds.margins(measurement.case)
+        comparer = self._run.comparer
+        against = comparer.compare(measurement, margins) if comparer is not None else None
+        judgement = judge(measurement, limits, against=against, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
                 record.judgement = judgement
         return judgement
 
     def gate(self, measurement: Measurement) -> Judgement:
-        """The verdict, if it does not fail the test: PASS, NO_BASELINE (no limit), INCONCLUSIVE.
+        """The verdict, if it does not fail the test: PASS, IMPROVED, and by default all but REGRESSED and INVALID.
 
         Raises:
-            Regression: a limit is missed, by the whole interval; with ``--icbench-strict`` also what is neither PASS
-                nor IMPROVED. The first line of the message has at most 100 characters.
+            Regression: a limit is missed, or the baseline fallen short of, by the whole interval; also the other
+                verdicts of ``--icbench-fail``, and with ``--icbench-strict`` what is neither PASS nor IMPROVED. The
+                first line of the message has at most 100 characters.
             Invalid: the measurement is no number.
         """
         __tracebackhide__ = True
@@ -322,7 +326,7 @@ class Icbench:
         for record in records:
             measurement = record.measurement
             if record.judgement is not None:
-                measurement = replace(measurement, **judged(measurement, record.judgement))
+                measurement = replace(measurement, **record.judgement.fields())
             limits = None if record.judgement is None else self._benchmark.thresholds.for_case(measurement.case)
             self._run.record(self._item.nodeid, record.case, measurement, limits, record.taken_from)
             result = measurement.to_dict()

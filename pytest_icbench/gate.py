@@ -1,159 +1,128 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits and what a measurement is worth against them. Pure.
+"""What a measurement is worth: its limits and its baseline, one verdict. Pure.
 
-A limit is the worst value that is still allowed. It is missed (REGRESSED) only if the whole interval lies beyond it,
-held (PASS) only if the whole interval lies within, and otherwise the measurement does not tell (INCONCLUSIVE).
+Each limit and each figure of the baseline is a ``Finding``; the worst of them is the verdict, in the order of
+``ORDER``. What fails a test is a matter of ``Policy``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf
-from typing import Literal
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
+from pytest_icbench.baseline.against import Against
+from pytest_icbench.baseline.waivers import Waiver
+from pytest_icbench.baseline.waivers import find as find_waiver
 from pytest_icbench.errors import Invalid, Regression
+from pytest_icbench.limits import LOSSES, Limit, applies, find
 from pytest_icbench.result import Measurement
-
-Verdict = Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE", "INVALID"]
-
-#: Length of the first line of a message: pytest cuts longer ones in its summary.
-FIRST_LINE = 100
-
-#: Results that a limit can name, by the dimensions that have them. Estimates bring an interval, counters none.
-LIMITABLE: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "throughput_pps",
-            "throughput_per_pair_pps",
-            "throughput_gbps",
-            "throughput_l1_gbps",
-            "fairness",
-            "cycles_per_packet",
-        ),
-        ("throughput",),
-    ),
-    **dict.fromkeys(
-        (
-            "rtt_mean_ns",
-            "rtt_p50_ns",
-            "rtt_p90_ns",
-            "rtt_p99_ns",
-            "rtt_p99_9_ns",
-            "rtt_p99_99_ns",
-            "rtt_max_ns",
-            "rtt_samples",
-            "rtt_lost",
-        ),
-        ("latency",),
-    ),
-    **dict.fromkeys(
-        (
-            "offered_pps",
-            "ratio_to_reference",
-            "scheduled",
-            "sent",
-            "refused",
-            "received",
-            "lost",
-            "duplicated",
-            "reordered",
-            "late",
-            "foreign",
-            "corrupted",
-            "frame_loss_ratio",
-            "trial_loss_ratio",
-            "disturbed_windows",
-        ),
-        ("throughput", "latency"),
-    ),
-}
+from pytest_icbench.result_judged import Finding
+from pytest_icbench.verdicts import DEFAULT_FAILING, GOOD, ORDER, Verdict
+from pytest_icbench.wording import cut, percent, show
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit.
+class Policy:
+    """Which verdicts fail a test.
 
     Attributes:
-        name: of a result, one of ``LIMITABLE``.
-        kind: ``min`` or ``max``.
-        value: the worst value allowed, in the result's unit.
-        source: where it is written: file, table and key.
+        failing: these do.
+        strict: all do but PASS and IMPROVED.
+        waivers: which cases fail none, for what reason and until when. An INVALID measurement is never waived.
+        today: in UTC; None never matches a waiver.
     """
 
-    name: str
-    kind: Literal["min", "max"]
-    value: float
-    source: str
+    failing: tuple[str, ...] = DEFAULT_FAILING
+    strict: bool = False
+    waivers: tuple[Waiver, ...] = ()
+    today: date | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One limit against one measurement. ``low`` and ``high`` equal ``value`` for a result without an interval."""
-
-    limit: Limit
-    verdict: Literal["PASS", "REGRESSED", "INCONCLUSIVE"]
-    value: float | None
-    low: float | None
-    high: float | None
-
-    def sentence(self) -> str:
-        """Value, interval, limit and its source."""
-        what = f"{self.limit.name}: {show(self.value)}"
-        if self.high == inf:
-            what += " (at least)"
-        elif self.low is not None and self.high is not None and self.low != self.high:
-            what += f" (interval {show(self.low)} to {show(self.high)})"
-        word = "at least" if self.limit.kind == "min" else "at most"
-        return f"{what}, limit {word} {show(self.limit.value)} from {self.limit.source}: {self.verdict}"
+    def fails(self, verdict: str) -> bool:
+        return verdict not in GOOD and (self.strict or verdict in self.failing)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a measurement is worth. True in a condition unless its verdict fails a test."""
+    """What a measurement is worth. True in a condition unless its verdict fails a test.
+
+    Attributes:
+        reason: one sentence. details: the findings, and what stands around them, one a line.
+        fails: whether the verdict fails a test.
+        findings: the one that decided first. against: what the baseline said.
+        waiver: why, and until when, the verdict fails no test though it would.
+    """
 
     verdict: Verdict
     reason: str
     details: tuple[str, ...] = ()
-    strict: bool = False
-
-    @property
-    def fails(self) -> bool:
-        """REGRESSED, INVALID and INCOMPARABLE fail; when strict, everything but PASS and IMPROVED."""
-        if self.verdict in ("PASS", "IMPROVED"):
-            return False
-        return self.strict or self.verdict in ("REGRESSED", "INVALID", "INCOMPARABLE")
+    fails: bool = False
+    findings: tuple[Finding, ...] = ()
+    against: Against | None = None
+    waiver: str | None = None
 
     def __bool__(self) -> bool:
         return not self.fails
 
     def message(self) -> str:
-        """First line of at most 100 characters, then the findings, one a line."""
+        """First line of at most 100 characters, then the details, one a line."""
         return "\n".join((cut(f"{self.verdict}: {self.reason}"), *self.details))
 
+    def fields(self) -> dict[str, Any]:
+        """The fields of a measurement that its judgement sets; INVALID keeps its own reason."""
+        if self.verdict == "INVALID":
+            return {}
+        found: dict[str, Any] = {
+            "verdict": self.verdict,
+            "reason": None if self.verdict == "PASS" else self.reason,
+            "findings": self.findings,
+            "waiver": self.waiver,
+        }
+        if self.against is not None:
+            found["baseline"] = self.against.name
+            found["treatment_changes"] = {
+                each.fact.partition(".")[2]: [each.there, each.here] for each in self.against.treatment
+            }
+            for main in self.against.findings[:1]:
+                names = ("ratio", "ratio_low", "ratio_high")
+                found |= {name.replace("ratio", "ratio_to_baseline", 1): getattr(main, name) for name in names}
+        return found
 
-def judge(measurement: Measurement, limits: Sequence[Limit], *, strict: bool = False) -> Judgement:
-    """The verdict: INVALID first, then the worst of all limits that the measurement's dimension has.
+
+def judge(
+    measurement: Measurement,
+    limits: Sequence[Limit] = (),
+    *,
+    against: Against | None = None,
+    policy: Policy | None = None,
+) -> Judgement:
+    """The verdict: INVALID first, then the worst of all limits that the measurement's dimension has and its baseline.
 
     Args:
-        strict: a verdict other than PASS and IMPROVED fails.
+        against: what a comparison with the baseline gave; None where none is wanted.
+        policy: what fails; by default REGRESSED and INVALID.
     """
+    policy = policy or Policy()
     if measurement.verdict == "INVALID":
         reason = measurement.reason or "unknown"
         evidence = (measurement.evidence,) if measurement.evidence else ()
-        return Judgement("INVALID", f"{reason} ({measurement.case})", evidence, strict)
-    findings = [_find(measurement, limit) for limit in limits if measurement.dimension in LIMITABLE.get(limit.name, ())]
-    if not findings:
-        return Judgement("NO_BASELINE", f"{measurement.case} has no limit and no baseline", (), strict)
-    order = ("REGRESSED", "INCONCLUSIVE", "PASS")
-    if measurement.generator_bound and measurement.metric == "fixed":
-        findings = [_refuse(finding) for finding in findings]
-    findings.sort(key=lambda finding: order.index(finding.verdict))
-    worst = findings[0]
-    details = [finding.sentence() for finding in findings]
-    if measurement.bottleneck not in ("switch", "unknown") and worst.verdict != "PASS":
-        details.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
-    return Judgement(worst.verdict, _reason(measurement, worst), tuple(details), strict)
+        return Judgement("INVALID", f"{reason} ({measurement.case})", evidence, policy.fails("INVALID"))
+    findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
+    findings += against.findings if against is not None else ()
+    found: list[tuple[Verdict, str]] = [(each.verdict, _reason(measurement, each)) for each in findings]
+    if against is not None and against.missing is not None:
+        found.append(("NO_BASELINE", f"{against.missing}, {measurement.case}"))
+    if against is not None and against.incomparable is not None:
+        found.append(("INCOMPARABLE", f"{against.incomparable}, {measurement.case}"))
+    if not found:
+        found.append(("NO_BASELINE", f"{measurement.case} has no limit and no baseline"))
+    verdict, reason = min(found, key=lambda one: ORDER.index(one[0]))
+    findings.sort(key=lambda each: ORDER.index(each.verdict))
+    waiver, note = _waived(measurement.case, verdict, policy)
+    details = (*(each.sentence() for each in findings), *_around(measurement, verdict, against), *note)
+    fails = policy.fails(verdict) and waiver is None
+    return Judgement(verdict, reason, details, fails, tuple(findings), against, waiver)
 
 
 def enforce(judgement: Judgement) -> Judgement:
@@ -168,66 +137,64 @@ def enforce(judgement: Judgement) -> Judgement:
         return judgement
     if judgement.verdict == "INVALID":
         raise Invalid(judgement.reason, "\n".join(judgement.details) or "no evidence was kept")
-    raise Regression(judgement.message())
+    raise Regression(judgement.message(), verdict=judgement.verdict)
 
 
-def _find(measurement: Measurement, limit: Limit) -> Finding:
-    value = getattr(measurement, limit.name)
-    if value is None:
-        return Finding(limit, "INCONCLUSIVE", None, None, None)
-    low = getattr(measurement, f"{limit.name}_low", value)
-    high = getattr(measurement, f"{limit.name}_high", value)
-    if measurement.search is not None and measurement.lower_bound and limit.name.startswith("throughput_"):
-        high = inf  # "at least": what the device can do may lie anywhere above
-    if low is None or high is None:
-        # An estimate without an interval (too few launches) can neither hold nor miss a limit.
-        return Finding(limit, "INCONCLUSIVE", value, None, None)
-    if limit.kind == "min":
-        held, missed = low >= limit.value, high < limit.value
+def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
+    """The waiver that lets a failing verdict pass, and what is to be said of waivers."""
+    if not policy.fails(verdict) or policy.today is None:
+        return None, []
+    holding, expired = find_waiver(policy.waivers, case, policy.today)
+    if holding is not None:
+        return f"until {holding.until}: {holding.reason}", [f"waived until {holding.until}: {holding.reason}"]
+    if expired is not None:
+        return None, [f"its waiver expired on {expired.until}: {expired.reason}"]
+    return None, []
+
+
+def _around(measurement: Measurement, verdict: Verdict, against: Against | None) -> list[str]:
+    """What stands around the figures of a verdict."""
+    lines = []
+    if against is not None:
+        lines += [f"changed since baseline {against.name}: {each}" for each in against.treatment]
+        lines += [f"warning: {each}" for each in against.warnings]
+    if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
+        lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
+    return lines
+
+
+_WORDS = {
+    ("min", "REGRESSED"): "below",
+    ("max", "REGRESSED"): "above",
+    ("min", "PASS"): "not below",
+    ("max", "PASS"): "not above",
+}
+
+
+def _reason(measurement: Measurement, found: Finding) -> str:
+    if measurement.generator_bound and found.name in LOSSES and found.verdict == "INCONCLUSIVE":
+        why = f"{found.name}: {found.note}"
+    elif found.value is None:
+        why = f"{found.name} has no value"
+    elif found.baseline is not None:
+        why = _reason_of_change(found)
+    elif found.value_low is None:
+        why = f"{found.name} {show(found.value)} has no interval ({found.note})"
     else:
-        held, missed = high <= limit.value, low > limit.value
-    return Finding(limit, "PASS" if held else "REGRESSED" if missed else "INCONCLUSIVE", value, low, high)
-
-
-#: What a path does to frames that nobody offered is not known.
-_LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused")
-
-
-def _refuse(finding: Finding) -> Finding:
-    """No verdict about loss at a rate that the sender did not offer."""
-    return replace(finding, verdict="INCONCLUSIVE") if finding.limit.name in _LOSSES else finding
-
-
-def _reason(measurement: Measurement, worst: Finding) -> str:
-    limit = worst.limit
-    if measurement.generator_bound and limit.name in _LOSSES and worst.verdict == "INCONCLUSIVE":
-        why = f"{limit.name}: the sender could not offer the rate"
-    elif worst.value is None:
-        why = f"{limit.name} has no value"
-    elif worst.low is None:
-        why = f"{limit.name} {show(worst.value)} has no interval (too few launches)"
-    else:
-        words = {
-            ("min", "REGRESSED"): "below",
-            ("max", "REGRESSED"): "above",
-            ("min", "PASS"): "not below",
-            ("max", "PASS"): "not above",
-        }
-        word = words.get((limit.kind, worst.verdict), "too near")
-        why = f"{limit.name} {show(worst.value)} {word} {show(limit.value)}"
+        word = _WORDS.get((found.kind, found.verdict), "too near")
+        why = f"{found.name} {show(found.value)} {word} {show(found.limit)}"
+    if found.verdict == "INCONCLUSIVE" and found.more_launches is not None:
+        why += f", {found.outlook()}"
     return f"{why}, {measurement.case}"
 
 
-def show(value: float | None) -> str:
-    """A number as messages show it: four significant digits, k and M from 10,000 up."""
-    if value is None:
-        return "none"
-    for unit, suffix in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(unit, 10_000):
-            return f"{value / unit:.4g}{suffix}"
-    return f"{value:.4g}"
-
-
-def cut(line: str, length: int = FIRST_LINE) -> str:
-    """The line, at most ``length`` characters long."""
-    return line if len(line) <= length else line[: length - 3] + "..."
+def _reason_of_change(found: Finding) -> str:
+    """``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
+    if found.ratio is None:
+        return f"{found.name} {show(found.value)}: {found.note}"
+    way = "lower" if found.ratio < 1 else "higher"
+    why = f"{found.name} {show(found.value)} {percent(found.ratio - 1)} {way} than {show(found.baseline_value)}"
+    why += f" of {found.baseline}"
+    if found.verdict == "INCONCLUSIVE":
+        why += f": {found.note}" if found.note and found.more_launches is None else ", too near the limit"
+    return why

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_icbench import comparable, values
 from pytest_icbench.sequences import parse_words
+from pytest_icbench.verdicts import parse_verdicts
 
 #: How a setting of the measurement is read from the command line, and its bounds.
 DURATION_S = (0.05, 3600.0)
@@ -256,8 +257,37 @@ TABLE: tuple[Row, ...] = (
         "incomparable",
         "LIST",
         "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
-        " (default: identity.* placement metric treatment.node)",
+        " (default: identity.* placement metric rules treatment.node)",
         comparable.parse_patterns,
+    ),
+    Row(
+        "save",
+        "NAME",
+        "keep the figures of this run as a baseline of this name, for each case and host; cases that are not run keep"
+        " what they had",
+        values.baseline_name,
+    ),
+    Row(
+        "compare",
+        "NAME",
+        "compare with the baseline of this name; how much worse a case may be stands in thresholds.toml",
+        values.baseline_name,
+    ),
+    Row("baselines", "DIR", "where baselines and waivers are (default: baselines/ in the root directory)", path=True),
+    Row(
+        "fail",
+        "LIST",
+        "verdicts that fail a test, of REGRESSED INCONCLUSIVE NO_BASELINE INCOMPARABLE INVALID, or none"
+        " (default: REGRESSED INVALID)",
+        parse_verdicts,
+    ),
+    Row(
+        "exit_codes",
+        "",
+        "end pytest with 10 if all that failed is REGRESSED, and with 11 if nothing else is wrong but a case is"
+        " INCONCLUSIVE, NO_BASELINE or INCOMPARABLE; 1 then means broken",
+        values.boolean,
+        flag=True,
     ),
     Row(
         "strict",

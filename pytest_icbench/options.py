@@ -17,6 +17,7 @@ from pytest_icbench import comparable, values
 from pytest_icbench.case import Rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
+from pytest_icbench.verdicts import DEFAULT_FAILING
 
 if TYPE_CHECKING:
     import pytest
@@ -39,6 +40,8 @@ class Options:
         budget: seconds for all cases together.
         soak_duration: seconds of a long run.
         incomparable: patterns over facts that have to be the same in a comparison.
+        save, compare: names of baselines. baselines: their directory.
+        fail: verdicts that fail a test. exit_codes: pytest's exit status tells regressed from undecided from broken.
         reports: directory of the runs.
         history: file to which every result is appended.
         binaries: the user's paths, by tool.
@@ -68,6 +71,11 @@ class Options:
     node: Literal["lxc", "netns"] = "lxc"
     hugepage_size_kib: int | None = None
     fresh: bool = False
+    save: str | None = None
+    compare: str | None = None
+    baselines: Path = Path("baselines")
+    fail: tuple[str, ...] = DEFAULT_FAILING
+    exit_codes: bool = False
     strict: bool = False
     plan: bool = False
     debug: bool = False
@@ -153,6 +161,8 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
     )
     if "reports" not in found:
         options = replace(options, reports=root / "reports")
+    if "baselines" not in found:
+        options = replace(options, baselines=root / "baselines")
     _check(options, where)
     return options
 
@@ -183,6 +193,17 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
         raise UsageError(f"{where['thresholds']}: there is no file {options.thresholds}")
     if options.reports.exists() and not options.reports.is_dir():
         raise UsageError(f"{where.get('reports', '--icbench-reports')}: {options.reports} is no directory")
+    _check_baselines(options, where)
+
+
+def _check_baselines(options: Options, where: Mapping[str, str]) -> None:
+    if options.baselines.exists() and not options.baselines.is_dir():
+        raise UsageError(f"{where.get('baselines', '--icbench-baselines')}: {options.baselines} is no directory")
+    if options.save is not None and options.save == options.compare:
+        raise UsageError(
+            f"{where['save']}: '{options.save}' is the baseline to compare with, and would follow every small loss;"
+            " give another name, or take this run's figures over afterwards: icbench accept"
+        )
 
 
 def too_large_burst(burst: int, ring: int) -> str:

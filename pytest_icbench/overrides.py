@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import TABLE
+from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
     from pytest_icbench.measure import Settings
@@ -72,9 +72,3 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
         return Settings(**{**base.to_dict(), **merged})
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-
-
-def suggestion(name: str, known: tuple[str, ...]) -> str:
-    """The end of a message about an unknown name: the nearest known one, or all."""
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"

@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
+from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_rates import Search, SweepPoint
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.stats import Histogram
@@ -192,6 +193,10 @@ class Measurement:
         metric: what a rate is: ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum over
             offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
         verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
+        findings: what the gate found, the one that decided first. waiver: why, and until when, that fails no test.
+        baseline: name of the one compared with. ratio_to_baseline: main figure over its figure there.
+        treatment_changes: facts of ``treatment`` that differ from the baseline's, each as [before, now].
+        rules: version of the rules by which launches are valid and counted (``measure.validity.RULES``).
         bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
         lower_bound: the switch had idle share: the rate is "at least", and is not ranked.
         throughput_pps: frames received per second, total over pairs, median over launches; of a search the
@@ -359,6 +364,14 @@ class Measurement:
     faults: tuple[str, ...] = ()
     started_at: float = 0.0
     duration_s: float = 0.0
+    findings: tuple[Finding, ...] = ()
+    baseline: str | None = None
+    ratio_to_baseline: float | None = None
+    ratio_to_baseline_low: float | None = None
+    ratio_to_baseline_high: float | None = None
+    treatment_changes: dict[str, Any] = field(default_factory=dict)
+    waiver: str | None = None
+    rules: int = 1
     search_lower_pps: float | None = None
     search_upper_pps: float | None = None
     search: Search | None = None

@@ -7,18 +7,23 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_icbench.baseline import waivers
+from pytest_icbench.baseline.against import Comparer
+from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
 from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate import Judgement, Limit
+from pytest_icbench.gate import Policy
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
+from pytest_icbench.limits import Limit
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
@@ -48,8 +53,12 @@ class Run:
         bench: asked before, held from now on.
         directory: of the run's reports; made now.
 
-    Raises what ``Bench.hold`` raises, UsageError if the time is too short for the cases, and ProvisionError if the
-    reports cannot be written.
+    Attributes:
+        policy: which verdicts fail a test.
+        comparer: with the baseline; None if none is wanted.
+
+    Raises what ``Bench.hold`` raises, UsageError if the time is too short for the cases or if there is no such baseline
+    or it is damaged, and ProvisionError if the reports cannot be written.
     """
 
     def __init__(
@@ -59,6 +68,7 @@ class Run:
 
         self.options = options
         self.bench = bench
+        self.policy, self.comparer = judging_by(options)
         self.pool: RigPool[Any] = RigPool(bench.make_rig)
         self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items))))
         #: Rates that were looked for, since loads of others are parts of them.
@@ -287,11 +297,14 @@ def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark]) ->
     return budget
 
 
-def judged(measurement: Measurement, judgement: Judgement) -> dict[str, Any]:
-    """The fields of a measurement that its judgement sets."""
-    if measurement.verdict == "INVALID":
-        return {}
-    return {"verdict": judgement.verdict, "reason": None if judgement.verdict == "PASS" else judgement.reason}
+def judging_by(options: Options) -> tuple[Policy, Comparer | None]:
+    """What decides about verdicts. Raises UsageError if the baseline or the waivers cannot be read."""
+    if options.save is not None and (options.baselines / options.save).is_dir():
+        load_baseline(options.baselines, options.save)  # rather refused now than after hours
+    policy = Policy(options.fail, options.strict, waivers.load(options.baselines), datetime.now(UTC).date())
+    if options.compare is None:
+        return policy, None
+    return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable)
 
 
 def check_root() -> None:

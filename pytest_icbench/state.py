@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.options import Options
 from pytest_icbench.report.html_hooks import HtmlHooks, skip_reason
+from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
@@ -45,6 +46,9 @@ class State:
         self._header_shown = False
         self._refusal: str | None = None
         self._leftovers: str | None = None
+        self._unsaved: list[str] = []
+        self._saved: list[Path] = []
+        self.tally = Tally()
         self._workers: set[str] = set()
         worker = getattr(config, "workerinput", None)
         self.is_worker = worker is not None
@@ -249,9 +253,11 @@ class State:
 
     def note(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """One phase of a test is over; with the last one its line is written."""
+        if self.run is None:
+            return
         from pytest_icbench.items import is_benchmark
 
-        if self.run is None or not is_benchmark(item):
+        if not is_benchmark(item):
             return
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
@@ -280,6 +286,7 @@ class State:
         self._heard_a_case = self._heard_a_case or is_case
         if is_case and report.skipped and isinstance(report.longrepr, tuple):
             self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
+        self.tally.add(report)
         results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
         if not results:
             return
@@ -327,14 +334,25 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
-        if self._leftovers is not None and session.exitstatus == pytest.ExitCode.OK:
+        if not self.is_worker and self.results:
+            from pytest_icbench.ending import write_all
+
+            self._saved, self._unsaved = write_all(self.options, self.directory, self.results, self.tally)
+        broken = self._leftovers is not None or bool(self._unsaved)
+        if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self.options.exit_codes and not self.is_worker and not broken:
+            session.exitstatus = self.tally.exit_status(int(session.exitstatus))
 
     def summarize(self, reporter: Any) -> None:
         """The table at the end."""
         if self._leftovers is not None:
             reporter.write_sep("=", "icbench: the host is not as before", red=True)
             reporter.write_line(self._leftovers)
+        if self._unsaved:
+            reporter.write_sep("=", "icbench: not written", red=True)
+        for sentence in self._unsaved:
+            reporter.write_line(sentence)
         if not self.results:
             return
         from pytest_icbench.report.terminal import table
@@ -346,6 +364,8 @@ class State:
             origin = next(iter(self.page.taken.values()))
             reporter.write_line(f"{len(self.page.taken)} of {len(self.results)} results were taken from {origin}")
         reporter.write_line(f"reports: {self.directory}")
+        if self._saved:
+            reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._saved))}")
 
     # -- xdist
 

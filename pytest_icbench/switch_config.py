@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.overrides import suggestion
+from pytest_icbench.wording import suggestion
 
 #: Of a key's value: a text, an integer of at least 1, a list of texts, a table of texts (numbers and booleans become
 #: texts).

@@ -2,46 +2,81 @@
 """``thresholds.toml``: limits by case.
 
 Tables are keyed by patterns (``*``, ``?``, ``[...]``) over case ids; for each key the last table that matches wins.
-A key is ``min_`` or ``max_`` and the name of a result::
+A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (``margins.py``)::
 
     ["*"]
     max_frame_loss_ratio = 0.9
+    max_drop = 0.05
+    allowance = 0.02
 
     ["ovs-64B-*"]
     min_throughput_pps = 2_000_000
+    max_rise_rtt_p99_ns = 0.2
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field
+from fnmatch import translate
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate import LIMITABLE, Limit
-from pytest_icbench.overrides import suggestion
+from pytest_icbench.limits import LIMITABLE, Limit
+from pytest_icbench.margins import KEYS, Margins, refusal
+from pytest_icbench.wording import suggestion
 
 #: Looked for beside a scenario's file.
 FILE_NAME = "thresholds.toml"
 
+_WILD = re.compile(r"[*?[]")
+
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """What is written below one pattern."""
+
+    pattern: str
+    limits: tuple[Limit, ...] = ()
+    margins: tuple[tuple[str, tuple[float, str]], ...] = ()
+
+
+@dataclass(frozen=True)
 class Thresholds:
     """The tables of one file, in its order."""
 
-    tables: tuple[tuple[str, tuple[Limit, ...]], ...] = ()
+    tables: tuple[Table, ...] = ()
+    #: Tables with a pattern, and those about one case: a file may have thousands of the latter.
+    _wild: list[tuple[int, re.Pattern[str]]] = field(init=False, repr=False, compare=False, default_factory=list)
+    _plain: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for place, table in enumerate(self.tables):
+            if _WILD.search(table.pattern):
+                self._wild.append((place, re.compile(translate(table.pattern))))
+            else:
+                self._plain[table.pattern] = place
+
+    def _matching(self, case_id: str) -> list[Table]:
+        places = [place for place, pattern in self._wild if pattern.match(case_id)]
+        if case_id in self._plain:
+            places.append(self._plain[case_id])
+        return [self.tables[place] for place in sorted(places)]
 
     def for_case(self, case_id: str) -> tuple[Limit, ...]:
         """Limits of a case: for each key those of the last table whose pattern matches."""
         found: dict[tuple[str, str], Limit] = {}
-        for pattern, limits in self.tables:
-            if fnmatchcase(case_id, pattern):
-                found.update({(limit.kind, limit.name): limit for limit in limits})
+        for table in self._matching(case_id):
+            found.update({(limit.kind, limit.name): limit for limit in table.limits})
         return tuple(found.values())
+
+    def margins(self, case_id: str) -> Margins:
+        """How much worse than its baseline a case may be: for each key the last table whose pattern matches."""
+        return Margins({key: value for table in self._matching(case_id) for key, value in table.margins})
 
 
 @lru_cache(maxsize=64)
@@ -60,21 +95,28 @@ def parse(text: str, where: str) -> Thresholds:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where}: not valid TOML ({error})") from None
-    tables = []
-    for pattern, table in data.items():
-        if not isinstance(table, dict):
-            raise UsageError(f'{where}: {pattern} stands outside a table; put it below a pattern such as ["*"]')
-        tables.append((pattern, tuple(_limit(key, value, pattern, where) for key, value in table.items())))
-    return Thresholds(tuple(tables))
+    return Thresholds(tuple(_table(pattern, table, where) for pattern, table in data.items()))
 
 
-def _limit(key: str, value: Any, pattern: str, where: str) -> Limit:
-    at = f'{where}: ["{pattern}"] {key}'
-    kind, _, name = key.partition("_")
-    if kind not in ("min", "max") or name not in LIMITABLE:
-        known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-        raise UsageError(f"{at}: there is no such limit{suggestion(key, known)}")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise UsageError(f"{at}: {value!r} is no finite number")
-    way: Literal["min", "max"] = "min" if kind == "min" else "max"
-    return Limit(name, way, float(value), at)
+def _table(pattern: str, table: Any, where: str) -> Table:
+    if not isinstance(table, dict):
+        raise UsageError(f'{where}: {pattern} stands outside a table; put it below a pattern such as ["*"]')
+    limits: list[Limit] = []
+    margins = []
+    for key, value in table.items():
+        at = f'{where}: ["{pattern}"] {key}'
+        kind, _, name = key.partition("_")
+        if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
+            known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
+            raise UsageError(f"{at}: there is no such limit{suggestion(key, (*known, *KEYS))}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise UsageError(f"{at}: {value!r} is no finite number")
+        if key in KEYS:
+            wrong = refusal(key, value)
+            if wrong is not None:
+                raise UsageError(f"{at}: {value!r} {wrong}")
+            margins.append((key, (float(value), at)))
+        else:
+            way: Literal["min", "max"] = "min" if kind == "min" else "max"
+            limits.append(Limit(name, way, float(value), at))
+    return Table(pattern, tuple(limits), tuple(margins))

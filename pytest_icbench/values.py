@@ -185,3 +185,13 @@ def assignments(text: str, where: str) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"{where}: there are two files for {name}")
         found[name] = path
     return tuple(found.items())
+
+
+_BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
+
+
+def baseline_name(text: str, where: str) -> str:
+    """A baseline's name, which becomes a directory's."""
+    if not _BASELINE_NAME.fullmatch(text):
+        raise UsageError(f"{where}: '{text}' is no name of a baseline; take letters, digits and _ . + -")
+    return text

@@ -15,6 +15,7 @@ from pytest_icbench.measure.figures import PERCENTILES, Figures, named
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import confidence
+from pytest_icbench.measure.validity import RULES
 from pytest_icbench.result import Launch, Measurement, PairResult
 from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
 
@@ -121,6 +122,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         drift=found.drift if found else None,
         repeated=len(gathered.faults),
         faults=tuple(gathered.faults),
+        rules=RULES,
         started_at=gathered.started_at,
         duration_s=gathered.duration_s,
         axes=case.to_dict(),

@@ -9,6 +9,10 @@ from pytest_icbench.lines import ReceivedTotals, SentTotals
 from pytest_icbench.measure.voices import Voice
 from pytest_icbench.result import Window
 
+#: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to
+#: be raised with a change here, in the workload's accounts or in the bottleneck's witnesses that moves figures.
+RULES = 1
+
 #: Frames of others at a receiver, as a part of its own, above which the switch is said to flood.
 FLOODED_SHARE = 0.001
 #: A few frames of others are no flood, however few own ones there are.

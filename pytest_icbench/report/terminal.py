@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_icbench.gate import show
 from pytest_icbench.report.names import printable
+from pytest_icbench.wording import show
 
 #: Widest line of a table.
 WIDTH = 100

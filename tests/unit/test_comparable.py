@@ -78,4 +78,4 @@ json = st.recursive(
 def test_nothing_differs_from_itself(identity: dict[str, Any]) -> None:
     one = measurement(identity=identity)
     assert incomparable(one, measurement(identity=identity), (*DEFAULT, "treatment")) is None
-    assert all(name.startswith(("identity.", "placement", "metric")) for name in facts(one))
+    assert all(name.startswith(("identity.", "placement", "metric", "rules")) for name in facts(one))

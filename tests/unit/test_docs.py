@@ -16,6 +16,7 @@ from pytest_icbench.measure import Settings
 from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
 from pytest_icbench.result import Launch, Measurement, PairCounts, PairResult, Window
+from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_rates import Search, SweepPoint, Trial
 from pytest_icbench.result_soak import BackToBack, LossEvent
 
@@ -79,6 +80,7 @@ def test_user_guide_lists_every_axis_of_the_marker() -> None:
         ("A loss event", LossEvent),
         ("Back-to-back frames", BackToBack),
         ("A window", Window),
+        ("A finding", Finding),
         ("A search", Search),
         ("A trial of a search", Trial),
         ("A point of a sweep", SweepPoint),

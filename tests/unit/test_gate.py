@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, Regression, UsageError
-from pytest_icbench.gate import FIRST_LINE, LIMITABLE, Limit, enforce, judge
+from pytest_icbench.gate import Policy, enforce, judge
+from pytest_icbench.limits import LIMITABLE, Limit
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_rates import Search
 from pytest_icbench.thresholds import load, parse
+from pytest_icbench.wording import FIRST_LINE
 from tests.measurements import measurement
 
 
@@ -112,9 +114,10 @@ def test_what_fails_and_what_does_not() -> None:
 
 
 def test_strict_leaves_only_pass() -> None:
-    assert not judge(measurement(), [], strict=True)
-    assert not judge(measurement(), [limit("min", 5e6)], strict=True)
-    assert judge(measurement(), [limit("min", 1)], strict=True)
+    strict = Policy(strict=True)
+    assert not judge(measurement(), [], policy=strict)
+    assert not judge(measurement(), [limit("min", 5e6)], policy=strict)
+    assert judge(measurement(), [limit("min", 1)], policy=strict)
 
 
 def test_invalid_comes_before_every_limit() -> None:

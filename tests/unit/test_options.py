@@ -28,7 +28,7 @@ def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **te
 
 
 def test_nothing_said() -> None:
-    assert options() == Options(reports=Path("/root/reports"))
+    assert options() == Options(reports=Path("/root/reports"), baselines=Path("/root/baselines"))
 
 
 def test_every_row_has_a_help_text_and_a_name_of_its_own() -> None:

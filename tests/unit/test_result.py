@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,6 +37,8 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
         if arguments[-1] is ...:
             return st.lists(strategy(arguments[0]), max_size=2).map(tuple)
         return st.tuples(*map(strategy, arguments))
+    if origin is Literal:
+        return st.sampled_from(get_args(kind))
     return _JSON if origin is dict else _SCALARS[kind]
 
 

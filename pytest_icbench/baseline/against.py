@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A measurement against a baseline: which entry it may be compared with, and what comes of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_icbench import comparable
+from pytest_icbench.baseline.entry import Entry, entry_of
+from pytest_icbench.baseline.store import Baseline
+from pytest_icbench.judging import fixed_share, ratio_of
+from pytest_icbench.limits import further
+from pytest_icbench.margins import Allowed, Margins
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_judged import Finding
+
+#: What a rate that is "at least" says about an upgrade.
+_AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores, or a search, would tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What a comparison with a baseline gave.
+
+    Attributes:
+        name: of the baseline.
+        findings: one for each figure compared, the main one first; empty without a comparable entry.
+        missing: why there is nothing to compare with; None if there is.
+        incomparable: the facts that differ and must not; None if there are none.
+        treatment: facts about what is tested that differ, as (fact, before, now): what an upgrade changed.
+        warnings: conditions that differ.
+    """
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    missing: str | None = None
+    incomparable: str | None = None
+    treatment: tuple[comparable.Difference, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Compares with one baseline.
+
+    Args:
+        patterns: facts that have to be the same; see ``comparable``.
+    """
+
+    baseline: Baseline
+    patterns: Sequence[str] = comparable.DEFAULT
+    _known: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def compare(self, measurement: Measurement, margins: Margins) -> Against | None:
+        """None for what no baseline holds: a long run, trains of frames, what is INVALID."""
+        now = entry_of(measurement)
+        if now is None:
+            return None
+        return self.compare_entry(now, margins, measurement)
+
+    def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> Against:
+        """The same for an entry; without its measurement nothing is said about how much longer it would take."""
+        name = self.baseline.name
+        candidates = self.baseline.about(now)
+        if not candidates:
+            return Against(name, missing=f"baseline {name} has no such case")
+        ranked = [(comparable.differences(now, each, self.patterns), each) for each in candidates]
+        fewest = min(len(differences) for differences, _ in ranked)
+        differences, before = max((one for one in ranked if len(one[0]) == fewest), key=lambda one: one[1].measured)
+        changed = tuple(comparable.differences(now, before, ("treatment",)))
+        if differences:
+            told = "; ".join(map(str, differences))
+            return Against(name, incomparable=f"baseline {name}: {told}", treatment=changed)
+        warnings = tuple(str(each) for each in comparable.differences(now, before, ("conditions",)))
+        findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
+        return Against(name, tuple(findings), treatment=changed, warnings=warnings)
+
+    def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
+        margin, own, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
+        limit = margin.tolerated + margin.allowance
+        found = Finding(
+            allowed.name,
+            allowed.kind,
+            limit,
+            allowed.source,
+            "INCONCLUSIVE",
+            baseline=self.baseline.name,
+            measured=before.measured,
+        )
+        if own is not None:
+            found = replace(found, value=own.value, value_low=own.low, value_high=own.high)
+        if old is not None:
+            found = replace(found, baseline_value=old.value, baseline_value_low=old.low, baseline_value_high=old.high)
+        if own is None or old is None:
+            return replace(found, note="no value" if own is None else "the baseline has no value")
+        ratio = ratio_of(own, old)
+        if ratio is None:
+            return replace(found, note="the baseline's value is 0")
+        found = replace(found, ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high)
+        verdict = margin.verdict(ratio)
+        if allowed.name == "throughput_pps" and (now.lower_bound or (before.lower_bound and verdict != "REGRESSED")):
+            # A baseline that is "at least" can still be fallen short of.
+            return replace(found, at_least=now.lower_bound, note=_AT_LEAST)
+        if verdict != "INCONCLUSIVE" or measurement is None:
+            return replace(found, verdict=verdict)
+        if ratio.low is None and old.low is None:
+            return replace(found, note="the baseline has no interval (too few launches): save it with six at least")
+        return further(
+            found, measurement, ratio if ratio.low is not None else None, margin.limit, fixed_share(own, old)
+        )

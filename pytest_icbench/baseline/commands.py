@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench accept``, ``waive`` and ``compare``: what people do with baselines between runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench import comparable, values
+from pytest_icbench.baseline import waivers
+from pytest_icbench.baseline.entry import Entry, entry_of
+from pytest_icbench.baseline.side import Side, measurements, side_of
+from pytest_icbench.baseline.store import save
+from pytest_icbench.baseline.table import compare_sides
+from pytest_icbench.errors import UsageError
+from pytest_icbench.report.names import printable
+from pytest_icbench.thresholds import Thresholds, load
+
+#: Where a command looks unless told otherwise, below the current directory: what pytest uses in its root directory.
+BASELINES, NEWEST = "baselines", "reports/latest"
+
+
+def add_commands(commands: Any) -> None:
+    """Declares the subcommands; each sets ``command``."""
+    accept = commands.add_parser("accept", help="take a run's figures as the baseline of the cases named")
+    accept.add_argument("name", metavar="NAME", help="of the baseline; made if there is none")
+    accept.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids")
+    accept.add_argument("--all", action="store_true", help="all cases of the run")
+    accept.add_argument("--run", metavar="RUN", default=NEWEST, help=f"directory or results.jsonl (default: {NEWEST})")
+    accept.set_defaults(command=accept_command)
+
+    waive = commands.add_parser("waive", help="let a case's verdict fail no test until a day")
+    waive.add_argument("case", metavar="CASE", nargs="?", help="pattern (*, ?, [...]) over case ids")
+    waive.add_argument("--reason", help="why; shown with every verdict that is waived")
+    waive.add_argument("--until", metavar="DATE", help="last day on which it holds, as 2026-01-31 (UTC)")
+    waive.add_argument("--remove", action="store_true", help="take back what was waived for exactly this CASE")
+    waive.set_defaults(command=waive_command)
+
+    compare = commands.add_parser("compare", help="two runs or baselines in a table: B now against A before")
+    compare.add_argument("a", metavar="A", help="a run's directory or results.jsonl, or a baseline's name")
+    compare.add_argument("b", metavar="B", help="the same; judged by A")
+    compare.add_argument("--case", metavar="CASE", help="only these: a pattern over case ids")
+    compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    compare.add_argument("--incomparable", metavar="LIST", help="as the option --icbench-incomparable")
+    compare.set_defaults(command=compare_command)
+    for each in (accept, waive, compare):
+        each.add_argument("--baselines", metavar="DIR", default=BASELINES, help=f"(default: {BASELINES})")
+
+
+def accept_command(arguments: argparse.Namespace) -> int:
+    name = values.baseline_name(arguments.name, "accept")
+    if bool(arguments.case) == arguments.all:
+        raise UsageError("accept: name the cases (patterns over their ids), or give --all")
+    source = Path(arguments.run)
+    found = measurements(source)
+    patterns = ["*"] if arguments.all else arguments.case
+    for pattern in patterns:
+        if not any(fnmatchcase(each.case, pattern) for each in found):
+            raise UsageError(f"accept: {source} has no case '{pattern}'")
+    accepted: dict[tuple[Path | str, ...], Entry] = {}
+    refused = []
+    for each in found:
+        if any(fnmatchcase(each.case, pattern) for pattern in patterns):
+            entry = entry_of(each)
+            if entry is None:
+                why = each.reason if each.verdict == "INVALID" else "a long run or trains, which are not compared"
+                refused.append(f"{each.dimension} {each.case}: not accepted: {why}")
+            else:
+                accepted[(str(entry.identity), entry.key)] = entry
+    files = save(Path(arguments.baselines), name, accepted.values())
+    for entry in accepted.values():
+        print(f"{entry.key}: accepted")
+    for line in refused:
+        print(printable(line))
+    for path in files:
+        print(f"written: {path}")
+    return int(bool(refused) and not arguments.all)
+
+
+def waive_command(arguments: argparse.Namespace) -> int:
+    directory, today = Path(arguments.baselines), datetime.now(UTC).date()
+    present = waivers.load(directory)
+    if arguments.case is None:
+        if arguments.reason or arguments.until or arguments.remove:
+            raise UsageError("waive: name the case, or a pattern over case ids")
+        for each in present:
+            state = f"until {each.until}" if each.holds(today) else f"expired on {each.until}"
+            print(printable(f"{each.case}: {state}: {each.reason}"))
+        return 0
+    kept = [each for each in present if each.case != arguments.case]
+    if arguments.remove:
+        if len(kept) == len(present):
+            raise UsageError(f"waive: nothing is waived for '{arguments.case}'")
+        print(f"written: {waivers.save(directory, kept)}")
+        return 0
+    if not (arguments.reason or "").strip() or not arguments.until:
+        raise UsageError("waive: a waiver needs --reason TEXT and --until DATE")
+    day = waivers.parse_day(arguments.until, "waive: --until")
+    if day < today:
+        raise UsageError(f"waive: --until: {day} has passed; give a day to come")
+    added = waivers.Waiver(arguments.case, arguments.reason.strip(), day.isoformat())
+    print(f"written: {waivers.save(directory, [*kept, added])}")
+    return 0
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    """Exit code 1 if a case REGRESSED."""
+    directory = Path(arguments.baselines)
+    before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
+    thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
+    patterns: Sequence[str] = comparable.DEFAULT
+    if arguments.incomparable:
+        patterns = comparable.parse_patterns(arguments.incomparable, "compare: --incomparable")
+    if arguments.case is not None:
+        before, now = (_only(side, arguments.case) for side in (before, now))
+        if not before.entries and not now.entries:
+            raise UsageError(f"compare: neither {arguments.a} nor {arguments.b} has a case '{arguments.case}'")
+    lines, regressed = compare_sides(before, now, thresholds, patterns)
+    for line in lines:
+        print(line)
+    return int(regressed)
+
+
+def _only(side: Side, pattern: str) -> Side:
+    return Side(side.name, tuple(each for each in side.entries if fnmatchcase(each.case, pattern)))

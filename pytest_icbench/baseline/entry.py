@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A case as a baseline keeps it: the figures that can be compared, and the facts around them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pytest_icbench.judging import Figure
+from pytest_icbench.margins import COMPARED
+from pytest_icbench.result import Launch, Measurement
+
+#: Conditions that a baseline keeps: settings of the machine. The others are of the moment, and differ always.
+KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One case on one host.
+
+    Attributes:
+        measured: when, in UTC (``2026-01-31T12:00:00Z``).
+        rules: version of the rules of validity; see ``Measurement``.
+        lower_bound: the rate is "at least".
+        figures: by name; of those that can be compared, the ones the case has.
+        identity, treatment, conditions, settings: as in a result; of the conditions those that are settings.
+    """
+
+    case: str
+    dimension: str
+    metric: str
+    switch: str
+    placement: str
+    rules: int
+    measured: str
+    lower_bound: bool
+    launches: int
+    figures: Mapping[str, Figure]
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """What is measured, wherever and however: dimension and id."""
+        return self.dimension, self.case
+
+    @property
+    def key(self) -> str:
+        """Name within a file, so within a host. Placements are never compared, so each has an entry of its own."""
+        return f"{self.dimension} {self.case} {self.placement}"
+
+
+def comparable_kind(measurement: Measurement) -> bool:
+    """Whether a measurement can stand in a baseline: a long run has one launch, and trains have no rate."""
+    return measurement.loss_events is None and measurement.back_to_back is None and measurement.verdict != "INVALID"
+
+
+def entry_of(measurement: Measurement) -> Entry | None:
+    """The entry of a measurement; None for one that cannot stand in a baseline."""
+    figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
+    if not figures or not comparable_kind(measurement):
+        return None
+    return Entry(
+        case=measurement.case,
+        dimension=measurement.dimension,
+        metric=measurement.metric,
+        switch=measurement.switch,
+        placement=measurement.placement,
+        rules=measurement.rules,
+        measured=f"{datetime.fromtimestamp(measurement.started_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        lower_bound=measurement.lower_bound,
+        launches=measurement.launches,
+        figures=figures,
+        identity=measurement.identity,
+        treatment=measurement.treatment,
+        conditions={name: measurement.conditions.get(name) for name in KEPT_CONDITIONS},
+        settings=measurement.settings,
+    )
+
+
+def _figure(measurement: Measurement, name: str) -> Figure | None:
+    value = getattr(measurement, name)
+    dimension, _ = COMPARED[name]
+    if value is None or dimension != measurement.dimension:
+        return None
+    low, high = getattr(measurement, f"{name}_low"), getattr(measurement, f"{name}_high")
+    return Figure(value, low, high, _by_launch(measurement, name))
+
+
+def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
+    """The figure of every launch; empty unless each of them has it. Trials of a search are no repetitions."""
+    if measurement.search is not None:
+        return ()
+    launches = [launch for launch in measurement.per_launch if launch.invalid is None]
+    values = [_of_launch(launch, name) for launch in launches]
+    known = [float(value) for value in values if value is not None]
+    return tuple(known) if len(known) == len(values) == measurement.launches else ()
+
+
+_PERCENTILES = {"rtt_p50_ns": 0.5, "rtt_p90_ns": 0.9, "rtt_p99_ns": 0.99, "rtt_p99_9_ns": 0.999}
+
+
+def _of_launch(launch: Launch, name: str) -> float | None:
+    if name == "throughput_pps":
+        return launch.throughput_pps
+    if name == "cycles_per_packet":
+        return launch.cycles_per_packet
+    if launch.rtt is None:
+        return None
+    return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(_PERCENTILES[name])

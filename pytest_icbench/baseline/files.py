@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The form of a baseline's file: entries of one host and switch to text and back, strictly. Pure.
+
+JSON, since a truncated one is none. It is laid out for people and merges: sorted, a figure a line, and what many cases
+share (the host, versions and settings) written once::
+
+    {
+     "format": "pytest-icbench baseline",
+     "schema": 1,
+     "identity": {...},
+     "circumstances": {"1c0a6f2e": {"treatment": {...}, "settings": {...}, "conditions": {...}}},
+     "cases": {
+      "throughput ovs-64B-b32-1vs1-Rmax dedicated": {
+       "throughput_pps": {"value": 5123456.0, "low": ..., "high": ..., "launches": [...]},
+       ...
+      }
+     }
+    }
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.baseline.entry import Entry
+from pytest_icbench.codec import DamagedData, decode, encode
+from pytest_icbench.judging import Figure
+from pytest_icbench.margins import COMPARED
+
+FORMAT = "pytest-icbench baseline"
+#: Version of the form. A reader refuses newer ones.
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    format: str
+    schema: int
+    identity: dict[str, Any]
+    circumstances: dict[str, Any]
+    cases: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """An entry without what its file says once."""
+
+    case: str
+    dimension: str
+    metric: str
+    switch: str
+    placement: str
+    rules: int
+    measured: str
+    lower_bound: bool
+    launches: int
+    circumstances: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Circumstances:
+    treatment: dict[str, Any]
+    settings: dict[str, Any]
+    conditions: dict[str, Any]
+
+
+def write(entries: Iterable[Entry]) -> str:
+    """The text of a file. All entries are of one host; of several with one key the last one stays."""
+    circumstances: dict[str, Any] = {}
+    cases: dict[str, Any] = {}
+    identity: Mapping[str, Any] = {}
+    for entry in entries:
+        identity = entry.identity
+        around = {name: _sorted(encode(getattr(entry, name))) for name in ("treatment", "settings", "conditions")}
+        digest = _digest(around)
+        circumstances[digest] = around
+        plain = {
+            field: getattr(entry, field) for field in _Case.__dataclass_fields__ if field not in ("circumstances",)
+        }
+        cases[entry.key] = {**plain, "circumstances": digest, **{n: encode(f) for n, f in entry.figures.items()}}
+    used = {case["circumstances"] for case in cases.values()}
+    data = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "identity": _sorted(encode(identity)),
+        "circumstances": {digest: around for digest, around in sorted(circumstances.items()) if digest in used},
+        "cases": dict(sorted(cases.items())),
+    }
+    return "\n".join(_lines(data, 0)) + "\n"
+
+
+def _sorted(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_sorted(item) for item in data]
+    return {name: _sorted(data[name]) for name in sorted(data)} if isinstance(data, dict) else data
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
+
+
+#: How deep objects are spread over lines: a figure of a case stands in one, a fact of the circumstances too.
+_SPREAD = {"circumstances": 3, "cases": 2}
+
+
+def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
+    """JSON text; objects down to depth ``spread`` are spread over lines, what is deeper stands in one."""
+    if not isinstance(value, dict) or depth > spread or not value:
+        return [json.dumps(value, allow_nan=False)]
+    pad = " " * (depth + 1)
+    parts = []
+    for name, item in value.items():
+        first, *rest = _lines(item, depth + 1, _SPREAD.get(name, spread) if depth == 0 else spread)
+        parts.append("\n".join([f"{pad}{json.dumps(name)}: {first}", *rest]))
+    return ["{", *",\n".join(parts).split("\n"), " " * depth + "}"]
+
+
+def read(text: str, where: str) -> list[Entry]:
+    """The entries of a file: all of them or none.
+
+    Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
+    """
+    try:
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise DamagedData(f"{where}: damaged or cut off ({error}); restore it, or save the baseline again") from None
+    if not text.endswith("}\n"):
+        raise DamagedData(f"{where}: cut off, its last line has no end; restore it, or save the baseline again")
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise DamagedData(f"{where}: this is no baseline of pytest-icbench")
+    schema = data.get("schema")
+    if isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA:
+        raise DamagedData(
+            f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
+        )
+    file = decode(_File, data, where)
+    if file.schema != SCHEMA:
+        raise DamagedData(f"{where}: schema is {file.schema}; this is no baseline of pytest-icbench")
+    around = {
+        digest: decode(_Circumstances, one, f"{where}: circumstances {digest}")
+        for digest, one in file.circumstances.items()
+    }
+    return [_entry(key, case, file, around, f"{where}: {key}") for key, case in file.cases.items()]
+
+
+def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circumstances], where: str) -> Entry:
+    case = decode(_Case, data, where)
+    around = circumstances.get(case.circumstances)
+    if around is None:
+        raise DamagedData(f"{where}: its circumstances {case.circumstances} are not in the file; merge them too")
+    figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
+    plain = {name: getattr(case, name) for name in _Case.__dataclass_fields__ if name != "circumstances"}
+    entry = Entry(
+        **plain,
+        figures=figures,
+        identity=file.identity,
+        treatment=around.treatment,
+        settings=around.settings,
+        conditions=around.conditions,
+    )
+    if entry.key != key:
+        raise DamagedData(f"{where}: holds the case '{entry.key}'")
+    return entry
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+    return found

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is written when all tests are over: the run's summaries for a CI, and the baseline that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.baseline.entry import entry_of
+from pytest_icbench.baseline.store import save
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.options import Options
+from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.result import Measurement
+from pytest_icbench.tally import Tally
+
+SUMMARY = "summary.md"
+METRICS = "openmetrics.txt"
+
+
+def write_all(
+    options: Options, directory: Path, results: Sequence[Mapping[str, Any]], tally: Tally
+) -> tuple[list[Path], list[str]]:
+    """Writes everything; also after an interruption, with what there is.
+
+    Args:
+        directory: of the run.
+        results: lines of ``results.jsonl``, of all workers.
+
+    Returns:
+        The baseline's files, and a sentence for each thing that could not be written.
+    """
+    troubles = _summaries(directory, results, tally)
+    if options.save is None:
+        return [], troubles
+    measured = (Measurement.from_dict(result) for result in results)
+    entries = [entry for each in measured if (entry := entry_of(each)) is not None]
+    try:
+        return save(options.baselines, options.save, entries), troubles
+    except IcbenchError as error:
+        later = f"icbench accept {options.save} --all --run {directory}"
+        return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
+
+
+def _summaries(directory: Path, results: Sequence[Mapping[str, Any]], tally: Tally) -> list[str]:
+    summary = markdown.summary(results, tally.skipped, tally.failed)
+    metrics = openmetrics.text(results, len(tally.skipped))
+    try:
+        for name, text in ((SUMMARY, summary), (METRICS, metrics)):
+            (directory / name).write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        return [f"the summaries cannot be written ({error}); make room, or name another --icbench-reports"]
+    return []

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run in Markdown, for a CI's summary page or a comment on a merge request. Pure: results in, text out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_icbench.report.names import printable
+from pytest_icbench.verdicts import GOOD, ORDER
+from pytest_icbench.wording import percent, show
+
+Result = Mapping[str, Any]
+
+#: Rows at most: a GitLab comment holds a million characters, a GitHub comment 65,536.
+MOST_ROWS = 200
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
+
+
+def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]]) -> str:
+    """Counts, what is not as it should be, a table of all cases, and what was skipped.
+
+    Args:
+        skipped: test and reason. failed: test and the first line of what it says; without those that have a result.
+    """
+    lines = ["## icbench", "", _counts(results, skipped, failed), ""]
+    notable = [result for result in results if result.get("verdict") not in (*GOOD, "NO_BASELINE")]
+    sentences = [f"* **{_verdict(result)}** {escape(_reason(result))}" for result in _ordered(notable)]
+    # A test that failed by a verdict is told by its result.
+    sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
+    lines += _limited(sentences) + ([""] if sentences else [])
+    if results:
+        lines += ["| case | figure | interval | against the baseline | limit by | verdict |", "| --- " * 6 + "|"]
+        lines += _limited([_row(result) for result in _ordered(results)])
+        lines.append("")
+    changes = sorted({change for result in results for change in _changes(result)})
+    if changes:
+        lines += ["Changed since the baseline:", "", *_limited(changes), ""]
+    if skipped:
+        lines += ["<details><summary>Skipped</summary>", ""]
+        lines += _limited([f"* {escape(test)}: {escape(reason)}" for test, reason in skipped])
+        lines += ["", "</details>", ""]
+    return "\n".join(lines)
+
+
+def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequence[object]) -> str:
+    verdicts = [str(result.get("verdict") or "not judged") for result in results]
+    order = [*ORDER, "not judged"]
+    parts = [f"{verdicts.count(one)} {escape(one)}" for one in order if one in verdicts]
+    parts += [f"{len(skipped)} skipped"] if skipped else []
+    parts += [f"{len(failed)} failed"] if failed else []
+    return f"{len(results)} result{'' if len(results) == 1 else 's'}: {', '.join(parts)}" if parts else "no results"
+
+
+def _ordered(results: Sequence[Result]) -> list[Result]:
+    order: list[str] = list(ORDER)
+    return sorted(results, key=lambda one: order.index(str(one["verdict"])) if one.get("verdict") in order else 99)
+
+
+def _told(test: str, results: Sequence[Result]) -> bool:
+    return any(f"[{result.get('case')}]" in test for result in results)
+
+
+def _limited(lines: Sequence[str]) -> list[str]:
+    if len(lines) <= MOST_ROWS:
+        return list(lines)
+    rest = f"{len(lines) - MOST_ROWS} more, not shown here; all of them are in results.jsonl"
+    last = f"| {rest} | | | | | |" if lines[0].startswith("| ") else f"* {rest}"
+    return [*lines[:MOST_ROWS], last]
+
+
+def _row(result: Result) -> str:
+    cells = (f"{result.get('case')}", *_figures(result), _change(result), _limit_by(result))
+    return "| " + " | ".join([*map(escape, cells), _verdict(result)]) + " |"
+
+
+def _figures(result: Result) -> tuple[str, str]:
+    """The main figure with what it is, and its interval."""
+    if result.get("verdict") == "INVALID":
+        return "", ""
+    name, unit, scale, metric = "throughput_pps", "Mpps", 1e-6, str(result.get("metric"))
+    if result.get("dimension") == "latency":
+        name, unit, scale, metric = "rtt_p50_ns", "µs", 1e-3, "RTT p50"
+    value, low, high = (result.get(name + end) for end in ("", "_low", "_high"))
+    if value is None:
+        return "", ""
+    at_least = "≥ " if result.get("lower_bound") and name == "throughput_pps" else ""
+    shown = f"{at_least}{value * scale:.4g} {unit} {metric}"
+    return shown, "" if low is None or high is None else f"{low * scale:.4g} to {high * scale:.4g}"
+
+
+def _change(result: Result) -> str:
+    ratio, low, high = (result.get(f"ratio_to_baseline{end}") for end in ("", "_low", "_high"))
+    if ratio is None:
+        return ""
+    interval = f" ({_signed(low)} to {_signed(high)})" if low is not None and high is not None else ""
+    return f"{_signed(ratio)}{interval}"
+
+
+def _signed(ratio: float) -> str:
+    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
+
+
+def _limit_by(result: Result) -> str:
+    found = result.get("bottleneck")
+    return "" if result.get("verdict") == "INVALID" or found in (None, "unknown") else str(found)
+
+
+def _verdict(result: Result) -> str:
+    waived = ", waived" if result.get("waiver") else ""
+    return escape(str(result.get("verdict") or "-")) + waived
+
+
+def _reason(result: Result) -> str:
+    reason = str(result.get("reason") or "")
+    case = str(result.get("case"))
+    told = reason if case in reason else f"{case}: {reason}"
+    if result.get("verdict") == "INVALID" and result.get("evidence"):
+        told += f", {str(result['evidence']).splitlines()[0]}"
+    return told + (f" (waived {result['waiver']})" if result.get("waiver") else "")
+
+
+def _changes(result: Result) -> list[str]:
+    """Versions and configurations that differ from the baseline's; where threads ran is no change of a version."""
+    changes: Mapping[str, Any] = result.get("treatment_changes") or {}
+    return [
+        f"* {escape(name)}: {escape(_value(before))} → {escape(_value(now))}"
+        for name, (before, now) in changes.items()
+        if not name.startswith("cpus.")
+    ]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return show(value) if isinstance(value, float) else str(value)
+
+
+def escape(text: str) -> str:
+    """Foreign text as Markdown that shows it as it is: in one line, no markup, no HTML, nobody is mentioned."""
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split()))).replace("\\<", "&lt;").replace("\\&", "&amp;")

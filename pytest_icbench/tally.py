@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a session's tests ended, so that a CI tells regressed from undecided from broken. Pure but for pytest's types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_icbench.errors import Regression
+
+if TYPE_CHECKING:
+    import pytest
+
+#: ``broken``: failed by anything but a verdict on figures (an INVALID measurement, an error, a plain assertion).
+Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
+
+#: Verdicts that decide nothing.
+UNDECIDED = ("INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE")
+#: pytest's exit status with ``--icbench-exit-codes``; 1 means broken, the others are pytest's own.
+EXIT_REGRESSED = 10
+EXIT_UNDECIDED = 11
+#: JUnit property, and key of ``outcome_of``'s value in a report.
+PROPERTY = "icbench.outcome"
+
+
+def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Mapping[str, Any]]) -> Outcome:
+    """How one test ended.
+
+    Args:
+        outcome: pytest's: passed, failed or skipped.
+        error: what ended it, None for one that passed.
+        results: what it measured.
+    """
+    if outcome == "skipped":
+        return "skipped"
+    if outcome == "failed":
+        if isinstance(error, Regression):
+            return "regressed" if error.verdict == "REGRESSED" else "undecided"
+        return "broken"
+    verdicts = [result.get("verdict") for result in results if not result.get("waiver")]
+    return "undecided" if any(verdict in UNDECIDED for verdict in verdicts) else "passed"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Outcomes of all tests.
+
+    Attributes:
+        skipped: benchmarks that did not run, with the reason.
+        failed: benchmarks that failed, with the first line of what they say.
+    """
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Counts a phase of a test: its call, or whatever went wrong before or after."""
+        if report.when != "call" and report.outcome == "passed":
+            return
+        found: str = getattr(report, "icbench_outcome", "broken" if report.outcome == "failed" else report.outcome)
+        self.outcomes[found] = self.outcomes.get(found, 0) + 1
+        if not getattr(report, "icbench_case", None):
+            return
+        if report.outcome == "skipped":
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            self.skipped.append((report.nodeid, reason.removeprefix("Skipped: ")))
+        elif report.outcome == "failed":
+            self.failed.append((report.nodeid, _first_line(report)))
+
+    def exit_status(self, status: int) -> int:
+        """pytest's exit status made to tell; ``status`` is what it would be, and stays where it is neither 0 nor 1."""
+        if status not in (0, 1) or self.outcomes.get("broken"):
+            return status
+        if self.outcomes.get("regressed"):
+            return EXIT_REGRESSED
+        return EXIT_UNDECIDED if self.outcomes.get("undecided") else status
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(crash.message) if crash is not None else str(report.longrepr)
+    return text.strip().splitlines()[0] if text.strip() else "failed"

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers and sentences as messages, tables and summaries show them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+#: Length of the first line of a message: pytest cuts longer ones in its summary.
+FIRST_LINE = 100
+
+
+def show(value: float | None) -> str:
+    """A number as messages show it: four significant digits, k and M from 10,000 up."""
+    if value is None:
+        return "none"
+    for unit, suffix in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, 10_000):
+            return f"{value / unit:.4g}{suffix}"
+    return f"{value:.4g}"
+
+
+def cut(line: str, length: int = FIRST_LINE) -> str:
+    """The line, at most ``length`` characters long."""
+    return line if len(line) <= length else line[: length - 3] + "..."
+
+
+def percent(share: float) -> str:
+    """A share without its sign: ``3.1 %``."""
+    return f"{abs(share) * 100:.3g} %"
+
+
+def span(seconds: float) -> str:
+    """A length of time: ``40 s``, ``2.5 min``, ``3 h``."""
+    for unit, name in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.2g} {name}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or all."""
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measurements with launches and facts around them, for tests of baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.baseline.entry import Entry, entry_of
+from pytest_icbench.case import Case
+from pytest_icbench.intervals import median_over_launches
+from pytest_icbench.result import Launch, Measurement
+from tests.measurements import measurement
+
+HOST = {"machine": "9bce71e4", "cpu_model": "Example(R) CPU 9000", "cores": 8}
+LAUNCHES = (4.97e6, 5.0e6, 5.01e6, 5.02e6, 4.99e6, 5.03e6, 4.98e6, 5.0e6)
+
+
+def launch(pps: float, index: int = 0) -> Launch:
+    return Launch(index, 1.7e9, 1.0, 0.1, pps, pps, 0.0, False, ())
+
+
+def measured(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Measurement:
+    """A measurement whose interval is that of its launches, on HOST."""
+    found = median_over_launches(launches)
+    facts: dict[str, Any] = {
+        "throughput_pps": found.value,
+        "throughput_pps_low": found.low,
+        "throughput_pps_high": found.high,
+        "per_launch": tuple(launch(pps, index) for index, pps in enumerate(launches)),
+        "launches": len(launches),
+        "duration_s": 1.5 * len(launches),
+        "started_at": 1.7e9,
+        "identity": HOST,
+        "treatment": {"switch": {"version": "3.1"}, "node": "lxc"},
+        "conditions": {"governors": ["performance"], "turbo": False, "load_1min": 0.5},
+        "settings": {"duration_s": 1.0},
+    }
+    return measurement(case or Case("ovs"), **(facts | changed))
+
+
+def scaled(factor: float) -> tuple[float, ...]:
+    return tuple(value * factor for value in LAUNCHES)
+
+
+def entry(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Entry:
+    found = entry_of(measured(case, launches, **changed))
+    assert found is not None
+    return found

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A measurement against a baseline, and the verdict that comes of it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from pytest_icbench.baseline.against import Comparer
+from pytest_icbench.baseline.entry import Entry
+from pytest_icbench.baseline.store import Baseline
+from pytest_icbench.baseline.waivers import Waiver
+from pytest_icbench.case import Case
+from pytest_icbench.comparable import DEFAULT
+from pytest_icbench.errors import Regression
+from pytest_icbench.gate import Judgement, Policy, enforce, judge
+from pytest_icbench.result import Measurement
+from pytest_icbench.thresholds import parse
+from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
+
+LATENCY = Case("ovs", dimension="latency")
+
+
+def judged(
+    now: Measurement, *before: Entry, toml: str = "", patterns: tuple[str, ...] = DEFAULT, **policy: Any
+) -> Judgement:
+    thresholds = parse(toml, "t.toml")
+    against = Comparer(Baseline("main", before), patterns).compare(now, thresholds.margins(now.case))
+    return judge(now, thresholds.for_case(now.case), against=against, policy=Policy(**policy))
+
+
+@pytest.mark.parametrize(
+    ("factor", "toml", "verdict"),
+    [
+        (1.0, "", "PASS"),
+        (0.9, "", "REGRESSED"),
+        (1.1, "", "IMPROVED"),
+        (0.97, "", "INCONCLUSIVE"),
+        (0.9, '["*"]\nmax_drop = 0.1', "PASS"),
+        (0.9, '["*"]\nmax_drop = 0.1\nallowance = 0.0\n["ovs-*"]\nmax_drop = 0.05', "REGRESSED"),
+        (0.9, '["*"]\nallowance = 0.2', "PASS"),
+        (1.1, '["*"]\nallowance = 0.2', "PASS"),
+        (0.9, '["*"]\nmax_rise = 0.5', "REGRESSED"),
+        (0.9, '["*"]\nmax_drop_throughput_pps = 0.1', "PASS"),
+    ],
+)
+def test_throughput(factor: float, toml: str, verdict: str) -> None:
+    assert judged(measured(launches=scaled(factor)), entry(), toml=toml).verdict == verdict
+
+
+def latency(p50: float, **changed: Any) -> Measurement:
+    figures = {"rtt_p50_ns": p50, "rtt_p50_ns_low": p50 * 0.99, "rtt_p50_ns_high": p50 * 1.01}
+    return measured(LATENCY, per_launch=(), **{**figures, **changed})
+
+
+def latency_entry(p50: float, **changed: Any) -> Entry:
+    from pytest_icbench.baseline.entry import entry_of
+
+    found = entry_of(latency(p50, **changed))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("p50", "toml", "verdict"),
+    [
+        (20e3, "", "PASS"),
+        (22e3, "", "REGRESSED"),
+        (18e3, "", "IMPROVED"),
+        (22e3, '["*"]\nmax_rise = 0.1', "PASS"),
+        (22e3, '["*"]\nmax_drop = 0.5', "REGRESSED"),
+    ],
+)
+def test_latency_is_better_when_lower(p50: float, toml: str, verdict: str) -> None:
+    assert judged(latency(p50), latency_entry(20e3), toml=toml).verdict == verdict
+
+
+def test_further_figures_are_compared_where_they_are_named() -> None:
+    tail = {"rtt_p99_ns": 40e3, "rtt_p99_ns_low": 39e3, "rtt_p99_ns_high": 41e3}
+    worse = {"rtt_p99_ns": 80e3, "rtt_p99_ns_low": 79e3, "rtt_p99_ns_high": 81e3}
+    now, before = latency(20e3, **worse), latency_entry(20e3, **tail)
+    assert judged(now, before).verdict == "PASS"
+    found = judged(now, before, toml='["*"]\nmax_rise_rtt_p99_ns = 0.5')
+    assert found.verdict == "REGRESSED"
+    assert [each.name for each in found.findings] == ["rtt_p99_ns", "rtt_p50_ns"]
+    assert judged(now, before, toml='["*"]\nallowance_rtt_p99_ns = 0.9\nmax_rise=0.5').verdict == "PASS"
+
+
+def test_the_message_has_both_values_both_intervals_the_limit_and_its_source() -> None:
+    toml = '["*"]\nmax_drop = 0.02'
+    found = judged(
+        measured(launches=scaled(0.8), treatment={"switch": {"version": "3.2"}, "node": "lxc"}), entry(), toml=toml
+    )
+    with pytest.raises(Regression) as caught:
+        enforce(found)
+    first, *rest = str(caught.value).splitlines()
+    assert first == "REGRESSED: throughput_pps 4M 20 % lower than 5M of main, ovs-64B-b32-1vs1-Rmax"
+    assert caught.value.verdict == "REGRESSED"
+    assert rest[0].startswith("throughput_pps: 4M (interval 3.9")
+    assert "baseline main of 2023-11-14 5M (interval 4.9" in rest[0]
+    assert ', limit at most 5 % lower from t.toml: ["*"] max_drop and the default allowance: REGRESSED' in rest[0]
+    assert "changed since baseline main: treatment.switch.version is 3.2 here and 3.1 there" in rest
+
+
+def test_no_such_case() -> None:
+    assert judged(measured()).verdict == "NO_BASELINE"
+    assert judged(measured(), entry(Case("ovs", packet_size=128))).verdict == "NO_BASELINE"
+    assert judged(measured(), latency_entry(20e3)).verdict == "NO_BASELINE"
+    # A limit that holds is no comparison; one that is missed is a regression all the same.
+    assert judged(measured(), toml='["*"]\nmin_throughput_pps = 1').verdict == "NO_BASELINE"
+    assert judged(measured(), toml='["*"]\nmin_throughput_pps = 1e9').verdict == "REGRESSED"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"identity": {**HOST, "cores": 4}}, "identity.cores is 8 here and 4 there"),
+        ({"metric": "mfr"}, "metric is frmol here and mfr there"),
+        ({"placement": "cooperative"}, "placement is dedicated here and cooperative there"),
+        ({"rules": 2}, "rules is 1 here and 2 there"),
+        ({"treatment": {"node": "netns"}}, "treatment.node is lxc here and netns there"),
+    ],
+)
+def test_other_circumstances(changed: dict[str, Any], told: str) -> None:
+    found = judged(measured(), entry(**changed))
+    assert found.verdict == "INCOMPARABLE"
+    assert told in found.reason
+    assert found
+    assert not judged(measured(), entry(**changed), failing=("INCOMPARABLE",))
+
+
+def test_the_entry_of_this_host_is_found_among_others() -> None:
+    others = [entry(launches=scaled(9), identity={**HOST, "machine": str(number)}) for number in range(3)]
+    assert judged(measured(), *others, entry(), entry(launches=scaled(9), placement="cooperative")).verdict == "PASS"
+    assert judged(measured(), *others).verdict == "INCOMPARABLE"
+
+
+def test_of_several_comparable_entries_the_newest_counts() -> None:
+    old, new = (entry(launches=scaled(f), identity={**HOST, "machine": str(f)}, started_at=f * 1e9) for f in (1.0, 2.0))
+    loose = (*DEFAULT, "!identity.machine")
+    assert judged(measured(launches=scaled(2)), new, old, patterns=loose).verdict == "PASS"
+
+
+def test_at_least_is_no_verdict_about_an_upgrade() -> None:
+    for factor in (0.5, 1.0, 2.0):
+        found = judged(measured(launches=scaled(factor), lower_bound=True), entry())
+        assert found.verdict == "INCONCLUSIVE"
+        assert "idle share" in found.reason
+        assert found.findings[0].more_launches is None
+    assert judged(measured(), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
+    assert judged(measured(launches=scaled(2)), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
+    # What does not even reach the lower bound is slower.
+    assert judged(measured(launches=scaled(0.5)), entry(lower_bound=True)).verdict == "REGRESSED"
+    # A round trip has nothing to do with it.
+    assert judged(latency(20e3, lower_bound=True), latency_entry(20e3)).verdict == "PASS"
+
+
+def test_inconclusive_says_how_much_longer() -> None:
+    spread = [0.985 * (5e6 + 20 * (value - 5e6)) for value in LAUNCHES]
+    found = judged(measured(launches=spread), entry())
+    assert found.verdict == "INCONCLUSIVE"
+    (finding,) = found.findings
+    assert finding.more_launches is not None
+    assert finding.more_s == pytest.approx(finding.more_launches * 1.5)
+    assert f"about {finding.more_launches} launches (" in found.reason
+    assert f"about {finding.more_launches} launches (" in found.details[0]
+
+
+def test_a_baseline_that_would_have_to_be_longer_too() -> None:
+    found = judged(measured(launches=scaled(0.972)), entry())
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.findings[0].more_launches is None
+    assert "launches would tell, if the baseline had as many too" in found.reason
+
+
+def test_too_few_launches_say_how_many_are_missing() -> None:
+    (finding,) = judged(measured(launches=[5e6]), entry()).findings
+    assert (finding.verdict, finding.more_launches) == ("INCONCLUSIVE", 5)
+    (finding,) = judged(measured(launches=[5e6] * 2), entry(launches=[5e6, 5.1e6])).findings
+    assert finding.verdict == "INCONCLUSIVE"
+    assert "baseline has no interval" in (finding.note or "")
+
+
+def test_a_long_run_is_not_compared() -> None:
+    assert Comparer(Baseline("main", (entry(),))).compare(measured(loss_events=()), parse("", "t").margins("x")) is None
+
+
+def test_what_the_result_keeps() -> None:
+    treatment = {"switch": {"version": "3.2"}, "node": "lxc"}
+    fields = judged(measured(launches=scaled(0.9), treatment=treatment), entry()).fields()
+    assert fields["verdict"] == "REGRESSED"
+    assert fields["baseline"] == "main"
+    assert fields["ratio_to_baseline"] == pytest.approx(0.9)
+    assert fields["ratio_to_baseline_low"] < 0.9 < fields["ratio_to_baseline_high"]
+    assert fields["treatment_changes"] == {"switch.version": ["3.1", "3.2"]}
+    kept = measured(**fields)
+    assert Measurement.from_json(kept.to_json()) == kept
+    assert judged(measured(verdict="INVALID", reason="died"), entry()).fields() == {}
+
+
+def test_conditions_warn() -> None:
+    found = judged(measured(conditions={"governors": ["powersave"], "turbo": False}), entry())
+    assert found.verdict == "PASS"
+    assert "warning: conditions.governors is ['powersave'] here and ['performance'] there" in found.details
+
+
+TODAY = date(2026, 6, 15)
+SLOW = scaled(0.5)
+
+
+def waived(until: str, case: str = "ovs-*", **policy: Any) -> Judgement:
+    waivers = (Waiver(case, "known: tracker", until),)
+    return judged(measured(launches=SLOW), entry(), waivers=waivers, today=TODAY, **policy)
+
+
+def test_a_waiver_keeps_the_verdict_and_lets_it_pass() -> None:
+    found = waived("2026-06-15")
+    assert (found.verdict, bool(found), found.waiver) == ("REGRESSED", True, "until 2026-06-15: known: tracker")
+    assert "waived until 2026-06-15: known: tracker" in found.details
+    assert found.fields()["waiver"] == found.waiver
+    assert waived("2026-06-15", strict=True)
+
+
+def test_an_expired_waiver_is_said_and_does_not_hold() -> None:
+    found = waived("2026-06-14")
+    assert not found
+    assert found.waiver is None
+    assert "its waiver expired on 2026-06-14: known: tracker" in found.details
+
+
+def test_a_waiver_of_another_case_and_one_without_need() -> None:
+    assert not waived("2026-12-31", case="vpp-*")
+    good = judged(measured(), entry(), waivers=(Waiver("*", "x", "2026-12-31"),), today=TODAY)
+    assert (good.verdict, good.waiver) == ("PASS", None)
+
+
+def test_what_is_invalid_is_never_waived() -> None:
+    found = judged(
+        measured(verdict="INVALID", reason="died"), entry(), waivers=(Waiver("*", "x", "2026-12-31"),), today=TODAY
+    )
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("policy", "fails"),
+    [
+        (Policy(), {"REGRESSED", "INVALID"}),
+        (Policy(failing=()), set()),
+        (Policy(failing=("INCONCLUSIVE",)), {"INCONCLUSIVE"}),
+        (Policy(failing=(), strict=True), {"REGRESSED", "INVALID", "INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE"}),
+    ],
+)
+def test_what_fails_is_the_users_choice(policy: Policy, fails: set[str]) -> None:
+    found = {
+        "REGRESSED": judged(measured(launches=SLOW), entry(), failing=policy.failing, strict=policy.strict),
+        "INVALID": judge(measured(verdict="INVALID", reason="died"), policy=policy),
+        "INCONCLUSIVE": judged(measured(launches=[5e6]), entry(), failing=policy.failing, strict=policy.strict),
+        "NO_BASELINE": judged(measured(), failing=policy.failing, strict=policy.strict),
+        "INCOMPARABLE": judged(measured(), entry(rules=9), failing=policy.failing, strict=policy.strict),
+        "PASS": judged(measured(), entry(), failing=policy.failing, strict=policy.strict),
+        "IMPROVED": judged(measured(launches=scaled(2)), entry(), failing=policy.failing, strict=policy.strict),
+    }
+    assert {name for name, each in found.items() if each.verdict == name} == set(found)
+    assert {name for name, each in found.items() if not each} == fails

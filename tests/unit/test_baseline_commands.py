@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""icbench accept, waive and compare, from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.baseline import store, waivers
+from pytest_icbench.case import Case
+from pytest_icbench.cli import main
+from pytest_icbench.result import Measurement
+from tests.baselines import HOST, measured, scaled
+
+BIG = Case("ovs", packet_size=1500)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_of(name: str, measurements: Sequence[Measurement]) -> Path:
+    directory = Path("reports") / name
+    directory.mkdir(parents=True)
+    (directory / "results.jsonl").write_text("".join(each.to_json() + "\n" for each in measurements))
+    return directory
+
+
+def call(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
+    code = main([str(each) for each in argv])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_accept_takes_the_cases_named(capsys: pytest.CaptureFixture[str]) -> None:
+    run_of("latest", [measured(), measured(BIG), measured(Case("veth"))])
+    code, out, _ = call(capsys, "accept", "main", "ovs-64B-*", "veth*")
+    assert code == 0
+    assert "throughput ovs-64B-b32-1vs1-Rmax dedicated: accepted" in out
+    assert {each.case for each in store.load(Path("baselines"), "main").entries} == {
+        "ovs-64B-b32-1vs1-Rmax",
+        "veth-64B-b32-1vs1-Rmax",
+    }
+    run_of("newer", [measured(launches=scaled(0.5)), measured(BIG, launches=scaled(0.5))])
+    assert call(capsys, "accept", "main", "--all", "--run", "reports/newer")[0] == 0
+    found = {each.case: each.figures["throughput_pps"].value for each in store.load(Path("baselines"), "main").entries}
+    assert found["ovs-64B-b32-1vs1-Rmax"] == found["ovs-1500B-b32-1vs1-Rmax"] == 2.5e6
+    assert found["veth-64B-b32-1vs1-Rmax"] == 5e6
+
+
+def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    run_of("latest", [measured(verdict="INVALID", reason="died"), measured(BIG)])
+    code, out, _ = call(capsys, "accept", "main", "*")
+    assert code == 1
+    assert "throughput ovs-64B-b32-1vs1-Rmax: not accepted: died" in out
+    assert len(store.load(Path("baselines"), "main").entries) == 1
+    for argv, told in (
+        (("main", "vpp-*"), "has no case 'vpp-*'"),
+        (("main",), "name the cases"),
+        (("main", "*", "--all"), "name the cases"),
+        (("../x", "*"), "is no name of a baseline"),
+        (("main", "*", "--run", "nowhere"), "nowhere: cannot be read"),
+    ):
+        code, _, err = call(capsys, "accept", *argv)
+        assert (code, told in err) == (2, True), err
+
+
+def test_a_results_file_that_is_cut_off_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    path = run_of("latest", [measured(), measured(BIG)]) / "results.jsonl"
+    path.write_text(path.read_text()[:-100])
+    code, _, err = call(capsys, "accept", "main", "*")
+    assert code == 2
+    assert "results.jsonl line 2: not valid JSON" in err
+    assert not Path("baselines").exists()
+    path.write_text("")
+    assert "holds no result" in call(capsys, "accept", "main", "*")[2]
+
+
+def test_waive(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, _ = call(capsys, "waive", "ovs-*", "--reason", "known", "--until", "2999-01-31")
+    assert code == 0
+    assert waivers.load(Path("baselines")) == (waivers.Waiver("ovs-*", "known", "2999-01-31"),)
+    call(capsys, "waive", "ovs-*", "--reason", "still", "--until", "2999-02-28")
+    waivers.save(Path("baselines"), [*waivers.load(Path("baselines")), waivers.Waiver("old", "x", "2000-01-01")])
+    _, out, _ = call(capsys, "waive")
+    assert out.splitlines() == ["old: expired on 2000-01-01: x", "ovs-*: until 2999-02-28: still"]
+    assert call(capsys, "waive", "ovs-*", "--remove")[0] == 0
+    assert [each.case for each in waivers.load(Path("baselines"))] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("x",), "needs --reason TEXT and --until DATE"),
+        (("x", "--reason", " ", "--until", "2999-01-01"), "needs --reason"),
+        (("x", "--reason", "y", "--until", "soon"), "'soon' is no day"),
+        (("x", "--reason", "y", "--until", "2000-01-01"), "has passed"),
+        (("x", "--remove"), "nothing is waived for 'x'"),
+        (("--remove",), "name the case"),
+    ],
+)
+def test_mistakes_of_waive(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], told: str) -> None:
+    code, _, err = call(capsys, "waive", *argv)
+    assert (code, told in err) == (2, True), err
+    assert not Path("baselines").exists()
+
+
+def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
+    old = run_of("old", [measured(), measured(BIG), measured(Case("veth"))])
+    new = run_of(
+        "new",
+        [
+            measured(launches=scaled(0.8), treatment={"switch": {"version": "3.2"}, "node": "lxc"}),
+            measured(BIG, launches=scaled(1.2)),
+            measured(Case("vpp")),
+        ],
+    )
+    call(capsys, "accept", "main", "--all", "--run", old)
+    for before in (old, "main", "baselines/main", old / "results.jsonl"):
+        code, out, _ = call(capsys, "compare", before, new)
+        assert code == 1
+        lines = out.splitlines()
+        assert max(map(len, lines)) <= 100
+        assert lines[0].split() == ["case", "figure", "before", "now", "change", "interval", "verdict"]
+        rows = {line.split()[0]: line.split() for line in lines[1:4]}
+        assert rows["ovs-64B-b32-1vs1-Rmax"][1:6] == ["throughput_pps", "5M", "4M", "-20.0", "%"]
+        assert rows["ovs-64B-b32-1vs1-Rmax"][-1] == "REGRESSED"
+        assert rows["ovs-1500B-b32-1vs1-Rmax"][-1] == "IMPROVED"
+        assert rows["vpp-64B-b32-1vs1-Rmax"][-1] == "NO_BASELINE"
+        assert "1 REGRESSED, 1 NO_BASELINE, 1 IMPROVED" in out
+        assert "  treatment.switch.version is 3.2 here and 3.1 there" in lines
+        assert f"only in {before}: veth-64B-b32-1vs1-Rmax" in lines
+
+
+def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    old = run_of("old", [measured()])
+    new = run_of("new", [measured(launches=scaled(0.8), identity={**HOST, "machine": "other"})])
+    code, out, _ = call(capsys, "compare", old, new)
+    assert (code, "1 INCOMPARABLE" in out, "identity.machine is other here" in out) == (0, True, True)
+    assert call(capsys, "compare", old, new, "--incomparable", "identity.* !identity.machine")[0] == 1
+    Path("t.toml").write_text('["*"]\nmax_drop = 0.3\n')
+    loose = ("--incomparable", "placement", "--thresholds", "t.toml")
+    assert call(capsys, "compare", old, new, *loose)[0] == 0
+    code, _, err = call(capsys, "compare", old, new, "--case", "vpp*")
+    assert (code, "has a case 'vpp*'" in err) == (2, True)
+
+
+def test_compare_names_what_it_cannot_find_or_read(capsys: pytest.CaptureFixture[str]) -> None:
+    run_of("old", [measured()])
+    code, _, err = call(capsys, "compare", "main", "reports/old")
+    assert code == 2
+    assert "'main' is no run (a directory with results.jsonl), and there is no baseline 'main'" in err
+    call(capsys, "accept", "main", "--all", "--run", "reports/old")
+    (path,) = Path("baselines").glob("*/*/*.json")
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
+    code, _, err = call(capsys, "compare", "main", "reports/old")
+    assert (code, f"{path}: written with schema 2" in err) == (2, True)
+
+
+def test_hostile_names_are_shown_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    old = run_of("old", [replace(measured(), case="\x1b[31m<x>")])
+    _, out, _ = call(capsys, "compare", old, old)
+    assert "\x1b" not in out

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The recipes in docs/ci are well-formed and use options that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.option_table import TABLE
+from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED
+
+ROOT = Path(__file__).parents[2]
+CI = ROOT / "docs" / "ci"
+FILES = sorted(path.name for path in CI.iterdir())
+
+
+def loaded(name: str) -> Any:
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load((CI / name).read_text())
+
+
+def test_there_is_one_for_each() -> None:
+    assert FILES == ["Jenkinsfile", "github-actions.yml", "gitlab-ci.yml"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_options_and_targets_exist(name: str) -> None:
+    text = (CI / name).read_text()
+    used = set(re.findall(r"--icbench-[a-z-]+", text))
+    assert used <= {row.option for row in TABLE}
+    assert {"--icbench-compare", "--icbench-exit-codes"} <= used
+    rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= rules
+    assert str(EXIT_REGRESSED) in text
+    assert str(EXIT_UNDECIDED) in text
+
+
+def test_github() -> None:
+    recipe = loaded("github-actions.yml")
+    job = recipe["jobs"]["benchmarks"]
+    assert "self-hosted" in job["runs-on"]
+    assert recipe["concurrency"]["cancel-in-progress"] is False
+    measure = next(step["run"] for step in job["steps"] if step.get("id") == "measure")
+    assert re.search(rf"^ *{EXIT_REGRESSED}\) .*exit 1", measure, flags=re.M)
+    assert re.search(rf"^ *{EXIT_UNDECIDED}\) (?!.*exit)", measure, flags=re.M)
+    assert any("GITHUB_STEP_SUMMARY" in step.get("run", "") for step in job["steps"])
+
+
+def test_gitlab() -> None:
+    job = loaded("gitlab-ci.yml")["icbench"]
+    assert job["allow_failure"] == {"exit_codes": [EXIT_UNDECIDED]}
+    assert job["resource_group"]
+    assert job["artifacts"]["reports"] == {"junit": "reports/junit.xml", "metrics": "openmetrics.txt"}
+    assert all(isinstance(line, str) for line in job["script"] + job["after_script"])
+    assert "--junitxml reports/junit.xml" in job["script"][1]
+
+
+def test_jenkins() -> None:
+    text = (CI / "Jenkinsfile").read_text()
+    for opening, closing in ("{}", "()", "[]"):
+        assert text.count(opening) == text.count(closing)
+    assert text.count("'''") == 2
+    assert re.search(rf"code == {EXIT_UNDECIDED}\) {{\s+unstable\(", text)
+    assert re.search(rf"code == {EXIT_REGRESSED}\) {{\s+error\(", text)
