@@ -11,7 +11,6 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "frame.h"
@@ -79,37 +78,11 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
 }
 
-static void any_close(struct io *io)
-{
-	sock_close(&io->sock);
-	free(io);
-}
-
 static struct io *any_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
-	struct io *io = calloc(1, sizeof(*io));
-
 	(void)eal_argc;
 	(void)eal_argv;
-	if (!io) {
-		snprintf(err, err_len, "out of memory");
-		return NULL;
-	}
-	if (!set_up(&io->sock, o, err, err_len)) {
-		any_close(io);
-		return NULL;
-	}
-	return io;
-}
-
-static void any_facts(struct io *io, struct io_facts *facts)
-{
-	facts->ring = io->sock.ring;
-}
-
-static bool any_link_up(struct io *io)
-{
-	return sock_link_up(&io->sock);
+	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
 }
 
 static unsigned any_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
@@ -175,11 +148,6 @@ static int any_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return got;
 }
 
-static void any_rx_release(struct io *io)
-{
-	(void)io;
-}
-
 static uint64_t any_missed(struct io *io)
 {
 	io->missed += packet_missed(io->sock.fd);
@@ -200,13 +168,13 @@ const struct io_ops io_any = {
         .name = "raw",
         .sees_l2 = true,
         .open = any_open,
-        .close = any_close,
-        .facts = any_facts,
-        .link_up = any_link_up,
+        .close = sock_io_close,
+        .facts = sock_io_facts,
+        .link_up = sock_io_link_up,
         .tx_acquire = any_tx_acquire,
         .tx_commit = any_tx_commit,
         .rx_poll = any_rx_poll,
-        .rx_release = any_rx_release,
+        .rx_release = sock_io_rx_release,
         .rx_reflect = any_rx_reflect,
         .tx_resize = any_tx_resize,
         .missed = any_missed,

@@ -8,7 +8,6 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "frame.h"
@@ -83,38 +82,15 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
 }
 
-static void raw_close(struct io *io)
-{
-	sock_close(&io->sock);
-	free(io);
-}
-
 static struct io *raw_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
-	struct io *io = calloc(1, sizeof(*io));
+	struct io *io = sock_io_open(sizeof(*io), set_up, o, err, err_len);
 
 	(void)eal_argc;
 	(void)eal_argv;
-	if (!io) {
-		snprintf(err, err_len, "out of memory");
-		return NULL;
-	}
-	io->udp_port = o->udp_port;
-	if (!set_up(&io->sock, o, err, err_len)) {
-		raw_close(io);
-		return NULL;
-	}
+	if (io)
+		io->udp_port = o->udp_port;
 	return io;
-}
-
-static void raw_facts(struct io *io, struct io_facts *facts)
-{
-	facts->ring = io->sock.ring;
-}
-
-static bool raw_link_up(struct io *io)
-{
-	return sock_link_up(&io->sock);
 }
 
 static unsigned raw_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
@@ -148,11 +124,6 @@ static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return got;
 }
 
-static void raw_rx_release(struct io *io)
-{
-	(void)io;
-}
-
 static int raw_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
 	struct sock_rx *rx = &io->sock.rx;
@@ -175,12 +146,12 @@ const struct io_ops io_raw = {
         .name = "raw",
         .sees_l2 = true,
         .open = raw_open,
-        .close = raw_close,
-        .facts = raw_facts,
-        .link_up = raw_link_up,
+        .close = sock_io_close,
+        .facts = sock_io_facts,
+        .link_up = sock_io_link_up,
         .tx_acquire = raw_tx_acquire,
         .tx_commit = raw_tx_commit,
         .rx_poll = raw_rx_poll,
-        .rx_release = raw_rx_release,
+        .rx_release = sock_io_rx_release,
         .rx_reflect = raw_rx_reflect,
 };

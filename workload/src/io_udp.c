@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "frame.h"
@@ -82,37 +81,11 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 	return bind_and_connect(s, o, err, err_len);
 }
 
-static void udp_close(struct io *io)
-{
-	sock_close(&io->sock);
-	free(io);
-}
-
 static struct io *udp_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
-	struct io *io = calloc(1, sizeof(*io));
-
 	(void)eal_argc;
 	(void)eal_argv;
-	if (!io) {
-		snprintf(err, err_len, "out of memory");
-		return NULL;
-	}
-	if (!set_up(&io->sock, o, err, err_len)) {
-		udp_close(io);
-		return NULL;
-	}
-	return io;
-}
-
-static void udp_facts(struct io *io, struct io_facts *facts)
-{
-	facts->ring = io->sock.ring;
-}
-
-static bool udp_link_up(struct io *io)
-{
-	return sock_link_up(&io->sock);
+	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
 }
 
 static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
@@ -142,11 +115,6 @@ static int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return got;
 }
 
-static void udp_rx_release(struct io *io)
-{
-	(void)io;
-}
-
 /* The socket is connected: sending is enough to answer. The received buffers are sent as they are. */
 static int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
@@ -169,12 +137,12 @@ const struct io_ops io_udp = {
         .name = "udp",
         .sees_l2 = false,
         .open = udp_open,
-        .close = udp_close,
-        .facts = udp_facts,
-        .link_up = udp_link_up,
+        .close = sock_io_close,
+        .facts = sock_io_facts,
+        .link_up = sock_io_link_up,
         .tx_acquire = udp_tx_acquire,
         .tx_commit = udp_tx_commit,
         .rx_poll = udp_rx_poll,
-        .rx_release = udp_rx_release,
+        .rx_release = sock_io_rx_release,
         .rx_reflect = udp_rx_reflect,
 };

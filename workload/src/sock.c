@@ -91,6 +91,38 @@ void sock_close(struct sock *s)
 	free(s->rx.vectors);
 }
 
+struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct options *, char *, size_t),
+        const struct options *o, char *err, size_t err_len)
+{
+	struct sock *s = calloc(1, size);
+	struct io *io = (struct io *)s;
+
+	if (!s) {
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	if (set_up(s, o, err, err_len))
+		return io;
+	sock_io_close(io);
+	return NULL;
+}
+
+void sock_io_close(struct io *io)
+{
+	sock_close((struct sock *)io);
+	free(io);
+}
+
+void sock_io_facts(struct io *io, struct io_facts *facts)
+{
+	facts->ring = ((struct sock *)io)->ring;
+}
+
+void sock_io_rx_release(struct io *io)
+{
+	(void)io;
+}
+
 static int set_buffer(int fd, int forced, int polite, int bytes)
 {
 	int taken = 0;
@@ -154,6 +186,11 @@ bool sock_link_up(const struct sock *s)
 	if (ioctl(s->fd, SIOCETHTOOL, &request) == 0)
 		return link.data;
 	return running;
+}
+
+bool sock_io_link_up(struct io *io)
+{
+	return sock_link_up((struct sock *)io);
 }
 
 uint8_t *sock_tx_buffer(const struct sock *s, unsigned slot)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two socket backends share: buffers, message vectors, socket options, sending and receiving a burst
+/* What the socket backends share: buffers, message vectors, socket options, sending and receiving a burst
  * with one call a frame or one call a burst.
  */
 #ifndef ICBENCH_SOCK_H
@@ -48,6 +48,16 @@ struct sock {
 /* Buffers for frames of `length` bytes; returns false and a sentence if memory is short. fd stays -1. */
 bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *err, size_t err_len);
 void sock_close(struct sock *s);
+
+/* Operations (io.h) of a backend whose struct io, `size` bytes, begins with a struct sock; set_up() makes
+ * that ready, or writes a sentence. */
+struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct options *, char *, size_t),
+        const struct options *o, char *err, size_t err_len);
+void sock_io_close(struct io *io);
+void sock_io_facts(struct io *io, struct io_facts *facts);
+bool sock_io_link_up(struct io *io);
+/* Its buffers are its own: there is nothing to give back. */
+void sock_io_rx_release(struct io *io);
 
 /* Buffer sizes, timeouts of blocking calls. */
 void sock_tune(struct sock *s, const struct options *o);
