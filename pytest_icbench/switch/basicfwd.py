@@ -11,7 +11,7 @@ from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
-from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import (
     MEMIF,
     VHOST_USER,
@@ -21,14 +21,14 @@ from pytest_icbench.switch.ports import (
     socket_path,
     wait_for_sockets,
 )
-from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 
 #: What it takes without ports, and for the two pools of 8191 buffers that it makes for a pair, in MiB.
 _BASE_MIB = 32
 _PAIR_MIB = 40
 
 
-class BasicFwd(Switch):
+class BasicFwd(DaemonSwitch):
     """Forwards between the ports of a pair; its main core does all the work."""
 
     name = "basicfwd"
@@ -43,7 +43,6 @@ class BasicFwd(Switch):
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
 
     def __init__(self) -> None:
-        self.daemon: Daemon | None = None
         self._facts = SwitchFacts()
 
     def _binary(self, session: HostSession, given: Path | None) -> Path:
@@ -85,29 +84,9 @@ class BasicFwd(Switch):
         """DPDK's version and the command line."""
         return self._facts
 
-    def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
-        if self.daemon is not None:
-            self.daemon.check()
-
     def counters(self) -> list[PortCounters] | None:
         """It has none."""
         return None
 
     def busy(self) -> Busy | None:
         return None
-
-    def pause(self) -> None:
-        """Stops its poller."""
-        if self.daemon is not None:
-            self.daemon.pause()
-
-    def resume(self) -> None:
-        """Lets its poller go on."""
-        if self.daemon is not None:
-            self.daemon.resume()
-
-    def stop(self) -> None:
-        """Ends it."""
-        if self.daemon is not None:
-            self.daemon.stop()

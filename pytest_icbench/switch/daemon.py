@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.exec import Process
+from pytest_icbench.switch.protocol import Switch
 
 _STOP_S = 2.0
 _POLL_S = 0.005
@@ -81,3 +82,35 @@ class Daemon:
             with suppress(ProcessLookupError):
                 self.process.signal(signal.SIGCONT)
         self.process.stop(term_s=_STOP_S)
+
+
+class DaemonSwitch(Switch):
+    """A driver whose switch is one process: ``start`` sets ``daemon``; what else it made, its own ``stop`` removes."""
+
+    daemon: Daemon | None = None
+
+    def live(self) -> Daemon:
+        """The running process. Raises ProvisionError with the log's tail if it has died, or was never started."""
+        if self.daemon is None:
+            raise ProvisionError(f"{self.name} was not started")
+        self.daemon.check()
+        return self.daemon
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if it has died."""
+        self.live()
+
+    def pause(self) -> None:
+        """Takes all its threads off the CPUs."""
+        if self.daemon is not None:
+            self.daemon.pause()
+
+    def resume(self) -> None:
+        """Lets its threads go on."""
+        if self.daemon is not None:
+            self.daemon.resume()
+
+    def stop(self) -> None:
+        """Ends it. Idempotent, takes at most some seconds."""
+        if self.daemon is not None:
+            self.daemon.stop()

@@ -15,10 +15,10 @@ from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
-from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.daemon import Daemon, DaemonSwitch
 from pytest_icbench.switch.forwarder import VARIANT_HELP, Forwarder, variant_options
 from pytest_icbench.switch.ports import MEMIF, MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, serving_device
-from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.versions import workload_version
 
 #: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
@@ -29,7 +29,7 @@ _DELAY_QUEUE = 16384
 _JUMBO_DELAY_QUEUE = 4096
 
 
-class ForwarderSwitch(Switch):
+class ForwarderSwitch(DaemonSwitch):
     """What the forwarder's drivers have in common: a process that was started."""
 
     default_cores = 1
@@ -60,6 +60,7 @@ class ForwarderSwitch(Switch):
 
     def run(self, daemon: Daemon, attachments: Sequence[Attachment]) -> None:
         """Waits until it forwards. Raises ProvisionError with the log's tail."""
+        self.daemon = daemon
         self.forwarder = Forwarder(daemon)
         self._indexes = [attachment.index for attachment in attachments]
         hello = self.forwarder.await_ready(dpdk_process.START_S)
@@ -71,13 +72,9 @@ class ForwarderSwitch(Switch):
         return self._facts
 
     def _live(self) -> Forwarder:
-        if self.forwarder is None:
-            raise ProvisionError(f"{self.name} was not started")
+        self.live()
+        assert self.forwarder is not None  # made with the daemon
         return self.forwarder
-
-    def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
-        self._live().daemon.check()
 
     def counters(self) -> list[PortCounters] | None:
         """Its own; what it dropped on purpose is among ``rx_dropped``. Raises ProvisionError without an answer."""
@@ -86,21 +83,6 @@ class ForwarderSwitch(Switch):
     def busy(self) -> Busy | None:
         """Cycles of polls that moved frames, and of those that did not."""
         return self._live().busy()
-
-    def pause(self) -> None:
-        """Stops its poller."""
-        if self.forwarder is not None:
-            self.forwarder.daemon.pause()
-
-    def resume(self) -> None:
-        """Lets its poller go on."""
-        if self.forwarder is not None:
-            self.forwarder.daemon.resume()
-
-    def stop(self) -> None:
-        """Ends it."""
-        if self.forwarder is not None:
-            self.forwarder.daemon.stop()
 
 
 class Forward(ForwarderSwitch):

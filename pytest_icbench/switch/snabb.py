@@ -18,9 +18,9 @@ from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
-from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import VHOST_USER, socket_path, wait_for_sockets
-from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
@@ -59,7 +59,7 @@ exec "$@"
 """
 
 
-class Snabb(Switch):
+class Snabb(DaemonSwitch):
     """One process, one thread. ``bridge`` joins all ports; the variant ``wire`` the two of each pair."""
 
     name = "snabb"
@@ -77,7 +77,6 @@ class Snabb(Switch):
     wire_variants = (_WIRE,)
 
     def __init__(self) -> None:
-        self.daemon: Daemon | None = None
         self._facts = SwitchFacts()
         self._state = Path()
         self._links: list[tuple[int, str, str]] = []
@@ -133,19 +132,9 @@ class Snabb(Switch):
         """Its version and the command line."""
         return self._facts
 
-    def _live(self) -> Daemon:
-        if self.daemon is None:
-            raise ProvisionError("snabb was not started")
-        self.daemon.check()
-        return self.daemon
-
-    def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
-        self._live()
-
     def counters(self) -> list[PortCounters] | None:
         """Counters of the links between its apps, which it publishes every hundred rounds of its loop."""
-        self._live()
+        self.live()
         return [
             PortCounters(
                 index=index,
@@ -168,21 +157,6 @@ class Snabb(Switch):
     def busy(self) -> Busy | None:
         """It does not tell."""
         return None
-
-    def pause(self) -> None:
-        """Stops its thread."""
-        if self.daemon is not None:
-            self.daemon.pause()
-
-    def resume(self) -> None:
-        """Lets its thread go on."""
-        if self.daemon is not None:
-            self.daemon.resume()
-
-    def stop(self) -> None:
-        """Ends it; its mounts go with it."""
-        if self.daemon is not None:
-            self.daemon.stop()
 
 
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:

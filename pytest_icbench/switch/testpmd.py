@@ -17,7 +17,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.cores import in_blocks
-from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.daemon import Daemon, DaemonSwitch
 from pytest_icbench.switch.ports import (
     MEMIF,
     MTU_ETHERNET,
@@ -28,7 +28,7 @@ from pytest_icbench.switch.ports import (
     socket_path,
     wait_for_sockets,
 )
-from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.switch.telemetry import query, telemetry_socket
 from pytest_icbench.switch_config import Kind
 
@@ -48,7 +48,7 @@ _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
 
-class TestPmd(Switch):
+class TestPmd(DaemonSwitch):
     """``--forward-mode=io``, ports paired in order."""
 
     __test__ = False  # not a class of tests, whatever its name says
@@ -71,7 +71,6 @@ class TestPmd(Switch):
     }
 
     def __init__(self) -> None:
-        self.daemon: Daemon | None = None
         self._runtime: Path | None = None
         self._indexes: list[int] = []
         self._cpus: Sequence[int] = ()
@@ -148,12 +147,11 @@ class TestPmd(Switch):
         """DPDK's version and the command line."""
         return self._facts
 
-    def _live(self) -> Daemon:
-        if self.daemon is None:
-            raise ProvisionError("testpmd was not started")
-        self._drain(self.daemon)
-        self.daemon.check()
-        return self.daemon
+    def live(self) -> Daemon:
+        """The running process, its output read so that it never waits for us."""
+        if self.daemon is not None:
+            self._drain(self.daemon)
+        return super().live()
 
     @staticmethod
     def _drain(daemon: Daemon) -> None:
@@ -164,13 +162,9 @@ class TestPmd(Switch):
             while pipe.read(65536):
                 pass
 
-    def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
-        self._live()
-
     def counters(self) -> list[PortCounters] | None:
         """The ports' counters, by EAL telemetry. Raises ProvisionError if it does not answer."""
-        self._live()
+        self.live()
         assert self._runtime is not None
         path = telemetry_socket(self._runtime)
         if path is None:
@@ -196,7 +190,7 @@ class TestPmd(Switch):
 
     def busy(self) -> Busy | None:
         """Cycles of polls that brought frames, from its prompt; None if that does not answer within a second."""
-        daemon = self._live()
+        daemon = self.live()
         question, answer = daemon.process.stdin, daemon.process.stdout
         if not self._prompts or question is None or answer is None:
             return None
@@ -219,18 +213,3 @@ class TestPmd(Switch):
             return None
         places = in_blocks(len(self._indexes), len(self._cpus))
         return {index: self._cpus[place] for index, place in zip(self._indexes, places, strict=True)}
-
-    def pause(self) -> None:
-        """Stops its pollers."""
-        if self.daemon is not None:
-            self.daemon.pause()
-
-    def resume(self) -> None:
-        """Lets its pollers go on."""
-        if self.daemon is not None:
-            self.daemon.resume()
-
-    def stop(self) -> None:
-        """Ends it."""
-        if self.daemon is not None:
-            self.daemon.stop()

@@ -16,7 +16,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process, vpp_client
 from pytest_icbench.switch.cores import share_ports
-from pytest_icbench.switch.daemon import Daemon
+from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import (
     MEMIF,
     VHOST_USER,
@@ -32,7 +32,6 @@ from pytest_icbench.switch.protocol import (
     Busy,
     Needs,
     PortCounters,
-    Switch,
     SwitchFacts,
     SwitchSpec,
 )
@@ -58,7 +57,7 @@ _ADMIN_UP = 1
 _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
 
-class Vpp(Switch):
+class Vpp(DaemonSwitch):
     """A bridge domain over all ports; the variant ``xconnect`` joins the two ports of each pair."""
 
     name = "vpp"
@@ -76,7 +75,6 @@ class Vpp(Switch):
     wire_variants = (_XCONNECT,)
 
     def __init__(self) -> None:
-        self.daemon: Daemon | None = None
         self._client: vpp_client.VppClient | None = None
         self._facts = SwitchFacts()
         self._worker_cpus: Sequence[int] = ()
@@ -214,14 +212,10 @@ class Vpp(Switch):
         return self._facts
 
     def _live(self) -> vpp_client.VppClient:
-        if self.daemon is None or self._client is None:
+        self.live()
+        if self._client is None:
             raise ProvisionError("vpp was not started")
-        self.daemon.check()
         return self._client
-
-    def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
-        self._live()
 
     def counters(self) -> list[PortCounters] | None:
         """Its interfaces' counters, from its shared statistics.
@@ -261,21 +255,10 @@ class Vpp(Switch):
         with self._naming_death():
             return parse_batches(self._live().command("show runtime"), _ENTRANCE)
 
-    def pause(self) -> None:
-        """Stops all its threads."""
-        if self.daemon is not None:
-            self.daemon.pause()
-
-    def resume(self) -> None:
-        """Lets its threads go on."""
-        if self.daemon is not None:
-            self.daemon.resume()
-
     def stop(self) -> None:
         """Ends it; its shared memory goes with it."""
         client, self._client = self._client, None
-        if self.daemon is not None:
-            self.daemon.stop()
+        super().stop()
         if client is not None:
             client.close()
 
