@@ -53,9 +53,9 @@ def measure_rig(session: HostSession, case: Case, node: str, launches: int) -> t
     began = time.monotonic()
     rig.build()
     try:
-        silent = preflight(rig, case, SETTINGS)
-        if silent is not None:
-            print(f"{case.id}: {silent}", file=sys.stderr)
+        fault = preflight(rig, case, SETTINGS)
+        if fault is not None:
+            print(f"{case.id}: {fault[1]}", file=sys.stderr)
         cost = time.monotonic() - began
         found = [run_launch(rig, case, SETTINGS, index=number).overhead_s for number in range(launches)]
     finally:

@@ -53,9 +53,9 @@ def built(session: HostSession, case: Case, settings: Settings, where: Placement
     try:
         if builtin_switches()[case.switch].family == "dpdk":
             priority.nodes(session)
-        silent = preflight(rig, case, Lengths())
-        if silent is not None:
-            raise ProvisionError(f"{case.id}: {silent}")
+        fault = preflight(rig, case, Lengths())
+        if fault is not None:
+            raise ProvisionError(f"{case.id}: {fault[1]}")
         yield rig
     finally:
         rig.close()

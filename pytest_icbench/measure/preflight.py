@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether frames of the workload itself pass through a rig, both ways: asked after each build and resume."""
+"""Whether frames of the workload itself pass through a rig, both ways and whole: asked after each build and resume."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pytest_icbench.case import Case, Rate
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.validity import corrupted
 from pytest_icbench.measure.voices import Choir, Voice
 
 #: Requests of one pair: enough that a lost one or two mean nothing.
@@ -20,16 +21,17 @@ WINDOW_S = 0.02
 PATIENCE_S = 2.0
 
 
-def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None) -> str | None:
-    """A client and a server on every pair, until every client has had answers.
+def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None) -> tuple[str, str] | None:
+    """A client and a server on every pair, until every client has had answers; both look at every byte.
 
     Returns:
-        None if every client had answers; else one sentence that names the direction in which nothing arrived.
+        None if every client had answers and nobody a damaged frame; else the reason, and one sentence that names the
+        direction in which nothing arrived (``no-forwarding``), or who got the damaged frames (``corrupted``).
 
     Raises:
         WorkloadError, ProvisionError: as a launch does.
     """
-    probe = replace(case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=False)
+    probe = replace(case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=True)
     short = replace(
         settings,
         warmup_s=0.0,
@@ -44,7 +46,10 @@ def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: P
     )
     run = Run(rig, probe, short, enough=_all_answered)
     run.run(0, executable)
-    return _silent_direction(run.choir)
+    if damaged := corrupted(list(run.choir.voices.values())):
+        return "corrupted", f"{damaged}, before the measurement"
+    silent = _silent_direction(run.choir)
+    return None if silent is None else ("no-forwarding", silent)
 
 
 def _couples(choir: Choir) -> list[tuple[Voice, Voice]]:

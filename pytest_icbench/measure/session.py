@@ -212,18 +212,18 @@ class Course:
                 raise Invalid(launch.invalid, evidence)
 
     def _preflight(self, rig: MeasuredRig, case: Case) -> None:
-        """Raises Invalid if nothing passes, after the repetitions that a fault of the harness is allowed."""
+        """Raises Invalid if frames do not pass, or not whole, after the repetitions that a fault of the harness is allowed."""
         while not rig.preflighted:
             self._tell("preflight", None)
             try:
-                silent = preflight(rig, case, self.settings, executable=self.executable)
+                fault = preflight(rig, case, self.settings, executable=self.executable)
             except ProvisionError as error:
                 raise Invalid("died", str(error)) from None
-            if silent is None:
+            if fault is None:
                 rig.preflighted = True
                 self.seen.add(id(rig))
-            elif not self._another_try("no-forwarding", silent):
-                raise Invalid("no-forwarding", silent)
+            elif not self._another_try(*fault):
+                raise Invalid(*fault)
 
     def _another_try(self, reason: str, evidence: str) -> bool:
         if len(self.gathered.faults) >= MOST_FAULTS:

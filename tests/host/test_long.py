@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from pytest_icbench.measure.soaking import soak_settings, with_losses
 from pytest_icbench.measure.trains import Ladder, burst_rate, climbs, train_settings
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
+from tests.host.test_invalid import invalid, measured
+from tests.host.test_measure import switch_pid
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -36,6 +40,20 @@ def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_pat
         assert line["received"] <= windows[line["number"]].received
     assert found.loss_event_count == len(found.loss_events or ())
     assert sum(event.lost for event in found.loss_events or ()) == found.lost
+
+
+def test_a_switch_that_dies_in_a_long_run_leaves_its_windows(session: HostSession, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    case = Case("testpmd", rate=Rate(20_000))
+    with built(session, case) as rig:
+        found = measured(
+            rig, case, lambda _pids: os.kill(switch_pid(rig), signal.SIGKILL), soak_settings(QUICK, 20.0, path)
+        )
+    assert "testpmd was killed by signal 9" in invalid(found, "died")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["number"] for line in lines] == list(range(1, len(lines) + 1))
+    assert 1 <= len(lines) < 20
+    assert all(line["received"] > 0 for line in lines)
 
 
 def test_trains_cross_a_switch(session: HostSession) -> None:

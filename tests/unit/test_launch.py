@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -578,6 +579,15 @@ def test_the_preflight_names_the_silent_direction(ways: dict[str, Any], evidence
     assert (found.verdict, found.reason, found.repeated) == ("INVALID", "no-forwarding", 2)
     assert found.evidence.startswith(evidence)
     assert rig.log.count("rig launch") == 3
+
+
+def test_the_preflight_sees_damaged_frames() -> None:
+    """It looks at every byte, whatever the measurement will do."""
+    found = run(ScriptedRig(preflighted=False, edit=spoil("summary", 1, corrupted=3)))
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "corrupted", 0, 2)
+    assert re.fullmatch(
+        r"server of pair 1 received 3 damaged frames beside \d+ good ones, before the measurement", found.evidence
+    )
 
 
 def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:
