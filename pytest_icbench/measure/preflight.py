@@ -21,7 +21,9 @@ WINDOW_S = 0.02
 PATIENCE_S = 2.0
 
 
-def preflight(rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None) -> tuple[str, str] | None:
+def preflight(
+    rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None
+) -> tuple[str, str] | None:
     """A client and a server on every pair, until every client has had answers; both look at every byte.
 
     Returns:

@@ -212,7 +212,7 @@ class Course:
                 raise Invalid(launch.invalid, evidence)
 
     def _preflight(self, rig: MeasuredRig, case: Case) -> None:
-        """Raises Invalid if frames do not pass, or not whole, after the repetitions that a fault of the harness is allowed."""
+        """Raises Invalid if frames do not pass, or not whole, after the tries that a fault of the harness has."""
         while not rig.preflighted:
             self._tell("preflight", None)
             try:
