@@ -70,6 +70,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         parametrize(metafunc, state.options)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("icbench") is not None:
+        from pytest_icbench.benchmark import adopt, is_loaded
+
+        if is_loaded(item.config):
+            adopt(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     state = config.stash[_STATE]
@@ -108,6 +116,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         unseen = icbench.unjudged()
     finally:
         icbench.finish()  # also after Ctrl-C: what is finished is kept
+        if "benchmark" in getattr(item, "funcargs", {}):
+            from pytest_icbench.benchmark import replay
+
+            replay(item, icbench.results)
     if unseen is not None:
         pytest.fail(f"INVALID measurement that the test has not judged: {unseen}", pytrace=False)
     return None

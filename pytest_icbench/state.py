@@ -129,9 +129,9 @@ class State:
         return lines
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
-        """Another plugin may have left some out after us."""
+        """Another plugin may have left some out after us, or skips them (``--benchmark-skip``)."""
         selected = set(items)
-        self._items = [item for item in self._items if item in selected]
+        self._items = [item for item in self._items if item in selected and not item.get_closest_marker("skip")]
 
     def _asked(self) -> Bench:
         if self._bench is None:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pytest-benchmark on our cases: its table, its files, its choice of tests; and without it. No host is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.result import Measurement
+from tests.baselines import LAUNCHES, measured
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+WITH = ("-p", "pytest_benchmark.plugin")
+CASES = """
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+
+def test_plain(): pass
+"""
+
+
+@pytest.fixture
+def launches(bench: type[FakeBench]) -> type[FakeBench]:
+    """A bench whose measurements have launches."""
+    pytest.importorskip("pytest_benchmark")
+    bench.behaviour = staticmethod(lambda case: measured(case))
+    return bench
+
+
+def saved(path: Path) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in json.loads(path.read_text())["benchmarks"]}
+
+
+def test_a_round_is_a_launch_and_ops_are_packets_per_second(inner: Runner, launches: type[FakeBench]) -> None:
+    inner.write(test_x=CASES)
+    result = inner.run(*WITH, "--benchmark-json=b.json")
+    result.assert_outcomes(passed=3)
+    found = saved(inner.path / "b.json")
+    assert set(found) == {"test_a[ovs-64B-b32-1vs1-Rmax]", "test_a[ovs-1500B-b32-1vs1-Rmax]"}
+    one = found["test_a[ovs-64B-b32-1vs1-Rmax]"]
+    assert one["stats"]["data"] == [1 / pps for pps in LAUNCHES]
+    assert one["stats"]["rounds"] == len(LAUNCHES)
+    assert one["stats"]["iterations"] == 1
+    assert one["stats"]["ops"] == pytest.approx(5e6, rel=0.001)
+    assert one["params"]["packet_size"] == 64
+    assert one["extra_info"]["icbench.verdict"] == "NO_BASELINE"
+    assert one["extra_info"]["icbench.metric"] == "frmol"
+    result.stdout.fnmatch_lines(["*benchmark 'throughput: seconds per packet, OPS are packets per second': 2 tests*"])
+
+
+def test_compare_and_histogram(inner: Runner, launches: type[FakeBench]) -> None:
+    inner.write(test_x=CASES)
+    inner.run(*WITH, "--benchmark-save=one").assert_outcomes(passed=3)
+    launches.behaviour = staticmethod(lambda case: measured(case, launches=[pps / 2 for pps in LAUNCHES]))
+    result = inner.run(*WITH, "--benchmark-compare", "--benchmark-compare-fail=mean:10%")
+    text = result.stdout.str() + result.stderr.str()
+    assert "(0001_one)" in text
+    assert "Performance has regressed" in text
+    pytest.importorskip("pygal")
+    inner.run(*WITH, "--benchmark-histogram=h").assert_outcomes(passed=3)
+    assert list(inner.path.glob("h*.svg"))
+
+
+def test_only_skip_and_disable(inner: Runner, launches: type[FakeBench]) -> None:
+    inner.write(test_x=CASES)
+    inner.run(*WITH, "--benchmark-only").assert_outcomes(passed=2, skipped=1)
+    launches.log.clear()
+    inner.run(*WITH, "--benchmark-skip").assert_outcomes(passed=1, skipped=2)
+    assert launches.log == []  # the host is not even taken
+    result = inner.run(*WITH, "--benchmark-disable")
+    result.assert_outcomes(passed=3)
+    assert "OPS" not in result.stdout.str()
+
+
+def test_a_users_own_marker_and_fixture_are_kept(inner: Runner, launches: type[FakeBench]) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.benchmark(group="mine")
+@pytest.mark.icbench(switch="ovs")
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+
+@pytest.mark.icbench(switch="ovs")
+def test_own(icbench, benchmark):
+    icbench.throughput()
+    benchmark.pedantic(lambda: None, rounds=3)
+
+def test_plain(benchmark):
+    benchmark.pedantic(lambda: None, rounds=2)
+"""
+    )
+    inner.run(*WITH, "--benchmark-json=b.json").assert_outcomes(passed=3)
+    found = saved(inner.path / "b.json")
+    assert found["test_a[ovs-64B-b32-1vs1-Rmax]"]["group"] == "mine"
+    assert found["test_own[ovs-64B-b32-1vs1-Rmax]"]["stats"]["rounds"] == 3
+    assert found["test_plain"]["stats"]["data"] != [1 / pps for pps in LAUNCHES][:2]
+
+
+def test_latency_counts_round_trips(inner: Runner, launches: type[FakeBench]) -> None:
+    launches.behaviour = staticmethod(lambda case: measurement(case))
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="ovs", dimension="latency", rate=1000)
+def test_a(icbench):
+    icbench.gate(icbench.latency())
+"""
+    )
+    inner.run(*WITH, "--benchmark-json=b.json").assert_outcomes(passed=1)
+    (one,) = saved(inner.path / "b.json").values()
+    assert one["stats"]["data"] == [20e-6]
+    assert one["group"] == "latency: median round-trip time"
+
+
+def _broken(case: Case) -> Measurement:
+    return measurement(case, verdict="INVALID", reason="died", evidence="gone")
+
+
+def test_what_is_no_number_is_not_in_the_table(inner: Runner, launches: type[FakeBench]) -> None:
+    launches.behaviour = staticmethod(_broken)
+    inner.write(test_x=CASES)
+    result = inner.run(*WITH, "--benchmark-json=b.json")
+    result.assert_outcomes(failed=2, passed=1)
+    assert "not used at all" not in result.stdout.str() + result.stderr.str()
+    assert not (inner.path / "b.json").exists() or saved(inner.path / "b.json") == {}
+
+
+def test_a_regressed_case_is_in_the_table(inner: Runner, launches: type[FakeBench]) -> None:
+    (inner.path / "thresholds.toml").write_text('["*"]\nmin_throughput_pps = 9e9\n')
+    inner.write(test_x=CASES)
+    inner.run(*WITH, "--benchmark-json=b.json").assert_outcomes(failed=2, passed=1)
+    assert {one["extra_info"]["icbench.verdict"] for one in saved(inner.path / "b.json").values()} == {"REGRESSED"}
+
+
+def test_switched_off(inner: Runner, launches: type[FakeBench]) -> None:
+    inner.write(test_x=CASES)
+    result = inner.run("-p", "no:benchmark", "-p", "no:pytest_benchmark.plugin")
+    result.assert_outcomes(passed=3)
+    assert "OPS" not in result.stdout.str()
+
+
+def test_not_installed(inner: Runner) -> None:
+    """In a process in which importing it fails."""
+    inner.write(test_x=CASES)
+    blocked = "import sys; sys.modules['pytest_benchmark'] = None"
+    inner.spawn_with_bench(before=blocked).assert_outcomes(passed=3)
