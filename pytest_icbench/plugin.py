@@ -136,14 +136,9 @@ def pytest_runtest_makereport(
         state.attach(report, icbench)
     state.note(item, report)
     if item.get_closest_marker("icbench") is not None:
-        from pytest_icbench.tally import PROPERTY, outcome_of
+        from pytest_icbench.tally import note_outcome
 
-        results = icbench.results if icbench is not None and call.when == "call" else []
-        error = call.excinfo.value if call.excinfo is not None else None
-        outcome = outcome_of(report.outcome, error, results)
-        report.icbench_case, report.icbench_outcome = True, outcome  # type: ignore[attr-defined]
-        if call.when == "call" or report.outcome != "passed":
-            report.user_properties = [*report.user_properties, (PROPERTY, outcome)]
+        note_outcome(item, call, report, icbench.results if icbench is not None else [])
     return report
 
 

@@ -20,7 +20,7 @@ UNDECIDED = ("INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE")
 #: pytest's exit status with ``--icbench-exit-codes``; 1 means broken, the others are pytest's own.
 EXIT_REGRESSED = 10
 EXIT_UNDECIDED = 11
-#: JUnit property, and key of ``outcome_of``'s value in a report.
+#: JUnit property.
 PROPERTY = "icbench.outcome"
 
 
@@ -40,6 +40,23 @@ def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Mapp
         return "broken"
     verdicts = [result.get("verdict") for result in results if not result.get("waiver")]
     return "undecided" if any(verdict in UNDECIDED for verdict in verdicts) else "passed"
+
+
+def note_outcome(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, results: Sequence[Mapping[str, Any]]
+) -> None:
+    """Puts the outcome into a benchmark's report, for the tally, and among its JUnit properties.
+
+    JUnit takes the properties of the last report of a test, that of its teardown.
+    """
+    report.icbench_case = True  # type: ignore[attr-defined]
+    if call.when != "call" and report.outcome == "passed":
+        return
+    error = call.excinfo.value if call.excinfo is not None else None
+    found = outcome_of(report.outcome, error, results)
+    report.icbench_outcome = found  # type: ignore[attr-defined]
+    for properties in (item.user_properties, report.user_properties):
+        properties[:] = [one for one in properties if one[0] != PROPERTY] + [(PROPERTY, found)]
 
 
 @dataclass(slots=True)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs judged by a baseline, and what a CI learns from them. On a bench without a host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.baseline import store, waivers
+from pytest_icbench.case import Case
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.result import Measurement
+from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED
+from tests.baselines import measured, scaled
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+ONE = """
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+"""
+CODES = "--icbench-exit-codes"
+
+
+@pytest.fixture
+def files(inner: Runner, bench: type[FakeBench]) -> Runner:
+    """A baseline "main" of both cases."""
+    bench.behaviour = staticmethod(measured)
+    inner.write(test_x=ONE)
+    result = inner.run("--icbench-save=main")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["baseline main: *baselines/main/example-r-cpu-9000-*/ovs.json"])
+    return inner
+
+
+def slower(factor: float, only: int = 64) -> Any:
+    return staticmethod(lambda case: measured(case, launches=scaled(factor if case.packet_size == only else 1.0)))
+
+
+def results(inner: Runner) -> list[dict[str, Any]]:
+    text = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_saved_and_compared(files: Runner, bench: type[FakeBench]) -> None:
+    assert len(store.load(files.path / "baselines", "main").entries) == 2
+    files.run("--icbench-compare=main", CODES).assert_outcomes(passed=2)
+    assert [one["verdict"] for one in results(files)] == ["PASS", "PASS"]
+    bench.behaviour = slower(0.8)
+    result = files.run("--icbench-compare=main", CODES)
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == EXIT_REGRESSED
+    result.stdout.fnmatch_lines(["*REGRESSED: throughput_pps 4M 20 % lower than 5M of main, ovs-64B-b32-1vs1-Rmax"])
+    (bad,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
+    assert bad["baseline"] == "main"
+    assert bad["ratio_to_baseline"] == pytest.approx(0.8)
+    assert bad["findings"][0]["baseline_value"] == 5e6
+    assert files.run("--icbench-compare=main").ret == 1
+
+
+def test_what_a_run_does_not_measure_keeps_its_figures(files: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = slower(0.5)
+    files.run("--icbench-save=main", "-k", "ovs-64B")
+    found = {
+        one.case: one.figures["throughput_pps"].value for one in store.load(files.path / "baselines", "main").entries
+    }
+    assert found == {"ovs-64B-b32-1vs1-Rmax": 2.5e6, "ovs-1500B-b32-1vs1-Rmax": 5e6}
+
+
+def test_an_interrupted_run_saves_what_it_has(inner: Runner) -> None:
+    inner.write(test_x=ONE)
+    before = (
+        "from tests.baselines import measured\n"
+        "stop = lambda case: measured(case) if case.packet_size == 64 else KeyboardInterrupt()\n"
+        "Bench.behaviour = staticmethod(stop)"
+    )
+    result = inner.spawn_with_bench("--icbench-save=main", CODES, before=before)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert [one.case for one in store.load(inner.path / "baselines", "main").entries] == ["ovs-64B-b32-1vs1-Rmax"]
+
+
+def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeBench]) -> None:
+    bench.log.clear()
+    (path,) = (files.path / "baselines").glob("*/*/*.json")
+    good = path.read_text()
+    for arguments, told in (
+        (("--icbench-compare=mian",), "there is no baseline 'mian' in *did you mean main?"),
+        (("--icbench-compare=main", "--icbench-save=main"), "*would follow every small loss*"),
+        (("--icbench-save=a/b",), "--icbench-save: 'a/b' is no name of a baseline*"),
+        (("--icbench-fail=REGRESED",), "--icbench-fail: 'REGRESED' is no verdict*did you mean REGRESSED?"),
+        (("--icbench-baselines=test_x.py",), "--icbench-baselines: *test_x.py is no directory"),
+    ):
+        result = files.run(*arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"*{told}"])
+    path.write_text(good[:-9])
+    for option in ("--icbench-compare=main", "--icbench-save=main"):
+        result = files.run(option)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"*{path}: damaged or cut off*"])
+    path.write_text(good)
+    (files.path / "baselines" / "waivers.json").write_text("{")
+    result = files.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*waivers.json: damaged or cut off*"])
+    assert bench.log == []
+
+
+def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(measured)
+    inner.write(test_x=ONE)
+    (inner.path / "baselines").mkdir()
+    (inner.path / "baselines" / "main").write_text("in the way")
+    result = inner.run("--icbench-save=main", CODES)
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*baseline main: *cannot be written*icbench accept main --all --run *"])
+
+
+def test_waivers(files: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = slower(0.8)
+    compare = ("--icbench-compare=main", CODES)
+    waivers.save(files.path / "baselines", [waivers.Waiver("ovs-64B-*", "known", "2999-01-01")])
+    result = files.run(*compare)
+    result.assert_outcomes(passed=2)
+    assert result.ret == 0
+    (one,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
+    assert one["waiver"] == "until 2999-01-01: known"
+    waivers.save(files.path / "baselines", [waivers.Waiver("ovs-64B-*", "known", "2000-01-01")])
+    result = files.run(*compare)
+    assert result.ret == EXIT_REGRESSED
+    result.stdout.fnmatch_lines(["*its waiver expired on 2000-01-01: known"])
+
+
+def _some_died(case: Case) -> Measurement | BaseException:
+    return WorkloadError("sender died") if case.packet_size == 1500 else measured(case, launches=scaled(0.5))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "arguments", "code"),
+    [
+        (measured, (), 0),
+        (slower(0.8).__func__, (), EXIT_REGRESSED),
+        (slower(0.8).__func__, ("--icbench-fail=none",), 0),
+        (lambda case: measured(case, launches=[5e6]), (), EXIT_UNDECIDED),
+        (lambda case: measured(case, launches=[5e6]), ("--icbench-strict",), EXIT_UNDECIDED),
+        (lambda case: measured(case, launches=[5e6]), ("--icbench-fail=INCONCLUSIVE",), EXIT_UNDECIDED),
+        (lambda case: measured(case, rules=9), (), EXIT_UNDECIDED),
+        (lambda case: measurement(case, verdict="INVALID", reason="died", evidence="x"), (), 1),
+        (_some_died, (), 1),
+    ],
+    ids=["pass", "regressed", "tolerated", "inconclusive", "strict", "fail", "incomparable", "invalid", "died"],
+)
+def test_exit_codes(
+    files: Runner, bench: type[FakeBench], behaviour: Any, arguments: tuple[str, ...], code: int
+) -> None:
+    bench.behaviour = staticmethod(behaviour)
+    assert files.run("--icbench-compare=main", CODES, *arguments).ret == code
+    plain = files.run("--icbench-compare=main", *arguments).ret
+    assert plain == (0 if code == 0 or (code == EXIT_UNDECIDED and not arguments) else 1)
+
+
+def test_other_tests_break_the_session(files: Runner, bench: type[FakeBench]) -> None:
+    files.write(test_x=ONE, test_y="def test_plain(): assert False")
+    bench.behaviour = slower(0.5)
+    assert files.run("--icbench-compare=main", CODES).ret == 1
+    files.write(test_y="@pytest.fixture\ndef broken(): 1 / 0\ndef test_plain(broken): pass")
+    assert files.run("--icbench-compare=main", CODES).ret == 1
+
+
+def test_strict_fails_what_would_be_skipped(files: Runner, bench: type[FakeBench]) -> None:
+    bench.unsupported["ovs"] = "no ovs here"
+    files.run("--icbench-compare=main").assert_outcomes(skipped=2)
+    result = files.run("--icbench-compare=main", "--icbench-strict", CODES)
+    result.assert_outcomes(failed=0, errors=2)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*would be skipped, and --icbench-strict is on: no ovs here*"])
+
+
+def test_strict_lets_pass_what_is_good(files: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = slower(1.2)
+    files.run("--icbench-compare=main", "--icbench-strict").assert_outcomes(passed=2)
+    assert sorted(one["verdict"] for one in results(files)) == ["IMPROVED", "PASS"]
+
+
+def test_files_for_a_ci(files: Runner, bench: type[FakeBench]) -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    bench.behaviour = slower(0.8)
+    bench.unsupported["vpp"] = "no vpp here"
+    files.write(test_x=ONE.replace('"ovs"', '["ovs", "vpp"]'))
+    files.run("--icbench-compare=main")
+    run = files.path / "reports" / "latest"
+    families = {one.name: one for one in parser.text_string_to_metric_families((run / "openmetrics.txt").read_text())}
+    rates = {sample.labels["case"]: sample.value for sample in families["icbench_throughput_pps"].samples}
+    assert rates == {"ovs-64B-b32-1vs1-Rmax": 4e6, "ovs-1500B-b32-1vs1-Rmax": 5e6}
+    counts = {sample.labels["verdict"]: sample.value for sample in families["icbench_cases"].samples}
+    assert counts == {"PASS": 1, "REGRESSED": 1, "skipped": 2}
+    page = (run / "summary.md").read_text()
+    assert "2 results: 1 REGRESSED, 1 PASS, 2 skipped, 1 failed" in page
+    assert "* **REGRESSED** throughput\\_pps 4M 20 % lower than 5M of main" in page
+    assert "no vpp here" in page
+
+
+def test_a_controllers_baseline_has_its_workers_figures(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    before = "from tests.baselines import measured\nBench.behaviour = staticmethod(measured)"
+    result = inner.spawn_with_bench("-p", "xdist.plugin", "-n1", "--icbench-save=main", CODES, before=before)
+    result.assert_outcomes(passed=2)
+    assert result.ret == EXIT_UNDECIDED  # nothing was compared
+    assert len(store.load(inner.path / "baselines", "main").entries) == 2
+    assert len(list(Path(inner.path / "reports" / "latest").glob("summary.md"))) == 1

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""JUnit XML as Jenkins and GitLab read it: valid, one testcase a case, whatever the names. No host is needed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.result import Measurement
+from tests.baselines import measured
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+HOSTILE = ["<script>alert(1)</script>", "\"'&]]>", "\x1b[31m\x00\x07", "日本語 ünï 😀", "a\nb\tc", "\ud800"]
+CASES = f"""
+@pytest.mark.parametrize("name", {HOSTILE!r})
+@pytest.mark.icbench(switch="ovs")
+def test_named(icbench, name):
+    icbench.gate(icbench.throughput())
+
+@pytest.mark.icbench(switch=["ovs", "vpp", "veth"])
+def test_a(icbench):
+    print("captured <b>")
+    icbench.gate(icbench.throughput())
+"""
+
+
+def validated(path: Path) -> list[Any]:
+    """The testcases of a file that is valid once their properties are taken out, which the schema does not know."""
+    etree = pytest.importorskip("lxml.etree")
+    schema = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
+    tree = etree.parse(path)
+    found = [copy.deepcopy(case) for case in tree.iter("testcase")]
+    for case in tree.iter("testcase"):
+        for properties in case.findall("properties"):
+            case.remove(properties)
+    schema.assertValid(tree)
+    return found
+
+
+def properties(case: Any) -> dict[str, str]:
+    return {one.get("name"): one.get("value") for one in case.iter("property")}
+
+
+def _behaviour(case: Case) -> Measurement | BaseException:
+    if case.switch == "vpp":
+        return measurement(case, verdict="INVALID", reason="died", evidence=" ".join(HOSTILE))
+    if case.switch == "veth":
+        return WorkloadError("sender died: " + " ".join(HOSTILE))
+    return measured(case, treatment={"switch": {"version": HOSTILE[0]}, HOSTILE[2]: HOSTILE[3]})
+
+
+def test_hostile_names_and_every_outcome_are_valid(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(_behaviour)
+    inner.write(test_x=CASES)
+    inner.run("--junitxml=j.xml", "-o", "junit_logging=all")
+    cases = validated(inner.path / "j.xml")
+    assert len(cases) == len(HOSTILE) + 3
+    for case in cases[:1]:
+        (line,) = [json.loads(out.text) for out in case.findall("system-out") if out.text.startswith("{")]
+        assert line["treatment"][HOSTILE[2]] == HOSTILE[3]
+    outcomes = {case.get("name"): properties(case)["icbench.outcome"] for case in cases if "test_a" in case.get("name")}
+    assert outcomes == {
+        "test_a[ovs-64B-b32-1vs1-Rmax]": "undecided",
+        "test_a[vpp-64B-b32-1vs1-Rmax]": "broken",
+        "test_a[veth-64B-b32-1vs1-Rmax]": "broken",
+    }
+    page = (inner.path / "reports" / "latest" / "summary.md").read_text()
+    assert "<script>" not in page
+    assert "\x1b" not in page
+
+
+def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type[FakeBench]) -> None:
+    bench.behaviour = staticmethod(measured)
+    bench.unsupported["vpp"] = "vpp: not found; name it with --icbench-vpp"
+    limits = '["ovs-*"]\nmin_throughput_pps = 9e9\n["veth-*"]\nmin_throughput_pps = 1\n'
+    (inner.path / "thresholds.toml").write_text(limits)
+    inner.write(
+        test_x='@pytest.mark.icbench(switch=["ovs", "vpp", "veth"])\ndef test_a(icbench):\n'
+        "    icbench.gate(icbench.throughput())\n"
+    )
+    inner.run("--junitxml=j.xml").assert_outcomes(failed=1, skipped=1, passed=1)
+    cases = {case.get("name").split("[")[1].split("-")[0]: case for case in validated(inner.path / "j.xml")}
+    failure = cases["ovs"].find("failure")
+    assert "REGRESSED: throughput_pps 5M below 9000M, ovs-64B-b32-1vs1-Rmax" in failure.get("message")
+    assert cases["vpp"].find("skipped").get("message") == "vpp: not found; name it with --icbench-vpp"
+    found = {name: properties(case).get("icbench.outcome") for name, case in cases.items()}
+    assert found == {"ovs": "regressed", "vpp": "skipped", "veth": "passed"}
+    assert properties(cases["ovs"])["icbench.verdict"] == "REGRESSED"
