@@ -13,8 +13,7 @@ import pytest
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.options import Options
-from pytest_icbench.report.html_hooks import HtmlHooks, skip_reason
-from pytest_icbench.tally import Tally
+from pytest_icbench.tally import Tally, skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
@@ -61,7 +60,10 @@ class State:
         self._page: Page | None = None
         self._phases: dict[str, list[pytest.TestReport]] = {}
         config.pluginmanager.register(_Listener(self), "icbench-results")
-        config.pluginmanager.register(HtmlHooks(lambda: self.page), "icbench-html")
+        if getattr(config.option, "htmlpath", None):
+            from pytest_icbench.report.html_hooks import HtmlHooks
+
+            config.pluginmanager.register(HtmlHooks(lambda: self.page), "icbench-html")
 
     @property
     def run_name(self) -> str:

@@ -99,3 +99,8 @@ def _first_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(crash.message) if crash is not None else str(report.longrepr)
     return text.strip().splitlines()[0] if text.strip() else "failed"
+
+
+def skip_reason(longrepr: Any) -> str:
+    """Of a skipped report's ``longrepr``: file, line, ``Skipped: reason``."""
+    return str(longrepr[2]).removeprefix("Skipped: ")

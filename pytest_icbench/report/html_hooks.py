@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_icbench.tally import skip_reason
+
 if TYPE_CHECKING:
     from pytest_icbench.report.html import Page
 
@@ -48,8 +50,3 @@ class HtmlHooks:
 
             prefix.append(html.summary(page))
             postfix.append(html.body(page))
-
-
-def skip_reason(longrepr: Any) -> str:
-    """Of a skipped report's ``longrepr``: file, line, ``Skipped: reason``."""
-    return str(longrepr[2]).removeprefix("Skipped: ")
