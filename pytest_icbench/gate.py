@@ -110,7 +110,10 @@ def judge(
         return Judgement("INVALID", f"{reason} ({measurement.case})", evidence, policy.fails("INVALID"))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
-    found: list[tuple[Verdict, str]] = [(each.verdict, _reason(measurement, each)) for each in findings]
+    findings.sort(key=lambda each: ORDER.index(each.verdict))
+    found: list[tuple[Verdict, str]] = []
+    if findings:
+        found.append((findings[0].verdict, _reason(measurement, findings[0])))
     if against is not None and against.missing is not None:
         found.append(("NO_BASELINE", f"{against.missing}, {measurement.case}"))
     if against is not None and against.incomparable is not None:
@@ -118,7 +121,6 @@ def judge(
     if not found:
         found.append(("NO_BASELINE", f"{measurement.case} has no limit and no baseline"))
     verdict, reason = min(found, key=lambda one: ORDER.index(one[0]))
-    findings.sort(key=lambda each: ORDER.index(each.verdict))
     waiver, note = _waived(measurement.case, verdict, policy)
     details = (*(each.sentence() for each in findings), *_around(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None

@@ -96,17 +96,26 @@ def applies(limit: Limit, measurement: Measurement) -> bool:
 
 def find(measurement: Measurement, limit: Limit) -> Finding:
     """A measurement against a limit."""
-    plain = Finding(limit.name, limit.kind, limit.value, limit.source, "INCONCLUSIVE")
     value = getattr(measurement, limit.name)
     if value is None:
-        return replace(plain, note="no value")
+        return Finding(limit.name, limit.kind, limit.value, limit.source, "INCONCLUSIVE", note="no value")
     is_estimate = hasattr(measurement, f"{limit.name}_low")
     low = getattr(measurement, f"{limit.name}_low", value)
     high = getattr(measurement, f"{limit.name}_high", value)
     at_least = measurement.search is not None and measurement.lower_bound and limit.name.startswith("throughput_")
     if at_least:
         high = inf  # what the device can do may lie anywhere above
-    plain = replace(plain, value=value, value_low=low, value_high=None if high == inf else high, at_least=at_least)
+    plain = Finding(
+        limit.name,
+        limit.kind,
+        limit.value,
+        limit.source,
+        "INCONCLUSIVE",
+        value=value,
+        value_low=low,
+        value_high=None if high == inf else high,
+        at_least=at_least,
+    )
     if low is None or high is None:
         # An estimate without an interval can neither hold nor miss a limit.
         return further(plain, measurement, None)

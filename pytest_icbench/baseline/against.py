@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from pytest_icbench import comparable
 from pytest_icbench.baseline.entry import Entry, entry_of
@@ -51,7 +50,6 @@ class Comparer:
 
     baseline: Baseline
     patterns: Sequence[str] = comparable.DEFAULT
-    _known: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def compare(self, measurement: Measurement, margins: Margins) -> Against | None:
         """None for what no baseline holds: a long run, trains of frames, what is INVALID."""
@@ -66,39 +64,49 @@ class Comparer:
         candidates = self.baseline.about(now)
         if not candidates:
             return Against(name, missing=f"baseline {name} has no such case")
-        ranked = [(comparable.differences(now, each, self.patterns), each) for each in candidates]
-        fewest = min(len(differences) for differences, _ in ranked)
-        differences, before = max((one for one in ranked if len(one[0]) == fewest), key=lambda one: one[1].measured)
-        changed = tuple(comparable.differences(now, before, ("treatment",)))
-        if differences:
-            told = "; ".join(map(str, differences))
+        ranked = [self._rank(comparable.all_differences(now, each), each) for each in candidates]
+        fewest = min(len(hindering) for hindering, _, _ in ranked)
+        hindering, every, before = max(
+            (one for one in ranked if len(one[0]) == fewest), key=lambda one: one[2].measured
+        )
+        changed = tuple(each for each in every if each.fact.startswith("treatment."))
+        if hindering:
+            told = "; ".join(map(str, hindering))
             return Against(name, incomparable=f"baseline {name}: {told}", treatment=changed)
-        warnings = tuple(str(each) for each in comparable.differences(now, before, ("conditions",)))
+        warnings = tuple(str(each) for each in every if each.fact.startswith("conditions."))
         findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
         return Against(name, tuple(findings), treatment=changed, warnings=warnings)
 
+    def _rank(
+        self, every: list[comparable.Difference], entry: Entry
+    ) -> tuple[list[comparable.Difference], list[comparable.Difference], Entry]:
+        return [each for each in every if comparable.matches(each.fact, self.patterns)], every, entry
+
     def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
         margin, own, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
-        limit = margin.tolerated + margin.allowance
+        ratio = ratio_of(own, old) if own is not None and old is not None else None
         found = Finding(
             allowed.name,
             allowed.kind,
-            limit,
+            margin.tolerated + margin.allowance,
             allowed.source,
             "INCONCLUSIVE",
             baseline=self.baseline.name,
             measured=before.measured,
+            value=own.value if own else None,
+            value_low=own.low if own else None,
+            value_high=own.high if own else None,
+            baseline_value=old.value if old else None,
+            baseline_value_low=old.low if old else None,
+            baseline_value_high=old.high if old else None,
+            ratio=ratio.value if ratio else None,
+            ratio_low=ratio.low if ratio else None,
+            ratio_high=ratio.high if ratio else None,
         )
-        if own is not None:
-            found = replace(found, value=own.value, value_low=own.low, value_high=own.high)
-        if old is not None:
-            found = replace(found, baseline_value=old.value, baseline_value_low=old.low, baseline_value_high=old.high)
         if own is None or old is None:
             return replace(found, note="no value" if own is None else "the baseline has no value")
-        ratio = ratio_of(own, old)
         if ratio is None:
             return replace(found, note="the baseline's value is 0")
-        found = replace(found, ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high)
         verdict = margin.verdict(ratio)
         if allowed.name == "throughput_pps" and (now.lower_bound or (before.lower_bound and verdict != "REGRESSED")):
             # A baseline that is "at least" can still be fallen short of.
