@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""summary.md and openmetrics.txt: whatever stands in the results, and how tests are counted."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import Invalid, Regression
+from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED, Tally, outcome_of
+from tests.baselines import measured
+from tests.measurements import measurement
+
+_TEXT = st.text(max_size=12)
+_RESULTS = st.lists(
+    st.builds(
+        lambda number, case, verdict, reason, name: (
+            measurement(
+                Case("ovs", dimension="latency" if number % 2 else "throughput"),
+                verdict=verdict,
+                reason=reason,
+                treatment_changes={name: [name, reason]},
+                ratio_to_baseline=0.9 if number % 3 else None,
+            ).to_dict()
+            | {"case": f"{number}{case}"}
+        ),
+        st.integers(0, 99),
+        _TEXT,
+        st.sampled_from(["PASS", "INVALID", "REGRESSED", None]),
+        _TEXT | st.none(),
+        _TEXT,
+    ),
+    max_size=5,
+)
+
+
+@settings(deadline=None)
+@given(_RESULTS)
+def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[dict[str, Any]]) -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    text = openmetrics.text(results, skipped=3)
+    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+    last = {(one["case"], one["dimension"]): one for one in results}
+    wanted = sorted(
+        one["throughput_pps"] for one in last.values() if one["verdict"] != "INVALID" and one["dimension"] != "latency"
+    )
+    got = families.get("icbench_throughput_pps")
+    assert sorted(sample.value for sample in got.samples) == wanted if got else wanted == []
+    skipped = [s.value for s in families["icbench_cases"].samples if s.labels["verdict"] == "skipped"]
+    assert skipped == [3]
+    assert "\ud800" not in text.encode("utf-8").decode()
+
+
+def test_latencies_are_in_seconds_with_their_quantile() -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    text = openmetrics.text([measurement(Case("ovs", dimension="latency")).to_dict()])
+    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+    (sample,) = families["icbench_rtt_seconds"].samples
+    assert (sample.labels["quantile"], sample.value) == ("0.5", 20e-6)
+    assert "icbench_throughput_pps" not in families
+
+
+@settings(deadline=None)
+@given(_RESULTS, st.lists(st.tuples(_TEXT, _TEXT), max_size=3), st.lists(st.tuples(_TEXT, _TEXT), max_size=3))
+def test_markdown_shows_foreign_text_as_text(
+    results: list[dict[str, Any]], skipped: list[tuple[str, str]], failed: list[tuple[str, str]]
+) -> None:
+    page = markdown.summary(results, skipped, failed)
+    tags = set(re.findall(r"<[^>]*>", page))
+    assert tags <= {"<details>", "</details>", "<summary>", "</summary>"}
+    assert all(char.isprintable() or char == "\n" for char in page)
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    # An escaped bar does not end a cell.
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {7}
+    assert len(rows) == (len(results) + 2 if results else 0)
+
+
+def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
+    results = [
+        measured(verdict="PASS").to_dict(),
+        measured(
+            Case("vpp"),
+            verdict="REGRESSED",
+            reason="throughput_pps 4M 20 % lower than 5M of main, vpp-64B-b32-1vs1-Rmax",
+            ratio_to_baseline=0.8,
+            ratio_to_baseline_low=0.79,
+            ratio_to_baseline_high=0.81,
+            treatment_changes={"switch.version": ["3.1", "3.2"], "cpus.switch": [[1], [2]]},
+            waiver="until 2999-01-01: known",
+        ).to_dict(),
+        measured(Case("veth"), verdict="INVALID", reason="died", evidence="gone\nlog").to_dict(),
+    ]
+    page = markdown.summary(
+        results, [("t.py::a", "no <card>")], [("t.py::b", "boom"), ("t.py::c[vpp-64B-b32-1vs1-Rmax]", "x")]
+    )
+    lines = page.splitlines()
+    assert lines[2] == "3 results: 1 INVALID, 1 REGRESSED, 1 PASS, 1 skipped, 2 failed"
+    assert lines[4].startswith("* **INVALID** veth\\-64B\\-b32\\-1vs1\\-Rmax: died, gone")
+    assert lines[5].startswith("* **REGRESSED, waived** throughput")
+    assert "(waived until 2999" in lines[5].replace("\\", "")
+    assert lines[6] == "* **failed** t.py::b: boom"
+    assert sum("failed**" in line for line in lines) == 1
+    assert "| \\-20 % \\(\\-21 % to \\-19 %\\) | switch | REGRESSED, waived |" in page
+    assert "* switch.version: 3.1 → 3.2" in lines
+    assert "cpus.switch" not in page
+    assert "* t.py::a: no &lt;card\\>" in lines
+
+
+def test_thousands_of_cases_stay_readable() -> None:
+    one = measured(verdict="REGRESSED", reason="x").to_dict()
+    page = markdown.summary([{**one, "case": f"case{number}"} for number in range(5000)], [], [])
+    assert len(page) < 60_000
+    assert page.count("4800 more, not shown here") == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "results", "found"),
+    [
+        ("passed", None, [{"verdict": "PASS"}, {"verdict": "IMPROVED"}], "passed"),
+        ("passed", None, [{"verdict": None}], "passed"),
+        ("passed", None, [{"verdict": "PASS"}, {"verdict": "INCONCLUSIVE"}], "undecided"),
+        ("passed", None, [{"verdict": "INCONCLUSIVE", "waiver": "until 2999"}], "passed"),
+        ("passed", None, [{"verdict": "REGRESSED"}], "passed"),
+        ("skipped", None, [], "skipped"),
+        ("failed", Regression("x"), [], "regressed"),
+        ("failed", Regression("x", verdict="NO_BASELINE"), [], "undecided"),
+        ("failed", Invalid("died", "x"), [], "broken"),
+        ("failed", AssertionError("x"), [{"verdict": "REGRESSED"}], "broken"),
+    ],
+)
+def test_outcomes(outcome: str, error: BaseException | None, results: list[dict[str, Any]], found: str) -> None:
+    assert outcome_of(outcome, error, results) == found
+
+
+def _statuses() -> Iterator[tuple[dict[str, int], int, int]]:
+    yield {"passed": 1}, 0, 0
+    yield {"passed": 1, "regressed": 1, "undecided": 1}, 1, EXIT_REGRESSED
+    yield {"undecided": 1, "skipped": 1}, 0, EXIT_UNDECIDED
+    yield {"undecided": 1}, 1, EXIT_UNDECIDED
+    yield {"regressed": 1, "broken": 1}, 1, 1
+    for own in (2, 3, 4, 5):
+        yield {"regressed": 1}, own, own
+
+
+@pytest.mark.parametrize(("outcomes", "status", "expected"), list(_statuses()))
+def test_exit_status(outcomes: dict[str, int], status: int, expected: int) -> None:
+    assert Tally(outcomes=outcomes).exit_status(status) == expected
+
+
+def test_numbers_are_numbers() -> None:
+    found = replace(measured(), throughput_pps=1e300, duration_s=0.1)
+    text = openmetrics.text([found.to_dict()])
+    assert "1e+300" in text
+    assert all(math.isfinite(float(line.rpartition(" ")[2])) for line in text.splitlines() if not line.startswith("#"))
