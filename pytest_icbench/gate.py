@@ -198,5 +198,9 @@ def _reason_of_change(found: Finding) -> str:
     why = f"{found.name} {show(found.value)} {percent(found.ratio - 1)} {way} than {show(found.baseline_value)}"
     why += f" of {found.baseline}"
     if found.verdict == "INCONCLUSIVE":
-        why += f": {found.note}" if found.note and found.more_launches is None else ", too near the limit"
+        why += (
+            f": {found.note}"
+            if found.note and found.more_launches is None
+            else ", but the interval reaches beyond the limit"
+        )
     return why
