@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
-from pytest_icbench.collect import misfit
+from pytest_icbench.collect import misfit, read_topology
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
@@ -53,6 +53,8 @@ class Bench:
         self._configs = {
             name: checked(config, name, catalogue[name].config_keys) for name, config in self._user.items()
         }
+        #: Who the endpoints are, where somebody says so.
+        self.seating = read_topology(options)
         self.session = HostSession.probing(**self._arguments)
         self.topology = Topology.read(self.session.root)
         self._probed: dict[tuple[str, str], str | None] = {}
@@ -85,6 +87,8 @@ class Bench:
             return self.options.placement
         from pytest_icbench.placement import resolve_auto
 
+        if self.seating is not None and self.seating.cpus(1):
+            return self._policy_of_given(cases)
         needs = set()
         for case in cases:
             try:
@@ -93,6 +97,24 @@ class Bench:
             except Unsupported:
                 continue  # what is skipped has no say
         return resolve_auto(self.topology, sorted(needs)) if needs else "auto"
+
+    def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
+        """What every case can have on the CPUs that the topology gives."""
+        policies: set[Literal["dedicated", "cooperative"]] = set()
+        for case in cases:
+            with suppress(Unsupported):
+                self._probe(case)
+                policies.add(self._place(case, "auto").policy)
+        return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
+
+    def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
+        """The case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
+        from pytest_icbench.placement import plan, plan_given
+
+        workers, given = self._workers(case), {} if self.seating is None else self.seating.cpus(case.pairs)
+        if given:
+            return plan_given(self.topology, workers=workers, endpoints=list(given.values()), policy=policy)
+        return plan(self.topology, workers=workers, endpoints=2 * case.pairs, policy=policy)
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
@@ -145,14 +167,14 @@ class Bench:
 
     def placement(self, case: Case) -> Placement:
         """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
-        from pytest_icbench.placement import plan
-
         reason = misfit(case, self.catalogue[case.switch], self.options.ring)
+        if reason is None and self.seating is not None:
+            reason = self.seating.misfit(case)
         if reason is not None:
             raise Unsupported(reason)
         self._probe(case)
         self._probe_pairs(case)
-        return plan(self.topology, workers=self._workers(case), endpoints=2 * case.pairs, policy=self.policy)
+        return self._place(case, self.policy)
 
     def reference(self, case: Case) -> Case | None:
         """The case whose rig is the reference link, None if there is none."""
@@ -181,7 +203,8 @@ class Bench:
         """A rig, not yet built."""
         from pytest_icbench.rig import Rig
 
-        return Rig(wanted.case, wanted.placement, self.session, self.options, switches=self.catalogue)
+        seats = None if self.seating is None else self.seating.seats(wanted.case.pairs)
+        return Rig(wanted.case, wanted.placement, self.session, self.options, switches=self.catalogue, seats=seats)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
@@ -242,6 +265,7 @@ class Bench:
             "lxc": str(load_lxc().version) if self.options.node == "lxc" else None,
             "hugepage_kib": self._arguments["hugepage_size_kib"],
             "node": self.options.node,
+            "topology": None if self.seating is None else self.seating.treatment(),
         }
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:

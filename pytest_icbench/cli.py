@@ -101,6 +101,30 @@ def _hlog(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _topology(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.host.cpu import Topology
+    from pytest_icbench.placement import plan
+    from pytest_icbench.topology.fields import pair_number
+    from pytest_icbench.topology.model import default
+    from pytest_icbench.topology.writing import to_toml
+
+    try:
+        pairs = pair_number(arguments.pairs)
+    except ValueError as error:
+        raise UsageError(f"topology: {error}") from None
+    here = pairs if arguments.remote else 2 * pairs
+    places = plan(Topology.read(), workers=arguments.switch_cores, endpoints=here, policy="auto").endpoints
+    print(to_toml(default(pairs, remote=arguments.remote, cpus=places), hints=True), end="")
+    return 0
+
+
+def _cores(text: str) -> int:
+    """Raises ArgumentTypeError."""
+    if text.isdecimal() and int(text) <= 64:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line. A new subcommand sets ``command``, its ``Command``, as a default."""
     top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
@@ -128,6 +152,14 @@ def parser() -> argparse.ArgumentParser:
 
     history.add_to(commands)
     add_commands(commands)
+
+    topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")
+    topology.add_argument("pairs", metavar="NvsN", help="its pairs, as 4vs4")
+    topology.add_argument("--remote", action="store_true", help="the second of each pair on the remote host")
+    topology.add_argument(
+        "--switch-cores", type=_cores, default=1, metavar="N", help="cores left for the switch (default: 1)"
+    )
+    topology.set_defaults(command=_topology)
     return top
 
 

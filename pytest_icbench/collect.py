@@ -19,6 +19,7 @@ from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
     from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.topology.model import Topology
 
     Catalogue = Mapping[str, type[Switch]]
 
@@ -133,12 +134,23 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
+    if options.topology is not None:
+        read_topology(options)
     for name, path in options.switch_config.items():
         if name not in catalogue:
             raise UsageError(
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
         checked(read(path, "--icbench-switch-config"), name, catalogue[name].config_keys)
+
+
+def read_topology(options: Options) -> Topology | None:
+    """The user's topology, None without any. Raises UsageError with the line of a mistake."""
+    if options.topology is None:
+        return None
+    from pytest_icbench.topology.reading import read as read_file
+
+    return read_file(options.topology, dedicated=options.placement == "dedicated")
 
 
 def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.endpoints import Endpoint, Memif, Pci, Veth, VhostUser
+from pytest_icbench.endpoints import Endpoint, Memif, Nic, Pci, Veth, VhostUser
 
 #: Huge-page memory of one endpoint in MiB: its packet pool and what the driver needs.
 ENDPOINT_MIB = 64
@@ -48,7 +48,7 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     return [*arguments, "--no-pci", f"--vdev={virtual_device(endpoint, api, ring=ring, jumbo=jumbo)}"]
 
 
-def virtual_device(endpoint: VhostUser | Memif | Veth, api: str, *, ring: int, jumbo: bool) -> str:
+def virtual_device(endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool) -> str:
     """The ``--vdev`` value that attaches to the endpoint."""
     match endpoint:
         case VhostUser(role="front-end"):
@@ -62,10 +62,13 @@ def virtual_device(endpoint: VhostUser | Memif | Veth, api: str, *, ring: int, j
                 f"mac={endpoint.address.mac},rsize={ring.bit_length() - 1},bsize={16384 if jumbo else 2048}"
             )
         case Veth():
-            return _netdev(endpoint.interface, api, ring=ring, jumbo=jumbo)
+            return netdev(endpoint.interface, api, ring=ring, jumbo=jumbo)
+        case Nic():
+            return netdev(endpoint.interface, endpoint.driver, ring=ring, jumbo=jumbo)
 
 
-def _netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
+def netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
+    """The ``--vdev`` value of a kernel interface, by ``af_packet`` or ``af_xdp``."""
     if api == "af_xdp":
         return f"net_af_xdp0,iface={interface},start_queue=0,queue_count=1"
     if api == "af_packet":

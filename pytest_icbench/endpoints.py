@@ -9,10 +9,17 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Who an endpoint is on the wire. IPs come from RFC 2544's 198.18.0.0/15, MACs are locally administered."""
+    """Who an endpoint is on the wire.
+
+    Unless a topology says otherwise IPs come from RFC 2544's 198.18.0.0/15 and MACs are locally administered.
+
+    Attributes:
+        prefix: length of the network's prefix in bits.
+    """
 
     ip: str
     mac: str
+    prefix: int = 16
 
     @staticmethod
     def of(pair: int, side: Literal["a", "b"]) -> Address:
@@ -82,9 +89,21 @@ class Pci:
     serves: bool = False
 
 
-Endpoint = Veth | VhostUser | Memif | Pci
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A kernel interface inside the node that DPDK drives, by ``af_packet`` or ``af_xdp``."""
 
-_KINDS: dict[str, type[Veth] | type[VhostUser] | type[Memif] | type[Pci]] = {
+    address: Address
+    interface: str
+    driver: Literal["af_packet", "af_xdp"]
+    kind: Literal["nic"] = "nic"
+    serves: bool = False
+
+
+Endpoint = Veth | VhostUser | Memif | Pci | Nic
+
+_KINDS: dict[str, type[Veth] | type[VhostUser] | type[Memif] | type[Pci] | type[Nic]] = {
+    "nic": Nic,
     "veth": Veth,
     "vhost-user": VhostUser,
     "memif": Memif,

@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.eal import endpoint_mib
-from pytest_icbench.endpoints import Address, endpoint_to_dict
+from pytest_icbench.endpoints import endpoint_to_dict
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host import hugepages, perf
 from pytest_icbench.host.cleanup import remove_tree
@@ -23,7 +23,9 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.factory import make_node
 from pytest_icbench.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.running import RunningLaunch
+from pytest_icbench.seats import default_seats, seats_from_json
 from pytest_icbench.switch.protocol import Attachment, Switch, SwitchSpec
+from pytest_icbench.uplink import Uplink
 
 #: Bytes of a frame that do not count in a layer 3 MTU: Ethernet header and FCS.
 _L2_BYTES = 18
@@ -34,10 +36,6 @@ _DPDK_APPLICATION = "dpdk-"
 def mtu_of(case: Case) -> int:
     """Layer 3 MTU of every port of a case: 1500, or the greatest for jumbo frames."""
     return MAX_FRAME_BYTES - _L2_BYTES if case.jumbo else _MTU
-
-
-def _address(index: int) -> Address:
-    return Address.of(index // 2 + 1, "b" if index % 2 else "a")
 
 
 class HostRig:
@@ -51,7 +49,7 @@ class HostRig:
         self._session = session
         self._switches = switches
         self._undo: list[Callable[[], None]] = []
-        self._nodes: list[Node] = []
+        self._nodes: dict[int, Node] = {}
         self._switch: Switch | None = None
         self._launches: dict[str, RunningLaunch] = {}
         self._count = 0
@@ -67,9 +65,12 @@ class HostRig:
         Args:
             spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
                 ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
-                ``config`` (the user's, of the switch, or null).
+                ``config`` (the user's, of the switch, or null), ``seats`` (``seats_to_json``, by endpoint index; left
+                out: the default ones), ``here`` (indexes of the endpoints on this host; left out: all), ``uplink`` (the
+                NIC that leads to the others', ``Uplink.to_dict``, or null).
 
-        Returns ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}, "files": directory that the nodes
+        Returns of the endpoints here, in their order,
+        ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}, "files": directory that the nodes
         share with the host, at the same path}``. Raises ProvisionError; what was
         done by then is undone.
         """
@@ -85,6 +86,11 @@ class HostRig:
         driver = self._switches[case.switch]
         self._name, self._case = str(spec["name"]), case
         self._cpus: Sequence[int] = spec["placement"]["endpoints"]
+        given = spec.get("seats")
+        self._seats = default_seats(case.pairs) if given is None else seats_from_json(given)
+        self._here = [int(index) for index in spec.get("here", range(2 * case.pairs))]
+        uplink = spec.get("uplink")
+        self._uplink = None if uplink is None else Uplink(**uplink)
         self._numa_node = int(spec["placement"]["numa_node"])
         self._service = spec["placement"]["service"]
         self._pages_for: set[int] = set()
@@ -98,7 +104,7 @@ class HostRig:
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.jumbo).hugepages_mib)
         if dpdk:
-            self._reserve_endpoints(range(2 * case.pairs))
+            self._reserve_endpoints(self._here)
         self._switch = switch = driver()
         wanted = SwitchSpec(
             name=self._name,
@@ -111,17 +117,19 @@ class HostRig:
             endpoint_cpus=tuple(self._cpus),
             variant=case.variant,
             config=dict(spec.get("config") or {}),
+            functions=[(self._seats[index].function, self._seats[index].device) for index in self._here],
+            uplink=self._uplink,
         )
         self._undo.append(switch.stop)
-        devices = switch.devices(self._session, wanted, [_address(index) for index in range(2 * case.pairs)])
+        devices = switch.devices(self._session, wanted, [self._seats[index].address for index in self._here])
         attachments = [
-            self._attachment(index, str(spec["node"]), socket_dir, devices[index] if devices else (), dpdk=dpdk)
-            for index in range(2 * case.pairs)
+            self._attachment(index, str(spec["node"]), socket_dir, devices[place] if devices else (), dpdk=dpdk)
+            for place, index in enumerate(self._here)
         ]
         self._undo.append(switch.stop)  # before the nodes, too
         endpoints = switch.start(self._session, wanted, attachments)
         return {
-            "endpoints": [endpoint_to_dict(endpoint) for endpoint in endpoints],
+            "endpoints": [endpoint_to_dict(each) for each in endpoints],
             "nodes": [asdict(attachment.node) for attachment in attachments],
             "switch": asdict(switch.facts()),
             "files": str(socket_dir),
@@ -130,13 +138,17 @@ class HostRig:
     def _attachment(
         self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
     ) -> Attachment:
-        netdev = self._case.api in NETDEV_APIS
+        xdp = self._uplink is not None and self._uplink.via == "af_xdp"
+        netdev = self._case.api in NETDEV_APIS or xdp
+        seat = self._seats[index]
         node = make_node(
             kind,
             self._session,
             NodeSpec(
-                name=self._session.name(f"{self._name}n{index}"),
-                cpus=[self._cpus[index]],
+                # The dash keeps a given name apart from the switch's own namespaces.
+                name=self._session.name(f"{self._name}n{index if seat.name is None else '-' + seat.name}"),
+                hostname=seat.name,
+                cpus=list(seat.cpus) or [self._cpus[index]],
                 sockets=[socket_dir],
                 devices=devices,
                 hugepages=dpdk or netdev,
@@ -146,8 +158,17 @@ class HostRig:
         )
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
-        self._nodes.append(node)
-        return Attachment(index, index // 2 + 1, "b" if index % 2 else "a", _address(index), facts, socket_dir)
+        self._nodes[index] = node
+        return Attachment(
+            index=index,
+            pair=index // 2 + 1,
+            side="b" if index % 2 else "a",
+            address=seat.address,
+            node=facts,
+            socket_dir=socket_dir,
+            peer=self._seats[index ^ 1].address,
+            socket=seat.socket,
+        )
 
     def _reserve(self, mib: int) -> None:
         """Huge pages of one process, whole ones."""
@@ -155,7 +176,7 @@ class HostRig:
             hugepages.reserve(self._session, self._numa_node, mib)
             self._undo.append(lambda: hugepages.release(self._session, self._numa_node, mib))
 
-    def _reserve_endpoints(self, indexes: Sequence[int] | range) -> None:
+    def _reserve_endpoints(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             if index not in self._pages_for:
                 self._pages_for.add(index)
@@ -174,9 +195,8 @@ class HostRig:
             old = self._launches.pop(old_id)
             old.end()
             old.remove_logs()
-        self._reserve_endpoints(
-            [int(each["index"]) for each in plan["processes"] if str(each["argv"][1]).startswith(_DPDK_APPLICATION)]
-        )
+        dpdk = [each for each in plan["processes"] if str(each["argv"][1]).startswith(_DPDK_APPLICATION)]
+        self._reserve_endpoints([int(each["index"]) for each in dpdk])
         self._count += 1
         launch_id = f"l{self._count}"
         launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id)
@@ -294,7 +314,7 @@ class HostRig:
         if self._paused:
             return
         if any(launch.live for launch in self._launches.values()):
-            for node in self._nodes:
+            for node in self._nodes.values():
                 node.pause()
         self.switch.pause()
         self._paused = True
@@ -305,7 +325,7 @@ class HostRig:
             return
         self.switch.resume()
         if any(launch.live for launch in self._launches.values()):
-            for node in self._nodes:
+            for node in self._nodes.values():
                 node.resume()
         self._paused = False
 

@@ -25,6 +25,7 @@ Undo = Callable[..., None]
 #: Modules that register undo kinds, for a recovery that has imported nothing else.
 KIND_MODULES = (
     "pytest_icbench.host.undo",
+    "pytest_icbench.host.nic",
     "pytest_icbench.host.pci",
     "pytest_icbench.host.modules",
     "pytest_icbench.host.vf",

@@ -318,6 +318,13 @@ TABLE: tuple[Row, ...] = (
         "PF",
         "the card whose virtual functions sriov uses: the interface of its physical function, or its PCI address",
     ),
+    Row(
+        "topology",
+        "FILE",
+        "who the endpoints are and where they run: containers, CPUs, addresses, VFs, hosts (icbench topology 4vs4"
+        " writes one to start from)",
+        path=True,
+    ),
     Row("testpmd", "PATH", "dpdk-testpmd that is not on PATH", path=True),
     Row("ovs", "PATH", "ovs-vswitchd (built with DPDK) that is not on PATH", path=True),
     Row(

@@ -47,6 +47,7 @@ class Options:
         binaries: the user's paths, by tool.
         switch_config: files of the user's own configurations, by switch.
         resume: the run to go on with.
+        topology: file that says who the endpoints are and where they run.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
     """
@@ -86,6 +87,7 @@ class Options:
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)
     switch_config: Mapping[str, Path] = field(default_factory=dict)
+    topology: Path | None = None
     run_files: bool = False
     given: tuple[str, ...] = ()
 

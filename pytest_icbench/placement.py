@@ -19,6 +19,7 @@ from typing import Literal
 
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.cpu import Cpu, Topology
+from pytest_icbench.host.root import format_cpu_list
 
 Policy = Literal["dedicated", "cooperative"]
 Core = tuple[Cpu, ...]
@@ -68,6 +69,56 @@ def plan(
     if policy == "dedicated":
         return _dedicated(topology, workers, endpoints)
     return _cooperative(topology, workers, endpoints)
+
+
+def plan_given(
+    topology: Topology, *, workers: int, endpoints: Sequence[int], policy: Literal["auto", "dedicated", "cooperative"]
+) -> Placement:
+    """Places one case whose endpoints' CPUs somebody has chosen: the switch and its service get what is left.
+
+    Args:
+        endpoints: a CPU for each, by index.
+
+    Raises:
+        Unsupported: a CPU that cannot be used, one that is shared where nobody may share, or none left for a worker.
+    """
+    usable = {cpu.id for cpu in topology.usable}
+    for cpu in endpoints:
+        if cpu not in usable:
+            raise Unsupported(
+                f"the topology gives an endpoint CPU {cpu}, which is not online or not allowed to this process:"
+                f" name one of {format_cpu_list(sorted(usable))}"
+            )
+    if policy == "auto":
+        try:
+            return plan_given(topology, workers=workers, endpoints=endpoints, policy="dedicated")
+        except Unsupported:
+            policy = "cooperative"
+    node = topology[endpoints[0]].node
+    taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
+    if policy == "dedicated" and len({topology[cpu].siblings for cpu in endpoints}) < len(endpoints):
+        raise Unsupported(
+            "dedicated placement gives each endpoint a physical core, and the topology lets two share one: change its"
+            " cpus, or use --icbench-placement cooperative"
+        )
+    # The endpoints' node first, for the memory that they share.
+    order = sorted(_by_node(topology).items(), key=lambda item: item[0] != node)
+    cores = [core for _, found in order for core in found if not taken & {cpu.id for cpu in core}]
+    left = [core[0].id for core in cores]
+    if policy == "cooperative":
+        left += [
+            cpu for cpu in _threads([core for _, found in order for core in found]) if cpu not in (*left, *endpoints)
+        ]
+    if len(left) < workers:
+        raise Unsupported(
+            f"the switch's {_count(workers, 'worker')} {'needs a CPU' if workers == 1 else 'need CPUs'} beside the"
+            f" endpoints' ({format_cpu_list(sorted(set(endpoints)))}), and {len(left) or 'none'} can be had: change the"
+            " topology's cpus, or use fewer switch cores"
+        )
+    switch = tuple(left[:workers])
+    service = _service(topology, node, [*switch, *endpoints], endpoints[0])
+    shared = len(set(endpoints)) < len(endpoints)
+    return Placement(policy, switch, tuple(endpoints), service, node, YIELD_EVERY_FRAMES if shared else 0)
 
 
 def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:

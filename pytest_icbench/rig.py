@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.placement import Placement
+from pytest_icbench.seats import Seat, default_seats, seats_to_json
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.switch.registry import builtin_switches
 
@@ -37,10 +38,12 @@ class Rig:
         placement: CPUs of workers (none for a switch without pollers), endpoints and everything else.
         options: the run's; ``node`` says which kind of node.
         switches: drivers by name; None for the package's own.
+        seats: who and where the endpoints are, by index; None for the default.
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
         endpoints: by index, sides a of all pairs the even ones; empty until built.
+        seats: who and where they are, by index.
         files: directory that all nodes share with the host, at the same path; once built.
     """
 
@@ -52,6 +55,7 @@ class Rig:
         options: RigOptions,
         *,
         switches: Mapping[str, type[Switch]] | None = None,
+        seats: Sequence[Seat] | None = None,
     ) -> None:
         self.case = case
         self.placement = placement
@@ -62,6 +66,7 @@ class Rig:
         self.files = Path()
         self.switch_facts = SwitchFacts()
         self._switches = builtin_switches() if switches is None else switches
+        self.seats = default_seats(case.pairs) if seats is None else list(seats)
         self._host: HostRig | None = None
 
     def build(self) -> None:
@@ -78,6 +83,7 @@ class Rig:
                 "node": self.options.node,
                 "binary": None if binary is None else str(binary),
                 "config": dict(self.session.configs.get(self.case.switch, {})),
+                "seats": seats_to_json(self.seats),
             }
         )
         self._host = host

@@ -74,7 +74,7 @@ class RunningLaunch:
         prefix: what the log files' names begin with.
     """
 
-    def __init__(self, nodes: Sequence[Node], cpus: Sequence[int], logs: Path, prefix: str) -> None:
+    def __init__(self, nodes: Mapping[int, Node], cpus: Sequence[int], logs: Path, prefix: str) -> None:
         self._nodes = nodes
         self._cpus = cpus
         self._logs = logs

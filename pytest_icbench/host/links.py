@@ -6,7 +6,6 @@ Links of a measurement carry nothing but its frames: IPv6 and ARP are off, neigh
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import time
@@ -19,19 +18,15 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.endpoints import Address
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cleanup import unmount_below
-from pytest_icbench.host.namespaces import CLONE_NEWNET, entered, opened, saved_netns, unshare
+from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, entered, opened, pin_netns, saved_netns, unshare
 
 if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
-_MS_BIND = 0x1000
-_NETNS_DIR = Path("/run/netns")
 #: Transmit queue of a veth whose frames pass a queueing discipline.
 TX_QUEUE_LENGTH = 1000
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextmanager
@@ -147,7 +142,7 @@ def _born(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
     return attributes
 
 
-def configure(end: End, *, up: bool = True, prefix: int = 16) -> None:
+def configure(end: End, *, up: bool = True) -> None:
     """Makes a link an endpoint: its addresses, permanent neighbours, neither ARP nor IPv6."""
     with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
@@ -155,7 +150,7 @@ def configure(end: End, *, up: bool = True, prefix: int = 16) -> None:
         route.link("set", index=index, flags=_IFF_NOARP, change=_IFF_NOARP)
         if end.address is not None:
             route.link("set", index=index, address=end.address.mac)
-            route.addr("add", index=index, address=end.address.ip, prefixlen=prefix)
+            route.addr("add", index=index, address=end.address.ip, prefixlen=end.address.prefix)
             for other in end.neighbours or (_peer(end.address),):
                 route.neigh("replace", index=index, dst=other.ip, lladdr=other.mac, state="permanent")
         if up:
@@ -168,7 +163,6 @@ def move(
     netns: str,
     new_name: str,
     address: Address | None,
-    prefix: int = 16,
     up: bool = True,
     *,
     neighbours: Sequence[Address] = (),
@@ -183,7 +177,7 @@ def move(
     """
     with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
         route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
-    configure(End(new_name, netns, address, tuple(neighbours)), up=up, prefix=prefix)
+    configure(End(new_name, netns, address, tuple(neighbours)), up=up)
 
 
 def _peer(address: Address) -> Address:
@@ -318,26 +312,19 @@ def delete_link(session: HostSession, name: str, netns: str | None = None) -> No
 
 def create_netns(session: HostSession, suffix: str) -> str:
     """A network namespace, its loopback up, IPv6 off for every link to come. Returns its path, below /run/netns."""
-    name = session.name(suffix)
-    path = _NETNS_DIR / name
-    session.note("netns", name, name=name)
-    _NETNS_DIR.mkdir(parents=True, exist_ok=True)
-    path.touch(exist_ok=False)
     with saved_netns():
         unshare(CLONE_NEWNET)
         for which in ("all", "default"):
             _quiet(which)
-        if _libc.mount(b"/proc/thread-self/ns/net", os.fsencode(path), b"none", _MS_BIND, None) != 0:
-            number = ctypes.get_errno()
-            raise ProvisionError(f"network namespace {name} cannot be kept ({os.strerror(number)}): run as root")
+        path = pin_netns(session, "/proc/thread-self/ns/net", suffix)
         with netlink(doing="to set lo up") as route:
             route.link("set", index=1, flags=_IFF_UP, change=_IFF_UP)
-    return str(path)
+    return path
 
 
 def remove_netns(name: str) -> None:
     """Removes a named namespace that may be missing."""
-    path = _NETNS_DIR / name
+    path = NETNS_DIR / name
     unmount_below(path)
     path.unlink(missing_ok=True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entering a network namespace for a moment, in the calling thread only."""
+"""Entering a network namespace for a moment, in the calling thread only, and giving one a name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
 
+if TYPE_CHECKING:
+    from pytest_icbench.host.session import HostSession
+
 CLONE_NEWNET = 0x40000000
+_MS_BIND = 0x1000
+#: Where ip(8) looks for named ones.
+NETNS_DIR = Path("/run/netns")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,3 +80,19 @@ def entered(netns: str | None) -> Iterator[None]:
         except OSError as error:
             raise ProvisionError(f"network namespace {netns} cannot be entered: {error.strerror}") from None
         yield
+
+
+def pin_netns(session: HostSession, netns: str, suffix: str) -> str:
+    """Gives a namespace, say a node's, a name of the session's, so that it outlives its processes. Returns the path.
+
+    ``links.delete_netns`` takes it off again. Raises ProvisionError.
+    """
+    name = session.name(suffix)
+    path = NETNS_DIR / name
+    session.note("netns", name, name=name)
+    NETNS_DIR.mkdir(parents=True, exist_ok=True)
+    path.touch(exist_ok=False)
+    if _libc.mount(os.fsencode(netns), os.fsencode(path), b"none", _MS_BIND, None) != 0:
+        number = ctypes.get_errno()
+        raise ProvisionError(f"network namespace {name} cannot be kept ({os.strerror(number)}): run as root")
+    return str(path)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pytest_icbench.case import Case, Dimension
 from pytest_icbench.eal import endpoint_ring
-from pytest_icbench.endpoints import Endpoint, Memif, VhostUser
+from pytest_icbench.endpoints import Endpoint, Memif, Nic, VhostUser
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.workload import Application, WorkloadCommand, natural_api
@@ -43,7 +43,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             warmup_s=settings.warmup_s,
             window_s=settings.window_s,
             drain_s=settings.drain_s,
-            ring=endpoint_ring(api, settings.ring),
+            ring=endpoint_ring(_driver(endpoints[index], api), settings.ring),
             # Who only receives yields when its poll comes back empty.
             yield_every=placement.yield_every if leads else min(placement.yield_every, 1),
             catch_up=settings.catch_up,
@@ -52,6 +52,10 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             train=settings.train if leads else None,
         )
     return found
+
+
+def _driver(endpoint: Endpoint, api: str) -> str:
+    return endpoint.driver if isinstance(endpoint, Nic) else api
 
 
 class Command(Protocol):

@@ -50,7 +50,7 @@ def config(
         hugepage_sizes_kib: sizes this host has; none of them can be used by a node whose spec says so.
     """
     return [
-        ("lxc.uts.name", spec.name),
+        ("lxc.uts.name", spec.hostname or spec.name),
         ("lxc.rootfs.path", str(skeleton.path)),
         ("lxc.rootfs.options", "ro"),
         # Nothing of the host's network, not even a loopback shared.

@@ -22,6 +22,7 @@ class NodeSpec:
         devices: device nodes it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.
         capabilities: of root's, beyond those that every node keeps, as ``sys_admin``.
+        hostname: what it calls itself, where the kind of node has a name of its own; None: ``name``.
     """
 
     name: str
@@ -30,6 +31,7 @@ class NodeSpec:
     devices: Sequence[Path] = ()
     hugepages: bool = False
     capabilities: Sequence[str] = ()
+    hostname: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

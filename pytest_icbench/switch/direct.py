@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint, Memif, VhostUser
+from pytest_icbench.endpoints import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.switch import kernel
+from pytest_icbench.switch.nic_uplink import NicEndpoint, NicUplink, only_attachment
 from pytest_icbench.switch.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.switch.sriov_checks import vfio_devices
 
 
 class Direct(Switch):
@@ -26,6 +30,12 @@ class Direct(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    # Between two hosts: the NICs themselves, one pair.
+    uplinks = ("kernel", "af_xdp", "vfio")
+    uplink_pairs = 1
+
+    def __init__(self) -> None:
+        self._nic: NicEndpoint | NicUplink | None = None
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """There is nothing to lack."""
@@ -36,12 +46,28 @@ class Direct(Switch):
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
 
+    def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
+        """A NIC that leaves the kernel is the node's as a device. Raises ProvisionError."""
+        if spec.uplink is None or spec.uplink.via != "vfio":
+            return ()
+        self._nic = taken = NicUplink(session, spec.uplink, None, mtu=spec.mtu)
+        taken.take()
+        return [vfio_devices(session.root, spec.uplink.nic)] * len(addresses)
+
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Who serves: with vhost-user the front-end, with memif side b.
 
         A vhost back-end that connects to a waiting front-end is up in milliseconds; the other way round its library
         looks for events once a second.
         """
+        if spec.uplink is not None:
+            attachment = only_attachment(self.name, attachments)
+            if spec.uplink.via == "vfio":
+                return [Pci(attachment.address, spec.uplink.nic)]
+            self._nic = NicEndpoint(session, spec, attachment)
+            self._nic.take()
+            driver: Literal["af_packet", "af_xdp"] = "af_packet" if spec.uplink.via == "kernel" else "af_xdp"
+            return [Nic(attachment.address, kernel.NODE_INTERFACE, driver)]
         endpoints: list[Endpoint] = []
         for a, b in zip(attachments[::2], attachments[1::2], strict=True):
             path = str(socket_path(a, "d"))
@@ -71,4 +97,7 @@ class Direct(Switch):
 
     def resume(self) -> None: ...
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Gives the NIC back."""
+        if self._nic is not None:
+            self._nic.give_back()

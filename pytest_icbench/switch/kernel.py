@@ -80,7 +80,8 @@ def probe_netdev_api(api: str) -> None:
 
 def node_end(attachment: Attachment) -> links.End:
     """The end of a veth pair that is the attachment's endpoint."""
-    return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address)
+    neighbours = () if attachment.peer is None else (attachment.peer,)
+    return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address, neighbours)
 
 
 def endpoint(attachment: Attachment, host_interface: str, mtu: int) -> Veth:

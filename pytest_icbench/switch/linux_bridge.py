@@ -16,6 +16,7 @@ from pytest_icbench.host import links
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import kernel
+from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 
 _BRIDGE = "br0"
@@ -35,8 +36,10 @@ class LinuxBridge(Switch):
     least_ageing_s = 1.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    uplinks = ("kernel",)
 
     def __init__(self) -> None:
+        self._uplink: NicUplink | None = None
         self._session: HostSession | None = None
         self._cpus: Sequence[int] = ()
         self._netns: str | None = None
@@ -69,6 +72,12 @@ class LinuxBridge(Switch):
             with entered(netns):
                 links.enslave(session, port, _BRIDGE)
             endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
+        if spec.uplink is not None:
+            self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
+            self._uplink.take()
+            with entered(netns):
+                links.enslave(session, UPLINK, _BRIDGE)
+            self._uplink.await_carrier()
         return endpoints
 
     def facts(self) -> SwitchFacts:
@@ -115,6 +124,8 @@ class LinuxBridge(Switch):
         session = self._session
         if session is None:
             return
+        if self._uplink is not None:
+            self._uplink.give_back()
         kernel.remove_ends(self._attached)
         self._attached.clear()
         if self._netns is not None:

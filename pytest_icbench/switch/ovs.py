@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.case import MAX_FRAME_BYTES
+from pytest_icbench.eal import netdev
 from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.dpdk_process import START_S
+from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
 from pytest_icbench.switch.ovs_output import parse_cycles, parse_down, parse_drops, parse_flows, parse_table
 from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
+from pytest_icbench.uplink import Uplink
 
 _BRIDGE = "br0"
 #: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.
@@ -30,6 +33,12 @@ _JUMBO_PORT_MIB = 264
 _SERVER = "dpdkvhostuser"
 #: The endpoint serves the socket: OVS looks for it once a second.
 _CLIENT = "dpdkvhostuserclient"
+
+
+#: Number of the uplink's port, beyond all attachments'.
+_UPLINK_PORT = 1000
+#: Descriptors of the uplink: a burst of all local endpoints has room.
+_UPLINK_RING = 2048
 
 
 class OpenVSwitch(Switch):
@@ -46,10 +55,12 @@ class OpenVSwitch(Switch):
     least_ageing_s = 15.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    uplinks = ("kernel", "af_xdp", "vfio")
     config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
 
     def __init__(self) -> None:
         self._daemons: OvsDaemons | None = None
+        self._uplink: NicUplink | None = None
         self._ports: list[tuple[int, str]] = []
         self._cpus: dict[int, int] = {}
         self._own_flows = False
@@ -69,20 +80,23 @@ class OpenVSwitch(Switch):
                 f"ovs cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
                 f" {2 * pairs} switch cores"
             )
-        return Needs(hugepages_mib=_BASE_MIB + 2 * pairs * (_JUMBO_PORT_MIB if jumbo else _PORT_MIB), pollers=cores)
+        return Needs(hugepages_mib=_memory_mib(2 * pairs, jumbo), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
         self._daemons = daemons = OvsDaemons(session, spec, installation)
         daemons.start_database()
-        needs = self.needs(len(attachments) // 2, len(spec.worker_cpus), jumbo=spec.mtu > MTU_ETHERNET)
-        config = _other_config(session, spec, attachments, needs.hugepages_mib)
+        ports = len(attachments) + (spec.uplink is not None)
+        config = _other_config(session, spec, attachments, _memory_mib(ports, spec.mtu > MTU_ETHERNET))
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
         daemons.start_switch()
         port_type = self._wait_for_dpdk(daemons)
+        if spec.uplink is not None:
+            self._uplink = NicUplink(session, spec.uplink, daemons.netns, mtu=spec.mtu)
+            self._uplink.take(promiscuous=True)
         endpoints = self._add_ports(daemons, spec, attachments, port_type)
         self._facts = SwitchFacts(
             version=installation.version,
@@ -126,19 +140,25 @@ class OpenVSwitch(Switch):
                 commands.append(f"options:vhost-server-path={_quoted(str(path))}")
                 endpoint = VhostUser(attachment.address, str(path), serves=True, packed=spec.port == VHOST_USER_PACKED)
             endpoints.append(endpoint)
+        numbers = {name: index + 1 for index, name in self._ports}
+        if spec.uplink is not None:
+            numbers[UPLINK] = _UPLINK_PORT
+            # The worker that would be next: with one worker, the one that has all ports.
+            cpu = spec.worker_cpus[len(attachments) % len(spec.worker_cpus)]
+            commands += _uplink_port(spec.uplink, spec.mtu, cpu)
         daemons.vsctl(*commands, timeout_s=int(START_S))
-        self._check_ports(daemons)
+        self._check_ports(daemons, numbers)
         # The same as the one NORMAL flow of a bridge without a controller, but counted by port: a vhost port that OVS
         # serves has no counters of its own. The datapath's flows match on the port anyway.
-        flows = [f"priority=1,in_port={index + 1},actions=NORMAL" for index, _ in self._ports]
+        flows = [f"priority=1,in_port={number},actions=NORMAL" for number in numbers.values()]
         own: Sequence[str] = spec.config.get("flows", ())
         self._own_flows = bool(own)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *own]))
         return endpoints
 
-    def _check_ports(self, daemons: OvsDaemons) -> None:
+    @staticmethod
+    def _check_ports(daemons: OvsDaemons, numbers: Mapping[str, int]) -> None:
         """ovs-vsctl succeeds also where a port could not be made; the database knows."""
-        numbers = {name: index + 1 for index, name in self._ports}
         rows = parse_table(daemons.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
         for row in rows:
             if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
@@ -172,6 +192,8 @@ class OpenVSwitch(Switch):
         Raises ProvisionError with the log's tail.
         """
         daemons, ports = self.daemons, {index + 1 for index, _ in self._ports}
+        if self._uplink is not None:
+            ports.add(_UPLINK_PORT)
 
         def up() -> bool:
             return not parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports
@@ -213,9 +235,28 @@ class OpenVSwitch(Switch):
             self._daemons.switch.resume()
 
     def stop(self) -> None:
-        """Ends the daemons and removes their namespace."""
+        """Ends the daemons, gives the uplink back and removes their namespace."""
+        if self._daemons is not None:
+            self._daemons.end()
+        if self._uplink is not None:
+            self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
         if self._daemons is not None:
             self._daemons.stop()
+
+
+def _memory_mib(ports: int, jumbo: bool) -> int:
+    return _BASE_MIB + ports * (_JUMBO_PORT_MIB if jumbo else _PORT_MIB)
+
+
+def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:
+    """Words of ovs-vsctl that add it: a port of DPDK, whose driver is the NIC's own, AF_PACKET or AF_XDP."""
+    device = uplink.nic
+    if uplink.via != "vfio":
+        api = "af_packet" if uplink.via == "kernel" else "af_xdp"
+        device = netdev(UPLINK, api, ring=_UPLINK_RING, jumbo=mtu > MTU_ETHERNET)
+    words = ["--", "add-port", _BRIDGE, UPLINK, "--", "set", "Interface", UPLINK, "type=dpdk"]
+    words += [f"options:dpdk-devargs={_quoted(device)}", f"mtu_request={mtu}", f"ofport_request={_UPLINK_PORT}"]
+    return [*words, f'other_config:pmd-rxq-affinity="0:{cpu}"']
 
 
 def _other_config(
@@ -225,10 +266,11 @@ def _other_config(
     nodes = max(1, sum(entry.startswith("node") and entry[4:].isdigit() for entry in entries))
     page_mib = session.hugepage_size_kib // 1024
     limit_mib = -(-hugepages_mib // page_mib) * page_mib  # a limit within a page would let none be taken
+    pci = f"-a {spec.uplink.nic}" if spec.uplink is not None and spec.uplink.via == "vfio" else "--no-pci"
     config = {
         "dpdk-init": "true",
         # The daemon's main lcore is on a CPU of its affinity: a service CPU.
-        "dpdk-extra": "--no-pci --in-memory --single-file-segments --no-telemetry",
+        "dpdk-extra": f"{pci} --in-memory --single-file-segments --no-telemetry",
         "dpdk-socket-limit": ",".join([str(limit_mib)] * nodes),
         "per-port-memory": "true",
         "pmd-cpu-mask": hex(sum(1 << cpu for cpu in spec.worker_cpus)),

@@ -161,6 +161,13 @@ class OvsDaemons:
         )
 
     @property
+    def netns(self) -> str:
+        """The daemon's network namespace. Raises ProvisionError if it was not started."""
+        if self._netns is None:
+            raise ProvisionError("ovs-vswitchd was not started")
+        return self._netns
+
+    @property
     def switch(self) -> Daemon:
         """The running ``ovs-vswitchd``. Raises ProvisionError if it was not started."""
         if self._switch is None:
@@ -209,11 +216,15 @@ class OvsDaemons:
             if daemon is not None:
                 daemon.check()
 
-    def stop(self) -> None:
-        """Ends both daemons and removes the namespace. Idempotent."""
+    def end(self) -> None:
+        """Ends both daemons; their namespace stays. Idempotent."""
         for daemon in (self._switch, self._database):
             if daemon is not None:
                 daemon.stop()
+
+    def stop(self) -> None:
+        """Ends both daemons and removes the namespace. Idempotent."""
+        self.end()
         if self._netns is not None:
             with suppress(ProvisionError):
                 links.delete_netns(self._session, self._netns)

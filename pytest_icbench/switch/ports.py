@@ -24,7 +24,7 @@ SUN_PATH_MAX = 107
 
 def socket_path(attachment: Attachment, stem: str = "p") -> Path:
     """Socket of an attachment's port. Raises ProvisionError if the path is too long for an address."""
-    path = attachment.socket_dir / f"{stem}{attachment.index}"
+    path = attachment.socket_dir / (attachment.socket or f"{stem}{attachment.index}")
     check_socket_path(path)
     return path
 

@@ -17,6 +17,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.protocol import NodeFacts
 from pytest_icbench.switch_config import Kind
+from pytest_icbench.uplink import Uplink, Via
 
 #: Which other ports a frame reaches.
 Reach = Literal["all", "peer", "none"]
@@ -32,6 +33,8 @@ class Attachment:
         side: ``a`` sends or asks, ``b`` receives or answers.
         socket_dir: directory bound into the node at the same path, below the switch's ``work_dir``; the port's socket
             belongs in it. All nodes of a rig share it. Short (sun_path has 107 bytes).
+        peer: who is at the other end; None: the address that a pair's other side has by default.
+        socket: file name of the port's socket, None for the switch's own choice.
     """
 
     index: int
@@ -40,6 +43,8 @@ class Attachment:
     address: Address
     node: NodeFacts
     socket_dir: Path
+    peer: Address | None = None
+    socket: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,9 @@ class SwitchSpec:
         work_dir: private directory for sockets, databases, logs; removed with the rig.
         binary: the user's binary instead of the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
+        functions: virtual function of each attachment by PCI address or interface, with the device node that it is
+            expected to have; None: chosen by the switch.
+        uplink: the NIC by which it reaches the other host, where the attachments' peers are; None: all are here.
     """
 
     name: str
@@ -68,6 +76,8 @@ class SwitchSpec:
     endpoint_cpus: Sequence[int] = ()
     variant: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
+    functions: Sequence[tuple[str | None, str | None]] = ()
+    uplink: Uplink | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,11 @@ class Switch(Protocol):
     by_name_only: ClassVar[bool] = False
     #: Those of them that join the ports of a pair like a wire: they neither learn nor reach other pairs.
     wire_variants: ClassVar[tuple[str, ...]] = ()
+
+    #: Ways in which it can have an uplink to another host; none: it is for one host only.
+    uplinks: ClassVar[tuple[Via, ...]] = ()
+    #: Pairs that can share its uplink, None without a limit.
+    uplink_pairs: ClassVar[int | None] = None
 
     #: Keys that the user's own configuration of it may have, with the kind of each.
     config_keys: ClassVar[Mapping[str, Kind]] = {}

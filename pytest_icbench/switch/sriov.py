@@ -15,15 +15,12 @@ from pytest_icbench.endpoints import Address, Endpoint, Pci, Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import links, modules, pci, vf
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import kernel, sriov_checks
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 
 VFIO = "vfio"
 VF = "vf"
-#: Container of VFIO, which every group is put into.
-_VFIO_CONTAINER = Path("/dev/vfio/vfio")
 _LINK_UP_S = 10.0
 _TRIES = 3
 
@@ -44,6 +41,8 @@ class Sriov(Switch):
     unknown_unicast = "none"
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    # The card's port: frames for an address that no function has leave by it.
+    uplinks = ("kernel",)
 
     def __init__(self) -> None:
         self._changes: Changes | None = None
@@ -99,8 +98,12 @@ class Sriov(Switch):
         if not existing:
             pci.create_vfs(changes, card.pci, len(addresses))
         everyone = pci.virtual_functions(root, card.pci)
-        self._functions = [everyone[index] for index in existing or range(len(addresses))]
-        self._indexes = list(existing or range(len(addresses)))
+        names = [name for name, _ in spec.functions] or [None] * len(addresses)
+        try:
+            self._indexes = sriov_checks.assign(root, card, names, existing or range(len(everyone)))
+        except Unsupported as error:  # VFs that were made now have names only now
+            raise ProvisionError(str(error)) from None
+        self._functions = [everyone[index] for index in self._indexes]
         # Without a carrier most cards' VFs have none either, whatever their switch could do.
         carrier = vf.await_carrier(card.interface)
         taken = [
@@ -122,7 +125,11 @@ class Sriov(Switch):
         )
         if spec.port == VF:
             return [[] for _ in addresses]
-        return [[_VFIO_CONTAINER, _group(root, function)] for function in self._functions]
+        devices = [sriov_checks.vfio_devices(root, function) for function in self._functions]
+        for (_, expected), nodes, function in zip(spec.functions, devices, self._functions, strict=False):
+            if expected not in (None, str(nodes[-1])):
+                raise ProvisionError(f"VF {function} has the device {nodes[-1]}, and the topology says {expected}")
+        return devices
 
     def _load_driver(self, changes: Changes, card: str) -> str:
         """Loads what a port kind needs; returns the name of the VFs' driver."""
@@ -179,7 +186,10 @@ class Sriov(Switch):
         for left in reversed(range(_TRIES)):
             name = pci.await_interface(session.root, function)
             try:
-                links.move(session, name, attachment.node.netns, kernel.NODE_INTERFACE, attachment.address, up=False)
+                end = kernel.node_end(attachment)
+                links.move(
+                    session, name, attachment.node.netns, end.name, end.address, up=False, neighbours=end.neighbours
+                )
             except ProvisionError:
                 if not left or name in pci.interfaces(session.root, function):
                     raise
@@ -230,19 +240,6 @@ class Sriov(Switch):
         self._functions.clear()
         if self._changes is not None:
             self._changes.undo(f"PF {self._interface}")
-
-
-def _group(root: Root, function: str) -> Path:
-    """Device node of a VF's IOMMU group. Raises ProvisionError if the group has other functions too."""
-    group = pci.iommu_group(root, function)
-    others = [each for each in pci.group_members(root, group or "") if each != function]
-    if group is None or others:
-        raise ProvisionError(
-            f"VF {function} has no IOMMU group of its own"
-            + (f" but shares {group} with {', '.join(others)}" if others else "")
-            + ": the slot's bridge does not keep its functions apart (ACS), use another slot"
-        )
-    return Path("/dev/vfio", group)
 
 
 def _counts(index: int, seen: Mapping[str, int]) -> PortCounters:

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from pytest_icbench.errors import Unsupported
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import facts, modules, pci, vf
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
 _OPTION = "--icbench-pf"
+#: Container of VFIO, which every group is put into.
+_VFIO_CONTAINER = Path("/dev/vfio/vfio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def vf_driver(root: Root, card: str) -> str:
 
 
 def choose(root: Root, found: Card, count: int) -> list[int]:
-    """Indexes of VFs that exist and that nobody uses; empty: the card has none, and they may be made.
+    """Indexes of all VFs that exist and that nobody uses; empty: the card has none, and they may be made.
 
     Raises Unsupported if there are too few of either kind, or making them would take a network from the host.
     """
@@ -108,7 +112,7 @@ def choose(root: Root, found: Card, count: int) -> list[int]:
                 f" {found.interface} only {len(free)} are unused: free them, or remove all"
                 f" (echo 0 > /sys/class/net/{found.interface}/device/sriov_numvfs) so that they are made as needed"
             )
-        return free[:count]
+        return free
     if root.exists(f"/sys/class/net/{found.interface}/master"):
         master = root.link(f"/sys/class/net/{found.interface}/master")
         raise Unsupported(_in_use(found, f"is a port of {master}", count))
@@ -116,6 +120,30 @@ def choose(root: Root, found: Card, count: int) -> list[int]:
     if held:
         raise Unsupported(_in_use(found, f"has the host's address {held[0]}", count))
     return []
+
+
+def assign(root: Root, found: Card, names: Sequence[str | None], free: Sequence[int]) -> list[int]:
+    """Index of a VF for each endpoint: those that are named, by PCI address or interface, and free ones for the others.
+
+    Raises Unsupported for a name that is no unused VF of the card.
+    """
+    present = pci.virtual_functions(root, found.pci)
+    chosen: list[int | None] = []
+    for name in names:
+        address = None if name is None else pci.find(root, name)
+        if name is not None and address not in present:
+            raise Unsupported(
+                f"the topology names the VF {name}, and PF {found.interface} has"
+                f" {', '.join(present)}: name one of these, or make it (sriov_numvfs)"
+            )
+        index = None if address is None else present.index(address)
+        if index is not None and index not in free:
+            raise Unsupported(f"the topology names the VF {name}, which something else uses: free it or name another")
+        if index is not None and index in chosen:
+            raise Unsupported(f"the topology names the VF {address} twice, once as {name}: name another")
+        chosen.append(index)
+    rest = iter([index for index in free if index not in chosen])
+    return [next(rest) if index is None else index for index in chosen]
 
 
 def _in_use(found: Card, state: str, count: int) -> str:
@@ -154,3 +182,19 @@ def _is_quiet(root: Root, name: str) -> bool:
     flags = int(root.read(f"/sys/class/net/{name}/flags") or "0", 16)
     held = vf.addresses(name) if root.live else []
     return not flags & 1 and not root.exists(f"/sys/class/net/{name}/master") and not held
+
+
+def vfio_devices(root: Root, function: str) -> list[Path]:
+    """Device nodes by which a process has a function: VFIO's container, and the function's group.
+
+    Raises ProvisionError if the group has other functions too.
+    """
+    group = pci.iommu_group(root, function)
+    others = [each for each in pci.group_members(root, group or "") if each != function]
+    if group is None or others:
+        raise ProvisionError(
+            f"the PCI function {function} has no IOMMU group of its own"
+            + (f" but shares {group} with {', '.join(others)}" if others else "")
+            + ": the slot's bridge does not keep its functions apart (ACS), use another slot"
+        )
+    return [_VFIO_CONTAINER, Path("/dev/vfio", group)]

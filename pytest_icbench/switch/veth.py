@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
-from pytest_icbench.endpoints import Endpoint
+from pytest_icbench.endpoints import Endpoint, Veth
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import kernel
+from pytest_icbench.switch.nic_uplink import NicEndpoint, only_attachment
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 
 
@@ -27,8 +28,12 @@ class VethLink(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    # Between two hosts: the NICs themselves in the nodes, one pair.
+    uplinks = ("kernel",)
+    uplink_pairs = 1
 
     def __init__(self) -> None:
+        self._nic: NicEndpoint | None = None
         self._session: HostSession | None = None
         self._cpus: Sequence[int] = ()
         self._attached: list[Attachment] = []
@@ -47,6 +52,11 @@ class VethLink(Switch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """One veth pair between the sides of each pair, both ends in the nodes."""
         self._session, self._cpus = session, spec.endpoint_cpus
+        if spec.uplink is not None:
+            attachment = only_attachment(self.name, attachments)
+            self._nic = NicEndpoint(session, spec, attachment)
+            self._nic.take()
+            return [Veth(attachment.address, kernel.NODE_INTERFACE, None, spec.mtu)]
         for a, b in zip(attachments[::2], attachments[1::2], strict=True):
             self._attached += [a, b]
             links.create_pair(session, kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
@@ -61,6 +71,8 @@ class VethLink(Switch):
 
     def counters(self) -> list[PortCounters] | None:
         """What each node's interface counted, seen from the other side."""
+        if self._nic is not None:
+            return [self._nic.counters()]
         found = []
         for attachment in self._attached:
             seen = links.statistics(kernel.NODE_INTERFACE, attachment.node.netns)
@@ -85,6 +97,8 @@ class VethLink(Switch):
     def resume(self) -> None: ...
 
     def stop(self) -> None:
-        """Removes the links."""
+        """Removes the links, or gives the NIC back."""
+        if self._nic is not None:
+            self._nic.give_back()
         kernel.remove_ends(self._attached)
         self._attached.clear()

@@ -37,6 +37,7 @@ from pytest_icbench.switch.protocol import (
 )
 from pytest_icbench.switch.vpp_config import Sockets, hugepages_mib, startup
 from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+from pytest_icbench.switch.vpp_uplink import VppUplink
 from pytest_icbench.switch_config import Kind
 
 _REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
@@ -73,8 +74,11 @@ class Vpp(DaemonSwitch):
     variants = (_XCONNECT,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
     wire_variants = (_XCONNECT,)
+    uplinks = ("kernel", "af_xdp")
 
     def __init__(self) -> None:
+        self._uplink: VppUplink | None = None
+        self._uplink_interface: int | None = None
         self._client: vpp_client.VppClient | None = None
         self._facts = SwitchFacts()
         self._worker_cpus: Sequence[int] = ()
@@ -111,11 +115,15 @@ class Vpp(DaemonSwitch):
             check_socket_path(path)
         paths = [socket_path(attachment) for attachment in attachments]
         directory.mkdir()
+        if spec.uplink is not None:
+            self._uplink = VppUplink(session, spec)
+            self._uplink.take()
         config = startup(
             sockets,
             main_cpu=spec.service_cpus[0],
             worker_cpus=spec.worker_cpus,
             port=spec.port,
+            plugins=() if self._uplink is None else (self._uplink.plugin,),
             fragment=spec.config.get("startup", ""),
         )
         file = directory / "startup.conf"
@@ -123,7 +131,8 @@ class Vpp(DaemonSwitch):
         self._worker_cpus = spec.worker_cpus
         self._wanted = share_ports(attachments, len(spec.worker_cpus))
         argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, mount_ns=True)
+        netns = None if self._uplink is None else self._uplink.netns
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
         wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
         try:
             self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
@@ -132,8 +141,10 @@ class Vpp(DaemonSwitch):
             )
             for attachment, path in zip(attachments, paths, strict=True):
                 self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path)
+            if self._uplink is not None:
+                self._uplink_interface = self._uplink.create(client)
             self._join(client, attachments, spec.variant)
-            for interface in self._interfaces.values():
+            for interface in self._all_interfaces():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
             for command in spec.config.get("commands", ()):
                 client.command(command)
@@ -145,9 +156,15 @@ class Vpp(DaemonSwitch):
 
     def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], variant: str | None) -> None:
         if variant == _XCONNECT:
+            uplink = self._uplink_interface
+            if uplink is not None and len(attachments) != 1:
+                raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
             for attachment in attachments:
-                own, other = self._interfaces[attachment.index], self._interfaces[attachment.index ^ 1]
-                client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=own, tx_sw_if_index=other, enable=True)
+                own = self._interfaces[attachment.index]
+                other = self._interfaces[attachment.index ^ 1] if uplink is None else uplink
+                ways = [(own, other)] if uplink is None else [(own, other), (other, own)]
+                for one, two in ways:
+                    client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=one, tx_sw_if_index=two, enable=True)
             return
         client.call(
             "bridge_domain_add_del_v2",
@@ -162,8 +179,12 @@ class Vpp(DaemonSwitch):
             bd_tag="icbench",
             is_add=True,
         )
-        for interface in self._interfaces.values():
+        for interface in self._all_interfaces():
             client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=_BRIDGE_DOMAIN, enable=True)
+
+    def _all_interfaces(self) -> list[int]:
+        uplink = self._uplink_interface
+        return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
 
     def connected(self) -> None:
         """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
@@ -185,23 +206,11 @@ class Vpp(DaemonSwitch):
     def _place_queues(self, client: vpp_client.VppClient) -> None:
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
-            while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
-                if time.monotonic() > deadline:
-                    raise ProvisionError(f"vpp has no queue for the port of endpoint {index}: it is not connected")
-                time.sleep(0.01)
-            worker = self._wanted[index]
-            for queue in queues:
-                if queue.worker_id != worker:
-                    client.call(
-                        "sw_interface_set_rx_placement",
-                        sw_if_index=interface,
-                        queue_id=queue.queue_id,
-                        worker_id=worker,
-                        is_main=False,
-                    )
-                if queue.mode != _POLLING:
-                    client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
-            self._assigned[index] = self._worker_cpus[worker]
+            _place(client, interface, self._wanted[index], deadline, f"the port of endpoint {index}")
+            self._assigned[index] = self._worker_cpus[self._wanted[index]]
+        if self._uplink_interface is not None:
+            worker = len(self._interfaces) % len(self._worker_cpus)
+            _place(client, self._uplink_interface, worker, deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
         """CPU that polls each port, by index; of the last launch, since queues come and go with endpoints."""
@@ -261,6 +270,27 @@ class Vpp(DaemonSwitch):
         super().stop()
         if client is not None:
             client.close()
+        if self._uplink is not None:
+            self._uplink.give_back()
+
+
+def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: float, who: str) -> None:
+    """Lets a worker poll an interface's queues, once it has some. Raises ProvisionError at the deadline."""
+    while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
+        if time.monotonic() > deadline:
+            raise ProvisionError(f"vpp has no queue for {who}: it is not connected")
+        time.sleep(0.01)
+    for queue in queues:
+        if queue.worker_id != worker:
+            client.call(
+                "sw_interface_set_rx_placement",
+                sw_if_index=interface,
+                queue_id=queue.queue_id,
+                worker_id=worker,
+                is_main=False,
+            )
+        if queue.mode != _POLLING:
+            client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
 
 
 def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path) -> int:

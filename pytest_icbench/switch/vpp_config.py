@@ -47,6 +47,7 @@ def startup(
     main_cpu: int,
     worker_cpus: Sequence[int],
     port: str,
+    plugins: Sequence[str] = (),
     fragment: str = "",
 ) -> str:
     """Text of ``startup.conf``.
@@ -55,9 +56,11 @@ def startup(
         main_cpu: of the main thread, which sleeps while nobody asks anything.
         worker_cpus: a worker polls on each.
         port: port kind; of the plugins only its own is loaded.
+        plugins: further ones.
         fragment: the user's sections, appended as they are.
     """
-    plugin = "memif_plugin.so" if port == MEMIF else "vhost_plugin.so"
+    wanted = ["memif_plugin.so" if port == MEMIF else "vhost_plugin.so", *plugins]
+    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in wanted)
     workers = ",".join(map(str, worker_cpus))
     return f"""\
 unix {{ nodaemon nosyslog runtime-dir {sockets.directory} cli-listen {sockets.cli} }}
@@ -66,5 +69,5 @@ statseg {{ socket-name {sockets.stats} size 32M page-size 4k }}
 memory {{ main-heap-size 512M main-heap-page-size 4k }}
 buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size default-hugepage }}
 cpu {{ main-core {main_cpu} corelist-workers {workers} }}
-plugins {{ plugin default {{ disable }} plugin {plugin} {{ enable }} }}
+plugins {{ plugin default {{ disable }} {enabled} }}
 {fragment}"""

@@ -126,7 +126,7 @@ def test_a_container_has_its_own_function_and_no_other(before: snapshot.Snapshot
     with HostSession(pf=PF) as session, built(session, Case("sriov")) as rig:
         groups = [pci.iommu_group(ROOT, endpoint.pci) for endpoint in rig.endpoints if isinstance(endpoint, Pci)]
         assert len(set(groups)) == 2
-        nodes = rig.host._nodes
+        nodes = list(rig.host._nodes.values())
         for node, own in zip(nodes, groups, strict=True):
             assert output(session, node, "ls /dev/vfio").split() == sorted([str(own), "vfio"])
             assert output(session, node, f"exec 3<>/dev/vfio/{own} && echo opened") == "opened"

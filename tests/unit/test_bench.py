@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -157,3 +158,43 @@ def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:
     other = found.need(Case("poll", pairs=2), Settings())
     assert (one.rig.key, one.reference and one.reference.key) == (same.rig.key, same.reference and same.reference.key)
     assert one.rig.key != other.rig.key
+
+
+def seating(tmp_path: Path, cpus: str = "", application: str = '"send"', other: str = '"recv"') -> Path:
+    file = tmp_path / "lab.toml"
+    tables = [f'name = "a"\npeer = "b"\napplication = {application}', f'name = "b"\npeer = "a"\napplication = {other}']
+    file.write_text("".join(f"[[container]]\n{table}\n{cpus}\n" for table in tables))
+    return file
+
+
+def test_a_topology_gives_endpoints_their_cpus_and_names(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    found = bench(Case("bridge"), topology=seating(tmp_path, f"cpus = {cpu}"))
+    placement = found.placement(Case("bridge"))
+    assert (placement.endpoints, placement.policy) == ((cpu, cpu), "cooperative")
+    assert found.policy == "cooperative"
+    rig = found.make_rig(found.need(Case("bridge"), Settings()).rig)
+    assert [seat.name for seat in rig.seats] == ["a", "b"]
+
+
+def test_cpus_that_are_left_out_are_chosen(tmp_path: Path) -> None:
+    case = Case("bridge")
+    assert bench(case, topology=seating(tmp_path)).placement(case) == bench(case).placement(case)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (Case("bridge", pairs=2), "the topology has 1 pair, not 2: lower --icbench-pairs"),
+        (Case("bridge", dimension="latency"), "the topology lets a run send only, and latency takes client"),
+    ],
+)
+def test_a_case_that_the_topology_does_not_serve_is_skipped(tmp_path: Path, case: Case, reason: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        bench(topology=seating(tmp_path)).placement(case)
+    assert reason in str(caught.value)
+
+
+def test_a_cpu_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="the topology gives an endpoint CPU 8000, which is not online"):
+        bench(Case("bridge"), topology=seating(tmp_path, "cpus = 8000")).placement(Case("bridge"))

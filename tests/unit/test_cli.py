@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench import cli
 from pytest_icbench.host import doctor
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.topology.reading import read
 
 
 @pytest.fixture
@@ -103,3 +104,35 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     )
     assert done.stderr == ""
     assert done.stdout in ("0\n", "1\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--remote"], ["--switch-cores", "0"]])
+def test_a_topology_is_written_that_can_be_used(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["topology", "2vs2", *arguments]) == 0
+    file = tmp_path / "lab.toml"
+    file.write_text(capsys.readouterr().out)
+    found = read(file)
+    assert found.pairs == 2
+    assert found.is_remote(2) == ("--remote" in arguments)
+    here = [container for container in found.containers if container.host == "local"]
+    assert all(set(container.cpus) <= os.sched_getaffinity(0) and container.cpus for container in here)
+    assert not any(container.cpus for container in found.containers if container.host == "remote")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["4vs3"], "icbench: topology: '4vs3' has 4 on one side and 3 on the other"),
+        (["four"], "icbench: topology: 'four' is not of the form NvsN, as 4vs4"),
+        (["1vs1", "--switch-cores", "x"], "'x' is no number of cores from 0 to 64"),
+    ],
+)
+def test_a_topology_that_cannot_be(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = cli.main(["topology", *argv])
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == 2
+    assert said in capsys.readouterr().err

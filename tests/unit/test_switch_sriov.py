@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,17 @@ class RecordingNet:
         self.calls.append(("statistics", name, netns))
         return self.counts if netns is None else {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
 
-    def move(self, session: Any, name: str, netns: str, new_name: str, address: Address, *, up: bool) -> None:
+    def move(
+        self,
+        session: Any,
+        name: str,
+        netns: str,
+        new_name: str,
+        address: Address,
+        *,
+        up: bool,
+        neighbours: Sequence[Address],
+    ) -> None:
         self.calls.append(("move", name, netns, new_name, address.mac, up))
 
     def set_mtu(self, name: str, mtu: int, netns: str) -> None:
@@ -132,6 +143,27 @@ def test_too_few_functions(tmp_path: Path) -> None:
     assert "4 endpoints take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
     assert sriov_checks.choose(other.root, sriov_checks.card(given), 2) == [1, 3]
+
+
+def test_functions_that_a_topology_names(tmp_path: Path) -> None:
+    session: Any = on(tmp_path, "pci/x710", "ens1f0")
+    card = sriov_checks.card(session)
+
+    def assigned(*names: str | None) -> list[int]:
+        return sriov_checks.assign(session.root, card, names, [1, 3])
+
+    assert assigned(None, None) == [1, 3]
+    assert assigned("0000:3b:02.3", None) == [3, 1]
+    assert assigned(None, "ens1f0v1") == [3, 1]
+    for names, said in (
+        (("0000:3b:02.2", None), "the topology names the VF 0000:3b:02.2, which something else uses: free it"),
+        (("0000:77:00.0", None), "the topology names the VF 0000:77:00.0, and PF ens1f0 has 0000:3b:02.0, "),
+        (("ens1f0", None), "the topology names the VF ens1f0, and PF ens1f0 has "),
+        (("0000:3b:02.1", "ens1f0v1"), "names the VF 0000:3b:02.1 twice, once as ens1f0v1: name another"),
+    ):
+        with pytest.raises(Unsupported) as caught:
+            assigned(*names)
+        assert said in str(caught.value)
 
 
 def test_a_function_given_to_vfio_can_be_taken_from_nobody(tmp_path: Path) -> None:

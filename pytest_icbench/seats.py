@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who and where an endpoint is, beyond its CPU: what a rig is told, by endpoint index. Plain JSON data on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pytest_icbench.endpoints import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One endpoint's.
+
+    Attributes:
+        address: on the wire.
+        name: of its container, None where nobody gave it one.
+        cpus: all CPUs of its container; empty: its workload's alone.
+        socket: file name of its port's socket, None for the switch's.
+        function: its virtual function, by PCI address or interface; None: one that is free.
+        device: the function's device node in /dev/vfio, as expected; None: whichever it is.
+    """
+
+    address: Address
+    name: str | None = None
+    cpus: tuple[int, ...] = ()
+    socket: str | None = None
+    function: str | None = None
+    device: str | None = None
+
+
+def default_seats(pairs: int) -> list[Seat]:
+    """Those of a case without a topology."""
+    return [Seat(Address.of(index // 2 + 1, "b" if index % 2 else "a")) for index in range(2 * pairs)]
+
+
+def seats_to_json(seats: Sequence[Seat]) -> list[dict[str, Any]]:
+    """Plain JSON data; ``seats_from_json`` is the inverse."""
+    return [asdict(seat) for seat in seats]
+
+
+def seats_from_json(data: Sequence[Mapping[str, Any]]) -> list[Seat]:
+    return [Seat(**{**each, "address": Address(**each["address"]), "cpus": tuple(each["cpus"])}) for each in data]

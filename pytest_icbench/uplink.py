@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The NIC by which a switch reaches the other host: ``--icbench-uplink [HOST=]NIC``. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pytest_icbench.errors import UsageError
+
+#: ``kernel``: the NIC stays with the kernel, and a switch in user space has it by AF_PACKET; ``af_xdp``: the same by
+#: AF_XDP; ``vfio``: it leaves the kernel for DPDK's own poll-mode driver.
+Via = Literal["kernel", "af_xdp", "vfio"]
+
+_PCI = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])", re.IGNORECASE)
+_INTERFACE = re.compile(r"[^\s/:+=]{1,15}")
+_FORMS = "write an interface (eth1), an interface for AF_XDP (eth1+af_xdp), or a PCI address for DPDK (0000:04:00.0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Uplink:
+    """A NIC of one host, by interface, or by PCI address where ``via`` is ``vfio``."""
+
+    nic: str
+    via: Via = "kernel"
+
+    def __str__(self) -> str:
+        return f"{self.nic}+af_xdp" if self.via == "af_xdp" else self.nic
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; ``Uplink(**data)`` is the inverse."""
+        return asdict(self)
+
+
+def parse(text: str, where: str) -> Uplink:
+    """``NIC``, ``NIC+af_xdp`` or a PCI address. Raises UsageError; ``where`` begins the message."""
+    match = _PCI.fullmatch(text)
+    if match:
+        return Uplink(f"{match[1] or '0000'}:{match[2]}".lower(), "vfio")
+    nic, plus, driver = text.partition("+")
+    if not _INTERFACE.fullmatch(nic) or (plus and driver not in ("af_packet", "af_xdp")):
+        raise UsageError(f"{where}: '{text}' is no uplink: {_FORMS}")
+    return Uplink(nic, "af_xdp" if driver == "af_xdp" else "kernel")
+
+
+def parse_all(text: str, where: str) -> tuple[tuple[str, Uplink], ...]:
+    """``NIC`` for this host, ``HOST=NIC`` for another one; several with spaces or commas between.
+
+    Returns (host, uplink); the host is empty where none was named. Raises UsageError.
+    """
+    found: dict[str, Uplink] = {}
+    for word in text.replace(",", " ").split():
+        host, equals, nic = word.rpartition("=")
+        if equals and not host:
+            raise UsageError(f"{where}: '{word}' names no host: write HOST=NIC, or NIC for this host")
+        uplink = parse(nic, where)
+        if host in found:
+            who = host or "this host"
+            raise UsageError(f"{where}: {who} has two uplinks, {found[host]} and {uplink}: name one")
+        found[host] = uplink
+    if not found:
+        raise UsageError(f"{where}: there is no NIC in '{text}': {_FORMS}")
+    return tuple(found.items())

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two halves of a rig on this host, joined by a veth pair as their cable: what each switch does with a NIC."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from pytest_icbench.case import Case
+from pytest_icbench.endpoints import Endpoint, endpoint_from_dict
+from pytest_icbench.host.exec import run
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.hostrig import HostRig
+from pytest_icbench.placement import Placement
+from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.uplink import Uplink, Via
+
+#: Ends of the cable.
+ENDS = ("icbupa", "icbupb")
+
+
+@contextmanager
+def cable() -> Iterator[None]:
+    """A veth pair of the host's, up."""
+    run(["ip", "link", "add", ENDS[0], "type", "veth", "peer", "name", ENDS[1]], timeout_s=5)
+    try:
+        for end in ENDS:
+            run(["ip", "link", "set", end, "up"], timeout_s=5)
+        yield
+    finally:
+        run(["ip", "link", "delete", ENDS[0]], timeout_s=5, check=False)
+
+
+class Halves:
+    """Sides a of a case by one NIC, sides b by the other: a rig as a measurement wants it."""
+
+    def __init__(self, session: HostSession, case: Case, placement: Placement, via: Via, node: str) -> None:
+        self.preflighted = False
+        self.case = case
+        self.placement = placement
+        self.hosts = [HostRig(session, builtin_switches()) for _ in ENDS]
+        self._launches: dict[str, list[str]] = {}
+        binary = session.binaries.get(case.switch)
+        #: A worker on each CPU of the placement: each half's switch has its own.
+        self._specs = [
+            {
+                "name": f"r90{half}",
+                "case": case.to_dict(),
+                "placement": {**asdict(placement), "switch": placement.switch[half : half + 1] or placement.switch},
+                "node": node,
+                "binary": None if binary is None else str(binary),
+                "here": [index for index in range(2 * case.pairs) if index % 2 == half],
+                "uplink": Uplink(ENDS[half], via).to_dict(),
+            }
+            for half in range(2)
+        ]
+        self.endpoints: list[Endpoint] = []
+
+    def build(self) -> None:
+        found: dict[int, Endpoint] = {}
+        for host, spec in zip(self.hosts, self._specs, strict=True):
+            made = host.prepare(spec)
+            here: Any = spec["here"]
+            found |= {index: endpoint_from_dict(each) for index, each in zip(here, made["endpoints"], strict=True)}
+        self.endpoints = [found[index] for index in sorted(found)]
+
+    def launch(self, plan: Mapping[str, Any]) -> str:
+        launches: list[str] = []
+        for half in (1, 0):
+            mine = [each for each in plan["processes"] if each["index"] % 2 == half]
+            launches.insert(0, self.hosts[half].launch({**plan, "processes": mine}))
+        self._launches[launches[0]] = launches
+        return launches[0]
+
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int:
+        here, there = self._both(launch_id)
+        there[0].start(there[1], delay_s)
+        return here[0].start(here[1], delay_s)
+
+    def _both(self, launch_id: str) -> list[tuple[HostRig, str]]:
+        return list(zip(self.hosts, self._launches[launch_id], strict=True))
+
+    def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
+        for host, each in self._both(launch_id):
+            host.tell(each, text, index)
+
+    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            told: dict[str, Any] = {"lines": [], "exited": {}}
+            for host, each in self._both(launch_id):
+                part = host.poll(each, 0.005)
+                told["lines"] += part["lines"]
+                told["exited"] |= part["exited"]
+            if told["lines"] or told["exited"] or time.monotonic() >= deadline:
+                return told
+
+    def log_tail(self, launch_id: str, index: int) -> str:
+        return self.hosts[index % 2].log_tail(self._launches[launch_id][index % 2], index)
+
+    def end(self, launch_id: str) -> None:
+        for host, each in self._both(launch_id):  # each takes the harness' CPUs away, and gives them back
+            host.end(each)
+
+    def busy(self) -> None:
+        return None
+
+    def hardware(self, launch_id: str) -> None:
+        return None
+
+    def batches(self) -> None:
+        return None
+
+    def check(self) -> None:
+        for host in self.hosts:
+            host.check()
+
+    def close(self) -> None:
+        for host in self.hosts:
+            host.undo()
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
