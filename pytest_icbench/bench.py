@@ -273,7 +273,7 @@ class Bench:
         user = self._user.get(rig.case.switch)
         return {
             **self._common_treatment,
-            "endpoints": sorted({type(endpoint).__name__ for endpoint in rig.endpoints}),
+            "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
             "switch": {
                 "version": rig.switch_facts.version,
                 "config": dict(rig.switch_facts.config),

@@ -144,6 +144,10 @@ def parser() -> argparse.ArgumentParser:
     scenarios.add_argument("--force", action="store_true", help="overwrite files")
     scenarios.set_defaults(command=_scenarios)
 
+    from pytest_icbench.report.command import add_arguments
+
+    add_arguments(commands.add_parser("report", help="show stored runs, computed anew: a table, a page, CSV, Parquet"))
+
     hlog = commands.add_parser("hlog", help="write the latencies of a results.jsonl as a log for HdrHistogram's tools")
     hlog.add_argument("results", metavar="RESULTS")
     hlog.add_argument("output", metavar="FILE", help="the log, by custom with the suffix .hlog")

@@ -327,8 +327,9 @@ class Icbench:
             measurement = record.measurement
             if record.judgement is not None:
                 measurement = replace(measurement, **record.judgement.fields())
-            limits = None if record.judgement is None else self._benchmark.thresholds.for_case(measurement.case)
-            self._run.record(self._item.nodeid, record.case, measurement, limits, record.taken_from)
+            thresholds, case = self._benchmark.thresholds, measurement.case
+            judged_by = None if record.judgement is None else (thresholds.for_case(case), thresholds.margins(case))
+            self._run.record(self._item.nodeid, record.case, measurement, judged_by, record.taken_from)
             result = measurement.to_dict()
             self.results.append(result)
             windows = windows_of(measurement)

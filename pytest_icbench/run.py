@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -24,6 +25,7 @@ from pytest_icbench.gate import Policy
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.limits import Limit
+from pytest_icbench.margins import Margins
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
@@ -94,6 +96,8 @@ class Run:
             undo.callback(bench.close)
             self.directory = create_run(directory.parent, directory.name)
             write_info(self.directory, info)
+            if self.comparer is not None:
+                keep_baseline(self.directory, options)
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
@@ -196,13 +200,13 @@ class Run:
         nodeid: str,
         case: Case,
         measurement: Measurement,
-        limits: Sequence[Limit] | None = None,
+        judged_by: tuple[Sequence[Limit], Margins] | None = None,
         taken_from: str | None = None,
     ) -> None:
         """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError.
 
         Args:
-            limits: by which it was judged, None if nobody did.
+            judged_by: limits and margins; None if nobody judged it.
             taken_from: the run that measured it, if not this one.
         """
         cls = self.bench.catalogue[case.switch]
@@ -211,8 +215,9 @@ class Run:
         raw = write_raw(self.directory, where, test, measurement)
         append_line(self.directory / FILE_NAME, measurement.to_json())
         self._lines += 1
-        judged_by = None if limits is None else tuple(encode(limit) for limit in limits)
-        place = ResultPlace(self._lines, str(raw.relative_to(self.directory)), judged_by, taken_from)
+        limits = None if judged_by is None else tuple(encode(limit) for limit in judged_by[0])
+        margins = {} if judged_by is None else encode(judged_by[1].values)
+        place = ResultPlace(self._lines, str(raw.relative_to(self.directory)), limits, margins, taken_from)
         self._tests.setdefault(nodeid, []).append(place)
         if self.options.history is not None and taken_from is None:
             entry = entry_of(measurement, self.directory.name, self.options.incomparable)
@@ -295,6 +300,15 @@ def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark]) ->
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
     return budget
+
+
+def keep_baseline(run: Path, options: Options) -> None:
+    """A copy of the baseline beside the results, so that verdicts can be made anew. Raises ProvisionError."""
+    name = str(options.compare)
+    try:
+        shutil.copytree(options.baselines / name, run / "baselines" / name)
+    except (OSError, shutil.Error) as error:
+        raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 
 
 def judging_by(options: Options) -> tuple[Policy, Comparer | None]:

@@ -54,6 +54,8 @@ def gather(
         identity=dict(identity),
         treatment=dict(treatment),
         resumed=options.resume,
+        baseline=options.compare,
+        incomparable=options.incomparable,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.lines import ReceivedCounts, WindowLine
+from pytest_icbench.measure.counts import count_windows
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Voice
@@ -102,39 +103,12 @@ def mark_disturbed(
 
 def count_pair(leader: Voice, follower: Voice, windows: Sequence[Window]) -> PairCounts:
     """Totals over the kept windows; ``late foreign corrupted`` from the summary of whoever received."""
-    kept = [window for window in windows if window.kept]
     receiver = leader if leader.command.application == "client" else follower
     totals = receiver.summary.received if receiver.summary else None
-    seconds = sum(window.duration_ns for window in kept) / 1e9
-
-    def total(name: str) -> int:
-        return sum(int(getattr(window, name)) for window in kept)
-
-    def total_known(name: str) -> int | None:
-        values = [getattr(window, name) for window in kept]
-        return None if not values or None in values else sum(values)
-
-    return PairCounts(
-        pair=leader.index // 2 + 1,
-        scheduled=total("scheduled"),
-        sent=total("sent"),
-        refused=total("refused"),
-        not_offered=total("not_offered"),
-        tx_full=total("tx_full"),
-        received=total("received"),
-        lost=total("lost"),
-        duplicated=total("duplicated"),
-        reordered=total("reordered"),
+    return count_windows(
+        leader.index // 2 + 1,
+        windows,
         late=totals.late if totals else 0,
         foreign=totals.foreign if totals else 0,
         corrupted=totals.corrupted if totals else 0,
-        polls=total("polls"),
-        empty_polls=total("empty_polls"),
-        throughput_pps=total("received") / seconds if seconds else 0.0,
-        offered_pps=total("scheduled") / seconds if seconds else 0.0,
-        bursts=total("bursts"),
-        sender_busy_cycles=total_known("sender_busy_cycles"),
-        sender_idle_cycles=total_known("sender_idle_cycles"),
-        receiver_busy_cycles=total_known("receiver_busy_cycles"),
-        receiver_idle_cycles=total_known("receiver_idle_cycles"),
     )

@@ -10,16 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Veth
-from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.progress import Phase
-from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.session import Course
 from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.measure.sweep_summary import with_sweep
 from pytest_icbench.rate import Rate
 from pytest_icbench.result import Launch, Measurement
-from pytest_icbench.result_rates import SweepPoint
 
 #: Loads of a sweep that names none, as parts of what the reference link takes at most: RFC 2544 26.3 has these steps.
 DEFAULT_STEPS = tuple(step / 10 for step in range(1, 11))
@@ -78,38 +75,4 @@ class SweepCourse(Course):
         self.gathered.rejected = swept + [replace(la, index=first + la.index) for la in self.gathered.rejected]
 
     def finish(self, measurement: Measurement, around: Surroundings) -> Measurement:
-        numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
-        swept = replace(
-            measurement, sweep=tuple(self._point(*point) for point in self.swept), per_launch=tuple(numbered)
-        )
-        if self.best is None or measurement.verdict == "INVALID":
-            return swept
-        limit = self._limit(self.best, around)
-        return replace(swept, bottleneck=limit.what, bottleneck_evidence=limit.evidence, lower_bound=limit.lower_bound)
-
-    def _point(self, rate: Rate, launch: Launch) -> SweepPoint:
-        scheduled, received = launch.total("scheduled"), launch.total("received")
-        return SweepPoint(
-            load_pps=(rate.pps or 0) * self.case.pairs,
-            offered_pps=launch.offered_pps,
-            throughput_pps=launch.throughput_pps,
-            trial_loss_ratio=1 - received / scheduled if scheduled else None,
-            generator_bound=launch.generator_bound,
-        )
-
-    def _limit(self, best: Rate, around: Surroundings) -> Bottleneck:
-        """What limits shows at the loads from the best one up."""
-        above = [launch for rate, launch in self.swept if (rate.pps or 0) >= (best.pps or 0)]
-        above += self.gathered.launches
-        offered = sum(launch.total("scheduled") for launch in above)
-        missed = offered - sum(launch.total("received") for launch in above)
-        short = any(launch.generator_bound for launch in above)
-        if missed <= NEGLIGIBLE_LOSS * offered and not short:
-            return Bottleneck("unknown", "all of the greatest load arrived: a greater one may give more", True)
-        return find_bottleneck(
-            Witnesses.of(above),
-            maximum=True,
-            switched=self.case.switch not in REFERENCES,
-            kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
-            shared=around.shared,
-        )
+        return with_sweep(self.case, measurement, self.swept, self.best, self.gathered.launches, around)

@@ -10,6 +10,9 @@ from pytest_icbench.report.names import printable
 
 Result = Mapping[str, Any]
 
+#: Key that a report of several runs adds to a result: the run's name.
+RUN = "of_run"
+
 #: Metrics that say what a path can do, and not only what becomes of a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
 
@@ -79,7 +82,8 @@ def path_of(result: Result) -> str:
     if axes.get("api"):
         parts.append(str(axes["api"]))
     parts += [flag for flag in ("blocking", "touch") if axes.get(flag)]
-    return printable("-".join(parts))
+    of = f" ({result[RUN]})" if result.get(RUN) else ""
+    return printable("-".join(parts) + of)
 
 
 def is_number(result: Result) -> bool:

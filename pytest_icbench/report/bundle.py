@@ -37,6 +37,8 @@ class RunInfo:
             the path that it had.
         binaries: of the user's own switches: path and SHA-256.
         identity, treatment: of the host and of what is tested, as in results; without what only a running switch tells.
+        baseline: name of the baseline that was compared with, a copy of which is in ``baselines/``.
+        incomparable: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken, None for none.
     """
 
@@ -52,6 +54,8 @@ class RunInfo:
     identity: dict[str, Any] = field(default_factory=dict)
     treatment: dict[str, Any] = field(default_factory=dict)
     resumed: str | None = None
+    baseline: str | None = None
+    incomparable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,14 @@ class ResultPlace:
     Attributes:
         line: in ``results.jsonl``, from 1.
         raw: path of its windows, relative to the run.
-        limits: as ``Limit`` has them; None if nobody judged it.
+        limits: as ``Limit`` has them; None if nobody judged it. margins: as ``Margins`` has them.
         taken_from: the run that measured it, if not this one.
     """
 
     line: int
     raw: str
     limits: tuple[dict[str, Any], ...] | None = None
+    margins: dict[str, Any] = field(default_factory=dict)
     taken_from: str | None = None
 
 

@@ -168,7 +168,7 @@ def interval_spec(
                 "encoding": {**at, "text": {"field": "series"}},
             },
         ]
-    return {"height": 300, "layer": layers, "config": theme.CONFIG}
+    return {"height": 300, "layer": layers}
 
 
 def y_axis(values: Sequence[Any], title: str) -> tuple[dict[str, Any], str]:

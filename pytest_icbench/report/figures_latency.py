@@ -173,4 +173,4 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
             },
         },
     ]
-    return {"height": 320, "layer": layers, "config": theme.CONFIG}
+    return {"height": 320, "layer": layers}

@@ -24,7 +24,6 @@ def _spec() -> dict[str, Any]:
     ]
     return {
         "height": 260,
-        "config": theme.CONFIG,
         "layer": [
             {
                 "data": {"values": [band]},

@@ -84,13 +84,13 @@ def _columns(launch: Launch) -> list[list[Window]]:
 
 
 def _rate(column: Sequence[Window]) -> float:
-    return float(f"{sum(window.throughput_pps for window in column) / 1e3:.5g}")
+    return float(f"{sum(window.throughput_pps for window in column) / 1e3:.4g}")
 
 
 def _median_rtt(column: Sequence[Window]) -> float | None:
     """The greatest pair's median: medians cannot be put together."""
     known = [window.rtt_p50_ns for window in column if window.rtt_p50_ns is not None]
-    return float(f"{max(known) / 1e3:.5g}") if known else None
+    return float(f"{max(known) / 1e3:.4g}") if known else None
 
 
 def thinned(windows: Windows, most: int) -> Windows:
@@ -103,7 +103,7 @@ def thinned(windows: Windows, most: int) -> Windows:
         merged = []
         for at in range(0, len(points), width):
             known = [value for value in points[at : at + width] if value is not None]
-            merged.append(float(f"{sum(known) / len(known):.5g}") if known else None)
+            merged.append(float(f"{sum(known) / len(known):.4g}") if known else None)
         launches.append((index, start, step * width, tuple(merged)))
         disturbed.append(tuple(sorted({place // width for place in places})))
     return Windows(windows.unit, tuple(launches), tuple(disturbed))

@@ -23,6 +23,9 @@ import pytest_icbench.report.progress
 import pytest_icbench.state
 from tests.plugin.fakes import FakeBench
 
+with suppress(ImportError):  # can be loaded once a process only
+    import vl_convert  # noqa: F401
+
 _PACKAGE = str(Path(pytest_icbench.__file__).parents[1])
 _CHECKOUT = str(Path(__file__).parents[2])
 #: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.

@@ -75,7 +75,7 @@
       width: width,
       autosize: { type: "fit-x", contains: "padding" },
     });
-    spec.config = Object.assign({}, spec.config);
+    spec.config = Object.assign({}, page.config);
     spec.config.legend = Object.assign({ columns: Math.max(1, Math.floor(width / 170)) }, spec.config.legend);
     const place = make("div", {});
     entry.width = width;

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A measurement computed anew from its windows and histograms, as it was when it was made. Pure.
+
+Windows give the counters of pairs and the rates of launches; launches, with the latency histograms and the switch's own
+counters that they hold, give the figures; the limits that were in force give the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from pytest_icbench.baseline.against import Comparer
+from pytest_icbench.case import Case
+from pytest_icbench.codec import DamagedData
+from pytest_icbench.endpoints import Address, Endpoint, Pci, Veth
+from pytest_icbench.gate import judge
+from pytest_icbench.limits import Limit
+from pytest_icbench.margins import Margins
+from pytest_icbench.measure import trains
+from pytest_icbench.measure.counts import count_windows
+from pytest_icbench.measure.presets import Goal
+from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.measure.search_summary import SearchOutcome, with_search
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.soaking import with_losses
+from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize, throughput_fields
+from pytest_icbench.measure.sweep_summary import with_sweep
+from pytest_icbench.rate import Rate
+from pytest_icbench.report.bundle import ResultPlace
+from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result_rates import Search, Trial
+
+
+def recomputed(whole: Measurement) -> Measurement:
+    """The measurement from its windows, not yet judged: its verdict is None, or INVALID.
+
+    Raises DamagedData if it lacks what is needed, as one written by an earlier version.
+    """
+    case = Case.from_dict(whole.axes)
+    settings = _settings(whole)
+    own = tuple(recounted(launch) for launch in whole.per_launch)
+    beside = tuple(recounted(launch) for launch in whole.per_reference_launch)
+    around = _around(whole)
+    if whole.search is not None:
+        found = _search(case, settings, whole, own, beside, around)
+    elif whole.sweep or case.rate.is_sweep:
+        found = _sweep(case, settings, whole, own, beside, around)
+    else:
+        found = _plain(case, settings, whole, own, beside, around)
+    if whole.loss_events is not None:
+        found = with_losses(found)
+    return found
+
+
+def recounted(launch: Launch) -> Launch:
+    """Counters and rates of a launch from its windows; unchanged without windows."""
+    if not launch.windows:
+        return launch
+    pairs = tuple(
+        count_windows(
+            counts.pair,
+            [window for window in launch.windows if window.pair == counts.pair],
+            late=counts.late,
+            foreign=counts.foreign,
+            corrupted=counts.corrupted,
+        )
+        for counts in launch.pairs
+    )
+    return replace(
+        launch,
+        pairs=pairs,
+        throughput_pps=sum(pair.throughput_pps for pair in pairs),
+        offered_pps=sum(pair.offered_pps for pair in pairs),
+        duration_s=sum(window.duration_ns for window in launch.windows if window.kept and window.pair == 1) / 1e9,
+    )
+
+
+def _settings(whole: Measurement) -> Settings:
+    known = {field.name for field in fields(Settings)}
+    return Settings(**{name: value for name, value in whole.settings.items() if name in known})
+
+
+_NOWHERE = Address("10.0.0.1", "02:00:00:00:00:01")
+
+
+def _around(whole: Measurement) -> Surroundings:
+    kinds = whole.treatment.get("endpoints")
+    cpus = (whole.treatment.get("cpus") or {}).get("endpoints")
+    if kinds is None or cpus is None:
+        raise DamagedData(f"{whole.case}: the result does not say what its endpoints were: it is of an earlier version")
+    # Only whether all of them are the kernel's matters to what is computed.
+    kernel: Endpoint = Veth(_NOWHERE, "", None)
+    other: Endpoint = Pci(_NOWHERE, "")
+    return Surroundings(
+        placement=whole.placement,
+        endpoints=tuple(kernel if kind == "veth" else other for kind in kinds),
+        shared=len(set(cpus)) < len(cpus),
+        identity=whole.identity,
+        treatment=whole.treatment,
+        conditions=whole.conditions,
+    )
+
+
+def _gathered(
+    whole: Measurement, launches: Sequence[Launch], rejected: Sequence[Launch], beside: Sequence[Launch], *follows: str
+) -> Gathered:
+    """``follows``: reasons of INVALID that are found again and not taken over."""
+    invalid = whole.verdict == "INVALID" and whole.reason not in follows
+    return Gathered(
+        launches=list(launches),
+        reference=list(beside),
+        rejected=list(rejected),
+        invalid=(whole.reason or "", whole.evidence or "") if invalid else None,
+        reference_evidence=whole.reference_evidence,
+        faults=list(whole.faults),
+        ended_by=whole.ended_by,
+        started_at=whole.started_at,
+        duration_s=whole.duration_s,
+    )
+
+
+def _valid(launches: Sequence[Launch]) -> tuple[list[Launch], list[Launch]]:
+    return [each for each in launches if each.invalid is None], [each for each in launches if each.invalid is not None]
+
+
+def _plain(
+    case: Case,
+    settings: Settings,
+    whole: Measurement,
+    own: Sequence[Launch],
+    beside: Sequence[Launch],
+    around: Surroundings,
+) -> Measurement:
+    offered = case
+    if whole.load is not None and whole.load_of_pps is not None:
+        offered = replace(case, rate=Rate(max(1, round(whole.load * whole.load_of_pps / case.pairs))))
+    launches, rejected = _valid(own)
+    found = summarize(offered, settings, _gathered(whole, launches, rejected, beside, "generator-bound"), around)
+    found = replace(found, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
+    if whole.back_to_back is None:
+        return found
+    ladder = trains.Ladder(*(int(each) for each in str(settings.train).split(":")))
+    rate = trains.burst_rate(launches[0]) if not found.verdict else None
+    climbs = trains.climbs([window for window in launches[0].windows if window.pair == 1], ladder)
+    # The rate within trains is that of the first launch, which found the ladder and is not kept.
+    figures = trains.back_to_back(climbs, whole.back_to_back.rate_pps or rate or 0.0, whole.back_to_back.throughput_pps)
+    return replace(found, **throughput_fields(case, None), back_to_back=figures)
+
+
+def _sweep(
+    case: Case,
+    settings: Settings,
+    whole: Measurement,
+    own: Sequence[Launch],
+    beside: Sequence[Launch],
+    around: Surroundings,
+) -> Measurement:
+    numbered = sorted(own, key=lambda launch: launch.index)
+    loads = [Rate(round(point.load_pps / case.pairs)) for point in whole.sweep]
+    swept = list(zip(loads, numbered, strict=False))
+    launches, rejected = _valid(numbered[len(swept) :])
+    rejected = [launch for _, launch in swept] + rejected
+    best = max(swept, key=lambda point: point[1].throughput_pps)[0] if launches else None
+    found = summarize(case, settings, _gathered(whole, launches, rejected, beside), around)
+    return with_sweep(case, found, swept, best, launches, around)
+
+
+def _search(
+    case: Case,
+    settings: Settings,
+    whole: Measurement,
+    own: Sequence[Launch],
+    beside: Sequence[Launch],
+    around: Surroundings,
+) -> Measurement:
+    """The search again: it asks for the loads that it asked for then, and is told what came of them."""
+    search = whole.search
+    assert search is not None
+    goal = settings.goal(case.rate)
+    launches = _of_trials(search, own, beside)
+    ran = list(zip(search.trials, launches, strict=True))
+    pairs = case.pairs
+    bounds = fails = None
+    if search.least_pps is not None and search.greatest_pps is not None:
+        bounds = _bounds(goal, search, pairs, [each for each in ran if each[0].of == "case"])
+        asked = _after_the_last_of_the_case(search)
+        fails = 2 * sum(trial.good for trial in asked) < len(asked) if asked else None
+    lower = bounds.lower_pps * pairs if bounds and bounds.lower_pps is not None else None
+    at_bound = {id(launch) for trial, launch in ran if trial.of == "case" and trial.load_pps == lower}
+    figures = [each for each in own if id(each) in at_bound]
+    others = [each for each in own if id(each) not in at_bound]
+    gathered = _gathered(whole, figures, others, beside, "unfinished", "lossy")
+    outcome = SearchOutcome(
+        goal=goal,
+        bounds=bounds,
+        least_pps=None if search.least_pps is None else search.least_pps / pairs,
+        greatest_pps=None if search.greatest_pps is None else search.greatest_pps / pairs,
+        calibrated_on=search.calibrated_on,
+        reference_fails=fails,
+        limit_s=settings.search_limit_s,
+        trials=search.trials,
+        launches=launches,
+    )
+    return with_search(case, summarize(case, settings, gathered, around), outcome, around)
+
+
+def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
+    """``ran``: the trials on the case; the first of them calibrated, if no reference link did."""
+    answers = iter([_tried(*each) for each in (ran[1:] if search.calibrated_on == "case" else ran)])
+
+    def answer(_duration_s: float, _load_pps: float) -> Tried:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise OutOfTime from None
+
+    return find_bounds(goal, (search.least_pps or 0.0) / pairs, (search.greatest_pps or 0.0) / pairs, answer)
+
+
+def _of_trials(search: Search, own: Sequence[Launch], beside: Sequence[Launch]) -> list[Launch]:
+    """The launch of each trial: launches are numbered as they ran."""
+    left = {
+        "case": iter(sorted((each for each in own if each.invalid is None), key=lambda launch: launch.index)),
+        "reference": iter(sorted(beside, key=lambda launch: launch.index)),
+    }
+    try:
+        return [next(left[trial.of]) for trial in search.trials]
+    except StopIteration:
+        raise DamagedData("a search has more trials than launches") from None
+
+
+def _tried(trial: Trial, launch: Launch) -> Tried:
+    missing = launch.total("not_offered") if trial.generator_bound else 0
+    return Tried(launch.total("scheduled") + missing, launch.total("received"), trial.effective_s)
+
+
+def _after_the_last_of_the_case(search: Search) -> list[Trial]:
+    places = [place for place, trial in enumerate(search.trials) if trial.of == "case"]
+    return list(search.trials[places[-1] + 1 :]) if places else []
+
+
+def differences(recorded: Measurement, anew: Measurement) -> list[str]:
+    """Names whose values are not the same, to the last digit. Windows are compared by what came of them."""
+    one, two = recorded.to_dict(), anew.to_dict()
+    return [name for name in one if one[name] != two[name]]
+
+
+def verdict_of(measurement: Measurement, place: ResultPlace | None, comparer: Comparer | None) -> Measurement:
+    """The measurement judged by the limits and the baseline that were in force; unchanged if nobody judged it.
+
+    A waiver depends on the day, so the recorded one is not found again here.
+    """
+    if place is None or place.limits is None or measurement.verdict == "INVALID":
+        return measurement
+    margins = Margins({key: (float(value), str(source)) for key, (value, source) in place.margins.items()})
+    against = None if comparer is None else comparer.compare(measurement, margins)
+    judgement = judge(measurement, [Limit(**limit) for limit in place.limits], against=against)
+    return replace(measurement, **judgement.fields())

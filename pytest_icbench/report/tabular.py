@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results as a flat table for other programs: CSV, and Parquet with the extra ``parquet``."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.report.axes import Result
+from pytest_icbench.result import Measurement
+
+#: Columns before those of a result.
+LEADING = ("run", "test")
+#: Axes that are no column of a result themselves.
+_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote")
+#: Kinds of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
+_PLAIN = ("int", "float", "str", "bool")
+#: What users ask of the nested parts.
+_NESTED = {
+    "machine": ("identity", "machine"),
+    "cpu_model": ("identity", "cpu_model"),
+    "kernel": ("treatment", "kernel"),
+    "dpdk": ("treatment", "dpdk"),
+    "switch_version": ("treatment", "switch", "version"),
+}
+
+
+def _kind(name: str) -> str:
+    """Of a column's values, null apart."""
+    if name in ("packet_size", "burst", "pairs", "switch_cores"):
+        return "int"
+    if name in ("blocking", "touch", "remote"):
+        return "bool"
+    return str(Measurement.__annotations__.get(name, "str")).removesuffix(" | None")
+
+
+COLUMNS: tuple[str, ...] = (
+    *LEADING,
+    *_AXES,
+    *_NESTED,
+    *(field.name for field in fields(Measurement) if _kind(field.name) in _PLAIN),
+)
+
+
+def flat(run: str, test: str, result: Result) -> dict[str, Any]:
+    """One row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
+    axes = result.get("axes") or {}
+    row: dict[str, Any] = {"run": run, "test": test}
+    row |= {name: axes.get(name) for name in _AXES}
+    row["rate"] = "max" if axes.get("rate") is None else str(axes["rate"])
+    for name, path in _NESTED.items():
+        value: Any = result
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        row[name] = value if value is None or isinstance(value, str) else json.dumps(value)
+    return row | {name: result.get(name) for name in COLUMNS if name not in row}
+
+
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """RFC 4180 in UTF-8 with a line of names; empty for null. Raises UsageError if it cannot be written."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
+
+
+def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The same columns with their types. Raises UsageError without the library, or if it cannot be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise UsageError("Parquet needs the library pyarrow: pip install 'pytest-icbench[parquet]'")
+    arrow = importlib.import_module("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
+    kinds = {"int": arrow.int64(), "float": arrow.float64(), "str": arrow.string(), "bool": arrow.bool_()}
+    schema = arrow.schema([(name, kinds[_kind(name)]) for name in COLUMNS])
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    try:
+        parquet.write_table(arrow.table(columns, schema=schema), path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None

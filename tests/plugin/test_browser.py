@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The HTML report in a real Chromium: figures, filter, hostile texts, widths, dark mode, print, and no request.
+
+Needs Chromium (``apt install chromium``) and playwright, which drives it; skipped without.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.report.bundle import TestRecord
+from pytest_icbench.report.html import Page
+from pytest_icbench.report.replay import write_html
+from pytest_icbench.report.series import windows_of
+from pytest_icbench.stats import Histogram
+from tests.measurements import launch, measurement
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>'&\x1b[31m\x07 中文 \u202eא"
+)
+#: Chromium on a machine that measures meanwhile.
+PATIENCE_MS = 120_000
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH: apt install chromium"),
+]
+pytest.importorskip("playwright", reason="playwright drives the browser: pip install 'pytest-icbench[test]'")
+pytest.importorskip("pytest_html")
+pytest.importorskip("vl_convert", reason="no figures without vl-convert-python")
+
+
+def cases() -> list[Case]:
+    found = [Case(switch, packet_size=size) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
+    found += [Case(switch, rate=Rate(load)) for switch in ("ovs", "vpp") for load in (1_000_000, 2_000_000, 4_000_000)]
+    found += [Case(switch, pairs=2) for switch in ("ovs", "vpp")]
+    sizes = (64, 1500)
+    found += [Case(switch, size, 4, 1, Rate(1000), "latency") for switch in ("ovs", "snabb") for size in sizes]
+    return found
+
+
+def add(page: Page, tests: list[TestRecord], case: Case, name: str | None = None, **changed: Any) -> None:
+    pps = (5e6 if case.switch == "ovs" else 8e6) * 64 / case.packet_size
+    figures: dict[str, Any] = {
+        "throughput_pps": pps,
+        "throughput_pps_low": pps * 0.95,
+        "throughput_pps_high": pps * 1.05,
+        "verdict": "PASS",
+        "per_launch": tuple(launch(index=number) for number in range(6)),
+    }
+    if case.dimension == "latency":
+        rtt = Histogram(((8000, 9000), (20000, 900), (90000, 100)), 7000, 90000, 9000.0, 3)
+        figures |= {"per_launch": (launch(rtt=rtt),), "rtt_mean_ns": 9000.0, "rtt_p99_ns": 20000.0}
+        figures |= {"rtt_p99_ns_low": 18000.0, "rtt_p99_ns_high": 23000.0}
+    found = measurement(case, **{**figures, **changed})
+    nodeid = name or f"scenarios/test_x.py::test_{case.dimension}[{case.id}]"
+    page.add(nodeid, found.to_dict(), windows_of(found))
+    tests.append(TestRecord(nodeid, "failed" if found.verdict == "REGRESSED" else "passed", 1.0, found.reason))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page, tests = Page(), list[TestRecord]()
+    for case in cases():
+        add(page, tests, case)
+    treatment = {"switch": {"version": HOSTILE}, "kernel": HOSTILE}
+    bad = {"verdict": "REGRESSED", "reason": HOSTILE, "treatment": treatment, "bottleneck_evidence": HOSTILE}
+    add(page, tests, Case("basicfwd"), f"test_x.py::test_h[{HOSTILE}]", **bad)
+    page.repeats[f"test_x.py::test_h[{HOSTILE}]"] = HOSTILE
+    page.skipped.append((f"test_x.py::test_skipped[{HOSTILE}]", HOSTILE))
+    tests.append(TestRecord(f"test_x.py::test_skipped[{HOSTILE}]", "skipped", 0.0, HOSTILE))
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_html(path, page, tests, f"report {HOSTILE[-4:]}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+class Opened:
+    """A page and what went wrong on it."""
+
+    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+        self.context = browser.new_context(accept_downloads=True, **context)
+        self.context.set_default_timeout(PATIENCE_MS)
+        self.page = self.context.new_page()
+        self.troubles: list[str] = []
+        self.page.on("console", lambda message: self.troubles.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        self.page.on("request", self._requested)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ic-ready=yes]")
+
+    def _requested(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "blob:", "data:")):
+            self.troubles.append(f"request: {request.url}")
+
+    def colour(self, selector: str, what: str) -> str:
+        found: str = self.page.evaluate(
+            "([selector, what]) => getComputedStyle(document.querySelector(selector))[what]", [selector, what]
+        )
+        return found
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Any, report: Path) -> Iterator[Opened]:
+    found = Opened(browser, report, viewport={"width": 1600, "height": 1000}, color_scheme="light")
+    yield found
+    found.context.close()
+
+
+def test_it_opens_without_an_error_or_a_request_and_shows_every_kind_of_figure(opened: Opened) -> None:
+    assert opened.troubles == []
+    heads = opened.page.locator("#ic-figures h3").all_inner_texts()
+    assert len(heads) == 5
+    for figure in opened.page.locator("#ic-figures details.ic-figure[open] .ic-plot").all():
+        box = figure.locator("svg").bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 200
+        assert figure.get_attribute("aria-label")
+    # Lines, marks and intervals are really there.
+    marks = opened.page.locator("#ic-fig-size-0-pps svg .mark-symbol path").count()
+    assert marks >= 9
+    assert opened.page.locator("#ic-fig-size-0-pps svg .mark-rule line").count() >= 9
+
+
+def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
+    assert "owned" not in opened.page.title()
+    assert opened.page.locator("img[src=x]").count() == 0
+    row = opened.page.locator("#results-table td.col-testId", has_text="test_h[").first
+    assert "<script>document.title='owned'</script>" in row.inner_text()
+    assert "中文" in row.inner_text()
+    row.locator("button.ic-show").click()
+    facts = opened.page.locator("#ic-case-body .ic-facts").inner_text()
+    assert "<img src=x onerror" in facts
+    assert "owned" not in opened.page.title()
+
+
+def test_the_filter_narrows_rows_and_figures(opened: Opened) -> None:
+    page = opened.page
+    shown = "#results-table tbody.results-table-row:not(.ic-hidden) td.col-testId"
+    every = page.locator(shown).count()
+    page.fill("#ic-filter", "vpp 512B")
+    page.wait_for_function(f"document.querySelectorAll({shown!r}).length === 1")
+    assert "1 of" in page.inner_text("#ic-count")
+    page.wait_for_function(
+        "document.querySelectorAll('#ic-fig-size-0-pps svg .role-mark.mark-symbol path').length === 1"
+    )
+    page.fill("#ic-filter", "")
+    page.wait_for_function(f"document.querySelectorAll({shown!r}).length === {every}")
+    page.uncheck("input[data-test-result=passed]")
+    page.wait_for_function(f"document.querySelectorAll({shown!r}).length === 2")
+    page.check("input[data-test-result=passed]")
+
+
+def test_a_figure_has_its_table_and_is_saved_with_its_data(opened: Opened) -> None:
+    figure = opened.page.locator("#ic-fig-size-0-pps")
+    figure.locator("summary", has_text="Data as a table").click()
+    assert figure.locator("tbody tr").count() == 12
+    with opened.page.expect_download() as waiting:
+        figure.locator("button.ic-csv").click()
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8"))))
+    assert {row["path"] for row in rows} >= {"ovs", "vpp", "testpmd"}
+    assert [row["frmol, Mpps"] for row in rows if row["case"] == "ovs-64B-b32-1vs1-Rmax"] == ["5"]
+    with opened.page.expect_download() as waiting:
+        figure.locator("button.ic-svg").click()
+    drawing = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert drawing.startswith("<svg")
+    assert "var(" not in drawing
+
+
+def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
+    page = opened.page
+    button = page.locator("#results-table button.ic-show").first
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "ic-one-case"
+    page.wait_for_selector("#ic-case-body svg .mark-symbol path")
+    head = page.locator("#results-table th.sortable").first
+    head.focus()
+    page.keyboard.press("Enter")
+    assert opened.troubles == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_narrow_and_wide_light_and_dark(browser: Any, report: Path, scheme: str, width: int) -> None:
+    opened = Opened(browser, report, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    assert opened.troubles == []
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = opened.colour("h1", "color"), opened.colour("html", "backgroundColor")
+    assert (brightness(ink) < 100) == (scheme == "light")
+    assert (brightness(paper) > 200) == (scheme == "light")
+    label = opened.colour("#ic-fig-size-0-pps svg .role-axis text", "fill")
+    assert abs(brightness(label) - brightness(paper)) > 120
+    opened.context.close()
+
+
+def test_print_is_dark_on_white_whatever_the_screen(browser: Any, report: Path, tmp_path: Path) -> None:
+    opened = Opened(browser, report, color_scheme="dark")
+    opened.page.emulate_media(media="print")
+    assert brightness(opened.colour("html", "backgroundColor")) > 200
+    assert brightness(opened.colour("#ic-fig-size-0-pps svg .role-axis text", "fill")) < 100
+    assert opened.colour(".ic-tools", "display") == "none"
+    opened.page.pdf(path=tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").stat().st_size > 20_000
+    opened.context.close()
+
+
+def brightness(colour: str) -> float:
+    """0 to 255, of ``rgb(1, 2, 3)``."""
+    parts = [float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+    return sum(parts) / 3

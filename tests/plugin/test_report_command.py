@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench report``: from a run's files alone, on another machine as it were."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.cli import main
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.report.recompute import recounted
+from pytest_icbench.result import Measurement
+from tests.measurements import launch
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+LIMITS = '["*"]\nmin_throughput_pps = 900_000\nmax_drop = 0.05\n["*1500B*"]\nmin_throughput_pps = 1_500_000\n'
+SCENARIO = """
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+"""
+
+
+def summarized(case: Case) -> Measurement:
+    """As a real bench makes it: figures from launches. Rates differ a little, as they do."""
+    launches = []
+    for index in range(6):
+        plain = launch(index=index)
+        windows = tuple(replace(each, received=each.received - 7 * index * each.number) for each in plain.windows)
+        launches.append(recounted(replace(plain, windows=windows)))
+    around = Surroundings(
+        placement="dedicated",
+        endpoints=(),
+        identity={"machine": "here", "cpu_model": "x"},
+        treatment={"kernel": "6.1", "endpoints": [], "cpus": {"endpoints": [1, 2]}},
+        shared=False,
+    )
+    return summarize(case, Settings(repeats=6), Gathered(launches=launches, duration_s=6.0, started_at=1.0), around)
+
+
+@pytest.fixture
+def run(inner: Runner, bench: type[FakeBench], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a pass and a regression, carried elsewhere: nothing of where it was made is left."""
+    bench.behaviour = staticmethod(summarized)
+    inner.write(test_x=SCENARIO)
+    inner.run("--icbench-save", "main")
+    (inner.path / "thresholds.toml").write_text(LIMITS)
+    inner.run("--icbench-compare", "main").assert_outcomes(passed=1, failed=1)
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "copied"
+    shutil.copytree((inner.path / "reports" / "latest").resolve(), elsewhere)
+    shutil.rmtree(inner.path / "reports")
+    for path in (inner.path / "thresholds.toml", inner.path / "test_x.py"):
+        path.unlink()
+    return elsewhere
+
+
+def test_every_figure_and_verdict_comes_out_as_recorded(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert [result["verdict"] for result in recorded] == ["PASS", "REGRESSED"]
+    assert {finding["baseline"] for finding in recorded[0]["findings"]} == {None, "main"}
+    assert main(["report", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 results computed anew from their windows and histograms" in out
+    assert "REGRESSED" in out
+
+
+def test_what_was_tampered_with_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run / "results.jsonl"
+    first, second = path.read_text().splitlines()
+    changed = json.loads(first)
+    changed["throughput_pps"] *= 1.01
+    path.write_text(json.dumps(changed) + "\n" + second + "\n")
+    assert main(["report", str(run), "-q"]) == 1
+    captured = capsys.readouterr()
+    assert "1 of 2 results" in captured.out
+    assert "ovs-64B-b32-1vs1-Rmax]: recorded otherwise: throughput_pps" in captured.err
+
+
+def test_a_window_that_was_changed_changes_the_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = next(run.glob("raw/**/64B/**/*.jsonl"))
+    lines = path.read_text().splitlines()
+    place = next(number for number, line in enumerate(lines) if '"type":"window"' in line)
+    window = json.loads(lines[place])
+    window["received"] -= 50_000
+    lines[place] = json.dumps(window)
+    path.write_text("\n".join(lines) + "\n")
+    assert main(["report", str(run), "-q"]) == 1
+    assert "throughput_pps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda raw: raw.write_text('{"type":"window"}\n'),
+            "not what a run writes",
+        ),
+        (lambda raw: raw.unlink(), "the file with its windows is missing"),
+    ],
+)
+def test_damaged_windows_cost_one_result(
+    run: Path, capsys: pytest.CaptureFixture[str], damage: object, message: str
+) -> None:
+    damage(next(run.glob("raw/**/64B/**/*.jsonl")))  # type: ignore[operator]
+    assert main(["report", str(run), "-q"]) == 0
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "1 of 2 results computed anew" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("results.jsonl", '{"schema": 99}\n', "written with schema 99"),
+        ("run.json", "{", "run.json: not valid JSON"),
+        ("tests.jsonl", '{"schema": 99}\n', "tests.jsonl line 1: written with schema 99"),
+    ],
+)
+def test_damaged_files_are_named_and_refused(
+    run: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    (run / name).write_text(text)
+    assert main(["report", str(run)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 2
+    assert "is no run: it has no results.jsonl" in capsys.readouterr().err
+
+
+def test_tables_for_other_programs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arrow = pytest.importorskip("pyarrow.parquet")
+    table, columns = tmp_path / "t.csv", tmp_path / "t.parquet"
+    assert main(["report", str(run), "-q", "--csv", str(table), "--parquet", str(columns)]) == 0
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["case"] for row in rows] == ["ovs-64B-b32-1vs1-Rmax", "ovs-1500B-b32-1vs1-Rmax"]
+    assert rows[0]["rate"] == "max"
+    read = arrow.read_table(columns).to_pylist()
+    assert read[0]["throughput_pps"] == float(rows[0]["throughput_pps"])
+    assert read[0]["packet_size"] == 64
+    assert read[0]["rtt_p50_ns"] is None
+    assert read[0]["run"] == "copied"
+
+
+def test_parquet_without_its_library_is_one_sentence(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_icbench.report.tabular.importlib.util.find_spec", lambda name: None)
+    assert main(["report", str(run), "-q", "--parquet", str(tmp_path / "x")]) == 2
+    assert (
+        capsys.readouterr()
+        .err.strip()
+        .endswith("Parquet needs the library pyarrow: pip install 'pytest-icbench[parquet]'")
+    )
+
+
+def test_several_runs_are_one_page(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pytest_html")
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    page = tmp_path / "page.html"
+    assert main(["report", str(run), str(other), "-q", "--html", str(page)]) == 0
+    text = page.read_text()
+    assert "copied/test_x.py::test_a" in text
+    assert "other/test_x.py::test_a" in text
+    assert '"ovs (copied)"' in text
+    assert '"ovs (other)"' in text
