@@ -79,6 +79,15 @@ class Margins:
         return Allowed(name, "drop" if better == "higher" else "rise", margin, source)
 
 
+def other_way(key: str) -> str:
+    """The end of a message about a drop of what is better when lower, or the other way round; else empty."""
+    for base, other, word in (("max_drop_", "max_rise_", "lower"), ("max_rise_", "max_drop_", "higher")):
+        name = key.removeprefix(base)
+        if name != key and other + name in KEYS:
+            return f": {name} is better when {word}; give {other}{name}"
+    return ""
+
+
 def refusal(key: str, value: float) -> str | None:
     """Why a value cannot be; None if it can."""
     if value < 0:

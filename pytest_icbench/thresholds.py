@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.limits import LIMITABLE, Limit
-from pytest_icbench.margins import KEYS, Margins, refusal
+from pytest_icbench.margins import KEYS, Margins, other_way, refusal
 from pytest_icbench.wording import suggestion
 
 #: Looked for beside a scenario's file.
@@ -108,7 +108,8 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         kind, _, name = key.partition("_")
         if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-            raise UsageError(f"{at}: there is no such limit{suggestion(key, (*known, *KEYS))}")
+            hint = other_way(key) or suggestion(key, (*known, *KEYS))
+            raise UsageError(f"{at}: there is no such limit{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")
         if key in KEYS:
