@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -67,9 +68,14 @@ def joined() -> Iterator[None]:
             f"route add 192.0.2.0/24 via 203.0.113.1 dev {NIC} metric 7",
         ):
             run(["ip", *words.split()], timeout_s=5)
+        links.await_up(NIC)
         was, flags = state(), flags_of()
         yield
-        assert (state(), flags_of()) == (was, flags)
+        deadline = time.monotonic() + 5  # the kernel finishes routes and addresses in the background
+        while state() != was and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert state().splitlines() == was.splitlines()
+        assert flags_of() == flags
     assert snapshot.left_since(before) == []
 
 
