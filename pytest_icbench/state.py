@@ -336,6 +336,10 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
+        if self.options.history is not None and self._page is not None and self._page.results:
+            from pytest_icbench.report.html import add_history
+
+            add_history(self._page, self.options.history)
         if not self.is_worker and self.results:
             from pytest_icbench.ending import write_all
 

@@ -99,6 +99,11 @@ def number(result: Result, name: str) -> float | None:
     return float(value)
 
 
+def short(value: float) -> str:
+    """A number as texts show it: four significant digits, whole thousands with commas."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
     """Results by key, in the order of first appearance."""
     found: dict[Any, list[Result]] = {}

@@ -16,7 +16,7 @@ from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import UsageError
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.bundle import TestRecord
-from pytest_icbench.report.html import Page
+from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.names import printable
 from pytest_icbench.report.recompute import differences, recomputed, verdict_of
 from pytest_icbench.report.series import Windows, windows_of
@@ -63,7 +63,7 @@ def anew(run: StoredRun) -> Iterator[Anew]:
             yield Anew(run, stored, recorded, windows_of(whole), why_not=str(error))
             continue
         # Launches without their windows, as lines have them.
-        yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found)))
+        yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found, stored.names)))
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -85,8 +85,11 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.html:
         from pytest_icbench.report.replay import write_html
 
+        page = _page(runs, found, results, several=several)
+        if arguments.history:
+            add_history(page, Path(arguments.history))
         title = "icbench report: " + ", ".join(run.name for run in runs)
-        write_html(Path(arguments.html), _page(runs, found, results, several=several), _tests(runs, found), title)
+        write_html(Path(arguments.html), page, _tests(runs, found), title)
     return _tell(found)
 
 
@@ -159,6 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``icbench report``."""
     parser.add_argument("runs", metavar="DIR", nargs="+", help="a run: a directory below reports/, or reports/latest")
     parser.add_argument("--html", metavar="FILE", help="write a page with figures (extra html)")
+    parser.add_argument("--history", metavar="FILE", help="with the history of its cases (--icbench-history)")
     parser.add_argument("--csv", metavar="FILE", help="write one row a result")
     parser.add_argument("--parquet", metavar="FILE", help="the same as Parquet (extra parquet)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no table")

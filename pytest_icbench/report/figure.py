@@ -96,7 +96,8 @@ def interval_spec(
     if log_x:
         x_axis |= {"values": values, "format": "d"}
         x_scale = {"type": "log", "base": 2, "padding": 12, "nice": False}
-    y_scale, y_title = y_axis([number for row in rows for number in row[3:6]], y.title)
+    # Beside the line where both are the same, both axes begin at zero.
+    y_scale, y_title = y_axis([] if equal else [number for row in rows for number in row[3:6]], y.title)
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
         "y": {"field": y.name, "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}},

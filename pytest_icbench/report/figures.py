@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, traffic
+from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
 from pytest_icbench.report.figure import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.report.published import stated
 
@@ -85,11 +85,11 @@ def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = 
     if not measured:
         return ""
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
-    parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {best[3]:.4g} {unit}."]
+    parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {short(best[3])} {unit}."]
     for name, own in _by_series(measured).items():
         values = [float(row[3]) for row in own]
         parts.append(
-            f"{name}: {min(values):.4g} to {max(values):.4g}." if len(own) > 1 else f"{name}: {values[0]:.4g}."
+            f"{name}: {short(min(values))} to {short(max(values))}." if len(own) > 1 else f"{name}: {short(values[0])}."
         )
     if len(measured) < len(rows):
         parts.append("Hollow diamonds are published figures from other hardware.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.report import theme
-from pytest_icbench.report.axes import Result, Traffic, grouped, is_number, number, path_of, traffic
+from pytest_icbench.report.axes import Result, Traffic, grouped, is_number, number, path_of, short, traffic
 from pytest_icbench.report.figure import CASE, SERIES, Column, Figure, interval_columns, interval_spec, y_axis
 from pytest_icbench.report.figures import SIZE, best_text, row
 
@@ -115,7 +115,7 @@ def _text(group: Sequence[tuple[int, Result]]) -> str:
     said = []
     for _, result in group:
         named = [(name, number(result, f"rtt_{name}_ns")) for name in ("p50", "p99", "p99_9")]
-        known = [f"{name.replace('_', '.')} {value / 1000:.4g} µs" for name, value in named if value is not None]
+        known = [f"{name.replace('_', '.')} {short(value / 1000)} µs" for name, value in named if value is not None]
         if known:
             said.append(f"{path_of(result)}: {', '.join(known)}.")
     return " ".join(said) + " Bars are 95 % intervals of the named percentiles."

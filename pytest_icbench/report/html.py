@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from pytest_icbench.errors import UsageError
 from pytest_icbench.report import overview, published, theme, vega
 from pytest_icbench.report.axes import Result, number
 from pytest_icbench.report.facts import facts_of
@@ -68,6 +70,17 @@ class Page:
     def places_of(self, test: str) -> list[int]:
         """Places of a test's results."""
         return self._places.get(test, [])
+
+
+def add_history(page: Page, file: Path) -> None:
+    """Figures of the history of the page's cases. What goes wrong is told on the page: the report is worth more."""
+    from pytest_icbench.report.figures_history import history_of
+
+    try:
+        page.history, troubles = history_of(file, {str(result.get("case")) for result in page.results})
+        page.sources += troubles
+    except UsageError as error:
+        page.sources.append(f"no history: {error}")
 
 
 def figures(page: Page) -> list[Figure]:

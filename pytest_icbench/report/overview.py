@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, traffic
+from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
@@ -81,17 +81,17 @@ def figure_text(result: Result) -> str:
     if value is None:
         return ""
     factor, unit = (1e-3, "µs") if latency else (1e-6, "Mpps")
-    text = f"{value * factor:.4g} {unit}"
+    text = f"{short(value * factor)} {unit}"
     if not latency and result.get("lower_bound"):
         text = f"≥ {text}"
     interval = _interval(result)
     if interval is not None:
-        text += f" ({interval[0] * factor:.4g} to {interval[1] * factor:.4g})"
+        text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
     gbps = None if latency else number(result, "throughput_gbps")
     p99 = number(result, "rtt_p99_ns") if latency else None
     if gbps is not None:
         text += f", {gbps:.4g} Gbit/s"
-    return text + ("" if p99 is None else f", 99th percentile {p99 / 1e3:.4g} µs")
+    return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
 
 
 def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:

@@ -7,7 +7,7 @@ counters that they hold, give the figures; the limits that were in force give th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 
 from pytest_icbench.baseline.against import Comparer
@@ -240,10 +240,14 @@ def _after_the_last_of_the_case(search: Search) -> list[Trial]:
     return list(search.trials[places[-1] + 1 :]) if places else []
 
 
-def differences(recorded: Measurement, anew: Measurement) -> list[str]:
-    """Names whose values are not the same, to the last digit. Windows are compared by what came of them."""
+def differences(recorded: Measurement, anew: Measurement, names: Collection[str]) -> list[str]:
+    """Which of the names have values that are not the same, to the last digit.
+
+    Args:
+        names: what was recorded: an earlier version knew less. Windows are compared by what came of them.
+    """
     one, two = recorded.to_dict(), anew.to_dict()
-    return [name for name in one if one[name] != two[name]]
+    return [name for name in one if name in names and one[name] != two[name]]
 
 
 def verdict_of(measurement: Measurement, place: ResultPlace | None, comparer: Comparer | None) -> Measurement:

@@ -17,9 +17,13 @@ from pytest_icbench.result import Launch, Measurement
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A line of ``results.jsonl``. ``raw``: path of its windows below the run, None where there is none."""
+    """A line of ``results.jsonl``.
+
+    ``names``: what it tells. ``raw``: path of its windows below the run, None where there is none.
+    """
 
     measurement: Measurement
+    names: frozenset[str]
     test: str
     raw: Path | None
     place: ResultPlace | None = None
@@ -54,16 +58,17 @@ def read_run(directory: Path) -> StoredRun:
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    measurements = {
-        int(where.rsplit(" ", 1)[1]): Measurement.from_json(line, where) for where, line in whole_lines(text, path)
-    }
+    measurements = {}
+    for where, line in whole_lines(text, path):
+        measurement = Measurement.from_json(line, where)
+        measurements[int(where.rsplit(" ", 1)[1])] = (measurement, frozenset(json.loads(line)))
     found: dict[int, StoredResult] = {}
     for test in tests:
         for place in test.results:
             if place.line not in measurements:
                 raise DamagedData(f"{path}: line {place.line}, a result of {test.nodeid}, is missing")
             raw = _below(directory, place.raw)
-            found[place.line] = StoredResult(measurements[place.line], test.nodeid, raw, place)
+            found[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
     if not tests:
         found = _older(directory, measurements)
     return StoredRun(directory, info, tuple(tests), tuple(found[line] for line in sorted(found)))
@@ -76,7 +81,7 @@ def _below(directory: Path, name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _older(directory: Path, measurements: dict[int, Measurement]) -> dict[int, StoredResult]:
+def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]) -> dict[int, StoredResult]:
     """A run without ``tests.jsonl``: raw files are found by what their first lines say."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
@@ -84,10 +89,10 @@ def _older(directory: Path, measurements: dict[int, Measurement]) -> dict[int, S
             head = json.loads(file.readline())
         raws[(head["case"], head["dimension"], head["started_at"])] = path
     found = {}
-    for line, each in measurements.items():
+    for line, (each, names) in measurements.items():
         raw = raws.get((each.case, each.dimension, each.started_at))
         test = f"{raw.stem if raw else each.dimension}[{each.case}]"
-        found[line] = StoredResult(each, test, raw)
+        found[line] = StoredResult(each, names, test, raw)
     return found
 
 

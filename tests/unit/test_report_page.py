@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.case import Case, Rate
+from pytest_icbench.history.changes import Level
+from pytest_icbench.history.trends import Change, Point, Trend
 from pytest_icbench.report import html, overview, published, vega
 from pytest_icbench.report.figures import all_series, rate_figures
+from pytest_icbench.report.figures_history import history_figures
 from pytest_icbench.report.figures_latency import latency_figures
 from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.stats import Histogram
@@ -151,3 +155,29 @@ def test_every_figure_compiles() -> None:
     for figure in drawn:
         values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
         compiler.vegalite_to_vega({**figure.spec, "data": {"values": values}, "width": 400})
+
+
+def trend(values: list[float]) -> Trend:
+    points = tuple(
+        Point(1000.0 + 86400 * day, value, value * 0.99, value * 1.01, "r", "3.1", "PASS")
+        for day, value in enumerate(values)
+    )
+    half = len(values) // 2
+    found = (Level(0, half - 1, values[0]), Level(half, len(values) - 1, values[-1]))
+    change = Change(half, points[half].at, values[0], values[-1], values[-1] / values[0] - 1, False, "3.1", "3.2")
+    case = Case("ovs").id
+    return Trend(case, "throughput", "frmol", "throughput_pps", False, "h", "cpu", points, found, (change,))
+
+
+def test_history_shows_levels_and_changes() -> None:
+    (figure,) = history_figures([trend([5e6] * 6 + [4e6] * 6)])
+    assert "-20.0% (worse), 5 to 4 Mpps, version 3.1 to 3.2" in figure.text
+    assert [row[6] for row in figure.rows if row[6]] == ["-20.0% worse"]
+    assert {row[5] for row in figure.rows} == {5.0, 4.0}
+    compiler = pytest.importorskip("vl_convert")
+    values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
+    compiler.vegalite_to_vega({**figure.spec, "data": {"values": values}, "width": 400})
+
+
+def test_a_single_result_has_no_history() -> None:
+    assert history_figures([replace(trend([5e6] * 2), points=trend([5e6] * 2).points[:1])]) == []

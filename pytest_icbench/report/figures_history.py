@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The history of cases with their change points, drawn from the trends of a history file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.history.entries import read
+from pytest_icbench.history.trends import Change, Trend, trends
+from pytest_icbench.report import theme
+from pytest_icbench.report.figure import CASE, Column, Figure, y_axis
+from pytest_icbench.report.names import printable
+from pytest_icbench.wording import show
+
+#: Figures of one page; the trends that changed come first.
+MOST = 200
+
+_COLUMNS = (
+    CASE,
+    Column("at", "when (UTC)"),
+    Column("value", "value"),
+    Column("low", "low"),
+    Column("high", "high"),
+    Column("level", "level"),
+    Column("change", "change"),
+    Column("version", "version"),
+    Column("run", "run"),
+    Column("verdict", "verdict"),
+)
+
+
+def history_figures(found: Sequence[Trend]) -> list[Figure]:
+    """One figure a trend with at least two points, in microseconds or millions of frames per second."""
+    worth = [trend for trend in found if len(trend.points) > 1]
+    worth.sort(key=lambda trend: (not trend.changes, trend.case))
+    return [_figure(place, trend) for place, trend in enumerate(worth[:MOST])]
+
+
+def history_of(file: Path, cases: Collection[str]) -> tuple[list[Figure], list[str]]:
+    """The figures of some cases out of a history file, and what could not be read.
+
+    Raises UsageError if the file cannot be read, or the library for change points is missing.
+    """
+    entries, troubles = read(file)
+    return history_figures(trends([entry for entry in entries if entry.case in cases])), troubles
+
+
+def _figure(place: int, trend: Trend) -> Figure:
+    time = trend.figure.endswith("_ns")
+    factor, unit = (1e-3, "µs") if time else (1e-6, "Mpps") if trend.figure.endswith("_pps") else (1.0, "")
+    name = printable(trend.figure.removesuffix("_ns").removesuffix("_pps"))
+    rows = tuple(_rows(trend, factor))
+    levels = f"{len(trend.levels)} level{'' if len(trend.levels) == 1 else 's'}"
+    text = f"{len(trend.points)} results, {levels}, {'less' if trend.less_is_better else 'more'} is better. "
+    text += " ".join(_say(change, factor, unit) for change in trend.changes[-5:]) or "No change of the level."
+    return Figure(
+        id=f"history-{place}",
+        kind="history",
+        title=f"{printable(trend.case)}: {name} on {printable(trend.machine)}",
+        text=text,
+        spec=_spec(rows, f"{name}, {unit}" if unit else name),
+        columns=_COLUMNS,
+        rows=rows,
+    )
+
+
+def _say(change: Change, factor: float, unit: str) -> str:
+    versions = ""
+    if change.version_after and change.version_before != change.version_after:
+        versions = f", version {printable(str(change.version_before))} to {printable(change.version_after)}"
+    word = "better" if change.better else "worse"
+    before, after = show(change.before * factor), show(change.after * factor)
+    return f"{_when(change.at)[:10]}: {change.relative:+.1%} ({word}), {before} to {after} {unit}{versions}."
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _rows(trend: Trend, factor: float) -> list[tuple[Any, ...]]:
+    changes = {change.index: change for change in trend.changes}
+    rows = []
+    for place, point in enumerate(trend.points):
+        level = next(each for each in trend.levels if each.first <= place <= each.last)
+        change = changes.get(place)
+        low, high = (None if end is None else end * factor for end in (point.low, point.high))
+        said = None if change is None else f"{change.relative:+.1%} {'better' if change.better else 'worse'}"
+        figures = (point.value * factor, low, high, level.value * factor)
+        rows.append((trend.case, _when(point.at), *figures, said, point.version, point.run, point.verdict))
+    return rows
+
+
+def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
+    scale, y_title = y_axis([number for row in rows for number in row[2:5]], title)
+    x = {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": "when (UTC)"}}
+    y = {"field": "value", "type": "quantitative", "scale": scale, "axis": {"title": y_title}}
+    tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS]
+    blue, vermilion = theme.COLOURS[0], theme.COLOURS[1]
+    changed = [{"filter": "isValid(datum.change)"}]
+    return {
+        "height": 260,
+        "layer": [
+            {
+                "mark": {"type": "line", "interpolate": "step-after", "color": theme.DIM, "strokeWidth": 2},
+                "encoding": {"x": x, "y": {**y, "field": "level"}},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "mark": {"type": "errorbar", "thickness": 1.5, "color": blue},
+                "encoding": {
+                    "x": x,
+                    "y": {"field": "low", "type": "quantitative", "scale": scale, "title": y_title},
+                    "y2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": blue},
+                "encoding": {"x": x, "y": y, "tooltip": tooltip},
+            },
+            {
+                "transform": changed,
+                "mark": {"type": "rule", "color": vermilion, "strokeDash": [4, 3]},
+                "encoding": {"x": x},
+            },
+            {
+                "transform": changed,
+                "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top", "color": vermilion},
+                "encoding": {"x": x, "y": {"value": 4}, "text": {"field": "change"}},
+            },
+        ],
+    }
