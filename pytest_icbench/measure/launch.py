@@ -39,6 +39,8 @@ END_MARGIN_S = 3.0
 SILENCE_S = 3.0
 #: How often the harness looks when nobody speaks.
 TICK_S = 0.25
+#: How often a long launch looks whether the switch is alive, in seconds: one of a second is not disturbed by it.
+CHECK_S = 2.0
 #: What to do about a clock that is not invariant.
 CLOCK_REMEDY = "measure on another machine, or let the hypervisor pass the flag invtsc"
 #: All processes have read their start line after this.
@@ -182,8 +184,12 @@ class Run:
         deadline = senders_end + 2 * self.settings.drain_s + END_MARGIN_S
         samples = [first_window, senders_end - BUSY_MARGIN_S]
         stop_at: float | None = None
+        check_at = time.monotonic() + CHECK_S
         while not self.choir.over:
             now = time.monotonic()
+            if now >= check_at:
+                self.rig.check()
+                check_at = now + CHECK_S
             self.steal.sample(time.monotonic_ns())
             if samples and now >= samples[0]:
                 samples.pop(0)
