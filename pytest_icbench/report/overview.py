@@ -42,14 +42,18 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
         if not firm:
             continue
         best = firm[0]
+        rivals = [result for result in firm if path_of(result) != path_of(best)]
+        beyond = [result for result in group if result not in firm and (_value(result) or 0) > (_value(best) or 0)]
         what = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
         found.append(
             Ranking(
                 question=f"{what}: {key.say()}" + (f", {placement} placement" if placement else ""),
-                winner=path_of(best),
-                figure=figure_text(best),
-                lead=_lead(best, firm[1:], latency=latency) + _unranked(len(group) - len(firm)),
-                limit="" if latency else _limit(best),
+                winner="not told" if beyond else path_of(best),
+                figure="" if beyond else figure_text(best),
+                lead=_beyond(beyond, best)
+                if beyond
+                else _lead(best, rivals, latency=latency) + _unranked(len(group) - len(firm)),
+                limit="" if latency or beyond else _limit(best),
             )
         )
     return found
@@ -101,7 +105,7 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
     own, other = _value(best) or 0.0, _value(second) or 0.0
     if not own or not other:
         return ""
-    percent = (other / own - 1) * 100 if latency else (own / other - 1) * 100
+    percent = (1 - own / other) * 100 if latency else (own / other - 1) * 100
     word = "below" if latency else "ahead of"
     share = f"{own / other:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
     said = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
@@ -110,6 +114,12 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
         return f"{said}; too few launches to tell them apart"
     apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
     return said if apart else f"{said}; their intervals overlap"
+
+
+def _beyond(results: Sequence[Result], best: Result) -> str:
+    """Nobody wins against a figure that is only "at least", and greater all the same."""
+    most = max(results, key=lambda result: _value(result) or 0.0)
+    return f"{path_of(most)} takes {figure_text(most)}, more than {path_of(best)} with {figure_text(best)}"
 
 
 def _unranked(count: int) -> str:

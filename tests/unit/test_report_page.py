@@ -111,10 +111,28 @@ def test_ranking_says_who_leads_and_whether_intervals_tell() -> None:
 
 
 def test_at_least_is_not_ranked() -> None:
-    results = [result(Case("ovs"), **at(5e6)), result(Case("vpp"), lower_bound=True, **at(10e6))]
+    results = [result(Case("ovs"), **at(5e6)), result(Case("vpp"), lower_bound=True, **at(4e6))]
     (found,) = overview.rankings(results)
     assert found.winner == "ovs"
     assert "1 with “at least” not ranked" in found.lead
+    results[1] = result(Case("vpp"), lower_bound=True, **at(10e6))
+    (found,) = overview.rankings(results)
+    assert found.winner == "not told"
+    assert found.lead.startswith("vpp takes ≥ 10 Mpps")
+
+
+def test_nobody_leads_before_itself() -> None:
+    (found,) = overview.rankings([result(Case("ovs"), **at(5e6)), result(Case("ovs"), **at(4e6))])
+    assert (found.winner, found.lead) == ("ovs", "")
+
+
+def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
+    def times(switch: str, ns: float) -> dict[str, Any]:
+        figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
+        return result(Case(switch, dimension="latency", rate=Rate(1000)), **figures)
+
+    (found,) = overview.rankings([times("ovs", 40_000.0), times("vpp", 10_000.0)])
+    assert (found.winner, found.lead) == ("vpp", "75.0 % below ovs")
 
 
 def test_published_figures_belong_to_the_same_experiment_only() -> None:
