@@ -221,7 +221,7 @@ class State:
             return
         from pytest_icbench.items import BENCHMARK, is_benchmark
 
-        if is_benchmark(item):
+        if is_benchmark(item) and not item.get_closest_marker("skip"):
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
 
     def close(self) -> None:

@@ -215,3 +215,14 @@ def test_a_controllers_baseline_has_its_workers_figures(inner: Runner) -> None:
     assert result.ret == EXIT_UNDECIDED  # nothing was compared
     assert len(store.load(inner.path / "baselines", "main").entries) == 2
     assert len(list(Path(inner.path / "reports" / "latest").glob("summary.md"))) == 1
+
+
+def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+    skipped = '@pytest.mark.skip(reason="not now")\n@pytest.mark.icbench(switch="ovs")\ndef test_0(icbench): pass\n'
+    inner.write(test_x=skipped + ONE)
+    result = inner.run("-v")
+    result.assert_outcomes(passed=2, skipped=1)
+    result.stdout.fnmatch_lines(["icbench: 2 cases, *", "*case 1 of 2*"])
+    bench.log.clear()
+    inner.run("-k", "test_0").assert_outcomes(skipped=1)
+    assert bench.log == []
