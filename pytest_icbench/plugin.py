@@ -133,7 +133,7 @@ def pytest_runtest_makereport(
     icbench = item.stash.get(_FIXTURE, None)
     state = item.config.stash[_STATE]
     if icbench is not None and call.when == "call":
-        state.attach(report, icbench)
+        state.heard.attach(report, icbench)
     state.note(item, report)
     if item.get_closest_marker("icbench") is not None:
         from pytest_icbench.tally import note_outcome

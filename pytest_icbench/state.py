@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.heard import Heard
 from pytest_icbench.options import Options
-from pytest_icbench.tally import Tally, skip_reason
+from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
-    from pytest_icbench.fixture import Icbench
     from pytest_icbench.items import Benchmark
-    from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run
 
 #: The end of a benchmark's node id: what a controller knows of the items of its workers.
@@ -31,13 +30,13 @@ class State:
     options: what the user asked for.
     collected: a marked test was seen.
     run_name: of the run's directory; a worker of xdist has its controller's.
-    results: of all tests so far, as lines of ``results.jsonl``.
+    heard: what the tests' reports brought.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
-        self.results: list[Mapping[str, Any]] = []
+        self.heard = Heard(config)
         self.run: Run | None = None
         self.collected = False
         self._bench: Bench | None = None
@@ -57,13 +56,11 @@ class State:
         self._own_files = self._choose_files()
         if options.plan and _distributed(config):
             raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
-        self._page: Page | None = None
-        self._phases: dict[str, list[pytest.TestReport]] = {}
         config.pluginmanager.register(_Listener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.report.html_hooks import HtmlHooks
 
-            config.pluginmanager.register(HtmlHooks(lambda: self.page), "icbench-html")
+            config.pluginmanager.register(HtmlHooks(lambda: self.heard.page), "icbench-html")
 
     @property
     def run_name(self) -> str:
@@ -237,21 +234,9 @@ class State:
     # -- reports
 
     @property
-    def page(self) -> Page:
-        """What the HTML report shows."""
-        if self._page is None:
-            from pytest_icbench.report.html import Page
-
-            self._page = Page()
-        return self._page
-
-    def attach(self, report: pytest.TestReport, icbench: Icbench) -> None:
-        """Puts a test's results into its report, on which they travel from a worker to its controller."""
-        report.icbench = list(icbench.results)  # type: ignore[attr-defined]
-        report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
-        report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
-        if report.failed:
-            report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
+    def results(self) -> list[Mapping[str, Any]]:
+        """Of all tests so far, as lines of ``results.jsonl``."""
+        return self.heard.results
 
     def note(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """One phase of a test is over; with the last one its line is written."""
@@ -261,49 +246,17 @@ class State:
 
         if not is_benchmark(item):
             return
-        phases = self._phases.setdefault(report.nodeid, [])
-        phases.append(report)
-        if report.when != "teardown":
-            return
-        del self._phases[report.nodeid]
-        outcome, reason = outcome_of(phases)
-        seconds = sum(phase.duration for phase in phases)
         try:
-            self.run.note(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid))
+            self.heard.note(self.run, report)
         except ProvisionError as error:
             self._leftovers = self._leftovers or str(error)
-
-    def _repeat(self, nodeid: str) -> str:
-        from pytest_icbench.report.repeat import repeat_command
-
-        called = self.config.invocation_params
-        elsewhere = called.dir != self.config.rootpath
-        return repeat_command(
-            nodeid, [str(each) for each in called.args], str(self.config.rootpath) if elsewhere else None
-        )
 
     def receive(self, report: pytest.TestReport) -> None:
         """A report has been made, here or by a worker."""
         is_case = _CASE_ID.search(report.nodeid) is not None
         self._heard_a_case = self._heard_a_case or is_case
-        if is_case and report.skipped and isinstance(report.longrepr, tuple):
-            self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
         self.tally.add(report)
-        results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
-        if not results:
-            return
-        from pytest_icbench.report.junit import add_system_out
-        from pytest_icbench.report.series import Windows
-
-        self.results += results
-        self.page.repeats[report.nodeid] = self._repeat(report.nodeid)
-        windows = getattr(report, "icbench_windows", [None] * len(results))
-        taken = getattr(report, "icbench_taken", [None] * len(results))
-        for result, each, origin in zip(results, windows, taken, strict=True):
-            if origin is not None:
-                self.page.taken[len(self.page.results)] = origin
-            self.page.add(report.nodeid, result, None if each is None else Windows.from_dict(each))
-        add_system_out(self.config, report, results)
+        self.heard.receive(report, is_case=is_case)
 
     def leave_no_files(self) -> None:
         """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know yet."""
@@ -336,10 +289,10 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
-        if self.options.history is not None and self._page is not None and self._page.results:
+        if self.options.history is not None and self.results:
             from pytest_icbench.report.html import add_history
 
-            add_history(self._page, self.options.history)
+            add_history(self.heard.page, self.options.history)
         if not self.is_worker and self.results:
             from pytest_icbench.ending import write_all
 
@@ -366,9 +319,9 @@ class State:
         reporter.write_sep("=", "icbench results")
         for line in table(self.results):
             reporter.write_line(line)
-        if self.page.taken:
-            origin = next(iter(self.page.taken.values()))
-            reporter.write_line(f"{len(self.page.taken)} of {len(self.results)} results were taken from {origin}")
+        if self.heard.page.taken:
+            origin = next(iter(self.heard.page.taken.values()))
+            reporter.write_line(f"{len(self.heard.page.taken)} of {len(self.results)} results were taken from {origin}")
         reporter.write_line(f"reports: {self.directory}")
         if self._saved:
             reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._saved))}")
@@ -383,16 +336,6 @@ class State:
             raise UsageError(
                 "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
             )
-
-
-def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
-    """A test's outcome over its phases, and why it failed or was skipped."""
-    for phase in phases:
-        if phase.failed:
-            return "failed" if phase.when == "call" else "error", phase.longreprtext
-        if phase.skipped:
-            return "skipped", skip_reason(phase.longrepr) if isinstance(phase.longrepr, tuple) else phase.longreprtext
-    return "passed", None
 
 
 class _Listener:

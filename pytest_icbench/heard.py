@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the reports of a session's tests bring: results for table and page, and the lines of ``tests.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_icbench.tally import skip_reason
+
+if TYPE_CHECKING:
+    from pytest_icbench.fixture import Icbench
+    from pytest_icbench.report.html import Page
+    from pytest_icbench.run import Run
+
+
+class Heard:
+    """Attributes:
+    results: of all tests so far, as lines of ``results.jsonl``.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.results: list[Mapping[str, Any]] = []
+        self._page: Page | None = None
+        self._phases: dict[str, list[pytest.TestReport]] = {}
+
+    @property
+    def page(self) -> Page:
+        """What the HTML report shows."""
+        if self._page is None:
+            from pytest_icbench.report.html import Page
+
+            self._page = Page()
+        return self._page
+
+    def attach(self, report: pytest.TestReport, icbench: Icbench) -> None:
+        """Puts a test's results into its report, on which they travel from a worker to its controller."""
+        report.icbench = list(icbench.results)  # type: ignore[attr-defined]
+        report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
+        report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
+        if report.failed:
+            report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
+
+    def note(self, run: Run, report: pytest.TestReport) -> None:
+        """One phase of a test is over; with the last one its line is written. Raises ProvisionError if it cannot be."""
+        phases = self._phases.setdefault(report.nodeid, [])
+        phases.append(report)
+        if report.when != "teardown":
+            return
+        del self._phases[report.nodeid]
+        outcome, reason = outcome_of(phases)
+        seconds = sum(phase.duration for phase in phases)
+        run.note(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid))
+
+    def _repeat(self, nodeid: str) -> str:
+        from pytest_icbench.report.repeat import repeat_command
+
+        called = self.config.invocation_params
+        elsewhere = called.dir != self.config.rootpath
+        return repeat_command(
+            nodeid, [str(each) for each in called.args], str(self.config.rootpath) if elsewhere else None
+        )
+
+    def receive(self, report: pytest.TestReport, *, is_case: bool) -> None:
+        """A report has been made, here or by a worker. ``is_case``: of a benchmark."""
+        if is_case and report.skipped and isinstance(report.longrepr, tuple):
+            self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
+        results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
+        if not results:
+            return
+        from pytest_icbench.report.junit import add_system_out
+        from pytest_icbench.report.series import Windows
+
+        self.results += results
+        self.page.repeats[report.nodeid] = self._repeat(report.nodeid)
+        windows = getattr(report, "icbench_windows", [None] * len(results))
+        taken = getattr(report, "icbench_taken", [None] * len(results))
+        for result, each, origin in zip(results, windows, taken, strict=True):
+            if origin is not None:
+                self.page.taken[len(self.page.results)] = origin
+            self.page.add(report.nodeid, result, None if each is None else Windows.from_dict(each))
+        add_system_out(self.config, report, results)
+
+
+def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
+    """A test's outcome over its phases, and why it failed or was skipped."""
+    for phase in phases:
+        if phase.failed:
+            return "failed" if phase.when == "call" else "error", phase.longreprtext
+        if phase.skipped:
+            return "skipped", skip_reason(phase.longrepr) if isinstance(phase.longrepr, tuple) else phase.longreprtext
+    return "passed", None
