@@ -219,7 +219,11 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: drifted by {result['drift']:+.1%} while it was measured; the level is that halfway")
         if result.get("generator_bound") and result.get("metric") == "fixed" and result.get("verdict") != "INVALID":
             offered, asked = result.get("offered_pps"), (result.get("axes") or {}).get("rate")
-            of = f"{show(offered)} of {show(asked * int(result['axes'].get('pairs', 1)))} frames/s" if asked else "less"
+            of = "less"
+            if isinstance(asked, int | float):
+                of = f"{show(offered)} of {show(asked * int(result['axes'].get('pairs', 1)))} frames/s"
+            elif asked:  # a part of what the path was found to carry
+                of = f"{show(offered)} frames/s, less than {asked}"
             notes.append(f"{case}: the sender could offer only {of}")
         if unsettled := result.get("unsettled_launches"):
             of = f"{unsettled} of {result.get('launches')} launches"

@@ -178,3 +178,10 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
     lines = table([bound])
     assert any("the sender could offer only 350k of 1M frames/s" in text for text in lines)
     assert any("the rate of 2 of 6 launches did not become stationary" in text for text in lines)
+
+
+def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:
+    result = line(LATENCY, generator_bound=True, offered_pps=350_000.0)
+    result["axes"]["rate"] = "pdr:0.5%*0.5"
+    (note,) = [text for text in table([result]) if "the sender" in text]
+    assert "the sender could offer only 350k frames/s, less than pdr:0.5%*0.5" in note
