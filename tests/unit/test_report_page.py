@@ -17,6 +17,7 @@ from pytest_icbench.report import html, overview, published, vega
 from pytest_icbench.report.figures import all_series, rate_figures
 from pytest_icbench.report.figures_history import history_figures
 from pytest_icbench.report.figures_latency import latency_figures
+from pytest_icbench.report.repeat import repeat_command
 from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.stats import Histogram
 from tests.measurements import launch, measurement
@@ -199,3 +200,24 @@ def test_history_shows_levels_and_changes() -> None:
 
 def test_a_single_result_has_no_history() -> None:
     assert history_figures([replace(trend([5e6] * 2), points=trend([5e6] * 2).points[:1])]) == []
+
+
+def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vega, "available", lambda: False)
+    vega.script.cache_clear()
+    page = html.Page()
+    page.add("t", result(Case("ovs")))
+    text = html.body(page)
+    vega.script.cache_clear()
+    assert "pip install &#x27;pytest-icbench[html]&#x27;" in text
+    assert len(text) < 100_000
+
+
+def test_repeating_takes_what_bears_on_the_case() -> None:
+    argv = ["scenarios", "-k", "ovs and 64B", "-x", "--icbench-ring", "512", "--icbench-touch", "--icbench-budget=20m"]
+    argv += ["-o", "icbench_node=netns", "--icbench-vpp=/opt/my vpp", "--html=r.html", "--icbench-resume", "latest"]
+    command = repeat_command("test_x.py::test_a[ovs-64B]", argv, "/a b")
+    assert command == (
+        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch -o icbench_node=netns"
+        " '--icbench-vpp=/opt/my vpp'"
+    )
