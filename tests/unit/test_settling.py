@@ -13,7 +13,7 @@ from pytest_icbench.measure.settling import Settling, received_by_window
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.options import Options
 from pytest_icbench.overrides import settings_for
-from tests.unit.test_launch import FRAMES, MAX, RTT, ScriptedRig, one, run
+from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
 
 #: Twelve windows, of which the last ten at most are measured.
 WAITING = Settings(warmup_s=0.0, max_warmup_s=0.04, duration_s=0.2, window_s=0.02, drain_s=0.02, repeats=1)

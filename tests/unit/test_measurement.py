@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole measurements over a rig that is only a script: launches, reference, faults, the preflight."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.measure import Progress, measure
+from tests.unit.scripted_rig import (
+    EXECUTABLE,
+    FAST,
+    MAX,
+    PACED,
+    RTT,
+    ScriptedRig,
+    hold,
+    one,
+    run,
+    spoil,
+)
+
+
+def test_a_measurement_of_launches() -> None:
+    found = run(ScriptedRig(path=lambda sent: sent - 100), repeats=6)
+    assert (found.case, found.metric, found.launches, found.windows) == ("veth-udp-64B-b32-1vs1-Rmax", "frmol", 6, 18)
+    assert found.throughput_pps == found.throughput_pps_low == found.throughput_pps_high == pytest.approx(45_000)
+    assert found.throughput_gbps == pytest.approx(45_000 * 64 * 8 / 1e9)
+    assert found.throughput_l1_gbps == pytest.approx(45_000 * 84 * 8 / 1e9)
+    assert found.frame_loss_ratio == found.trial_loss_ratio == 0.1
+    assert (found.confidence, found.ended_by, found.verdict) == (0.95, "repeats", None)
+    assert (found.ratio_to_reference, found.rtt_p50_ns, found.cycles_per_packet) == (None, None, None)
+
+
+def test_fewer_than_six_launches_have_no_interval() -> None:
+    found = run(ScriptedRig(), repeats=3)
+    assert found.throughput_pps is not None
+    assert (found.throughput_pps_low, found.confidence, found.precision) == (None, None, None)
+
+
+def test_the_reference_is_interleaved_and_only_one_runs() -> None:
+    log: list[str] = []
+    rig = ScriptedRig(name="case", log=log, path=lambda sent: sent // 2)
+    reference = ScriptedRig(name="ref", log=log)
+    found = run(rig, reference, repeats=6)
+    assert (found.ratio_to_reference, found.ratio_to_reference_low) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert len(found.per_reference_launch) == 6
+    running = {"case"}
+    for entry in log:
+        name, what = entry.split()
+        running = running - {name} if what == "pause" else running | {name} if what == "resume" else running
+        assert what != "launch" or running == {name}
+    assert running == {"case"}
+
+
+def test_latency_ratio_is_the_references_over_the_cases() -> None:
+    def slow(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if line["type"] == "summary" and line["role"] == "client":
+            rtt = {**line["rtt_ns"], "min": 20, "max": 40, "counts": [[40, line["rtt_ns"]["count"]]]}
+            return {**line, "rtt_ns": rtt}
+        return line
+
+    found = run(ScriptedRig(edit=slow), ScriptedRig(), case=RTT)
+    assert (found.rtt_p50_ns, found.rtt_samples, found.rtt_lost) == (40, 3000, 0)
+    assert found.ratio_to_reference == pytest.approx(0.25)
+
+
+def first_of_bursts(index: int, line: dict[str, Any]) -> dict[str, Any]:
+    """A hundred bursts a window, of which each third window loses one's answer; cycles of both ends."""
+    if line["type"] == "window":
+        return {**line, "bursts": 100, "busy_cycles": 3000, "idle_cycles": 1000}
+    if line["type"] == "summary" and line["role"] == "client":
+        first = {"count": 299, "min": 5, "mean": 6.0, "max": 7, "significant_digits": 3, "counts": [[6, 299]]}
+        return {**line, "rtt_first_ns": first}
+    return line
+
+
+def test_the_first_of_a_burst_the_variation_and_the_floor_stand_beside_the_round_trip_times() -> None:
+    found = run(ScriptedRig(edit=first_of_bursts), ScriptedRig(), case=RTT, repeats=6)
+    assert (found.rtt_first_p50_ns, found.rtt_first_p50_ns_low, found.rtt_first_samples) == (6, 6, 6 * 299)
+    assert found.per_launch[0].rtt_first is not None
+    assert found.per_launch[0].rtt_first.lost == 1
+    assert (found.rtt_p50_ns, found.pdv_p50_ns, found.pdv_p50_ns_high, found.pdv_max_ns) == (10, 1, 1, 2)
+    assert (found.floor_p50_ns, found.floor_p99_ns, found.floor_samples) == (10, 10, 6 * 1000)
+    assert (found.sender_cycles_per_packet, found.receiver_cycles_per_packet) == (3.0, 3.0)
+    assert (found.sender_busy_share, found.receiver_busy_share) == (0.75, 0.75)
+    alone = run(ScriptedRig(), case=RTT)
+    assert (alone.floor_p50_ns, alone.floor_samples, alone.rtt_first_samples, alone.rtt_first_p50_ns) == (
+        None,
+        0,
+        0,
+        None,
+    )
+    assert (alone.sender_cycles_per_packet, alone.sender_busy_share) == (None, None)
+
+
+def test_windows_have_their_round_trip_times() -> None:
+    rtt = {"count": 20, "min_ns": 1, "mean_ns": 2, "p50_ns": 2, "p99_ns": None, "max_ns": 9}
+    found = one(ScriptedRig(edit=spoil("window", 0, rtt=rtt)), RTT)
+    assert {
+        (window.rtt_samples, window.rtt_min_ns, window.rtt_p50_ns, window.rtt_p99_ns, window.rtt_max_ns)
+        for window in found.windows
+    } == {(20, 1, 2, None, 9)}
+
+
+def test_hardware_events_are_medians_over_launches() -> None:
+    def events() -> Iterator[dict[str, dict[str, int]]]:
+        while True:
+            yield {"endpoints": {"cycles": 0}}
+            yield {"endpoints": {"cycles": 10**9}}
+
+    settings: dict[str, Any] = {"duration_s": 0.2, "window_s": 0.1, "repeats": 1}
+    rig = ScriptedRig(events=events())
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = run(rig, **settings)
+    assert set(found.hardware) == {"endpoints"}
+    assert found.hardware["endpoints"]["cycles"] == pytest.approx(10**9 / (10_000 * 0.17), rel=0.25)
+    assert run(ScriptedRig(), **settings).hardware == {}
+
+
+def test_there_is_no_ratio_at_a_fixed_rate() -> None:
+    found = run(ScriptedRig(), ScriptedRig(), case=PACED)
+    assert (found.metric, found.ratio_to_reference) == ("fixed", None)
+
+
+def test_a_sender_that_cannot_offer_the_rate_is_the_limit() -> None:
+    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(1_000_000)))
+    assert (found.generator_bound, found.bottleneck, found.trial_loss_ratio) == (True, "endpoint", 0)
+    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(50_000)))
+    assert (found.generator_bound, found.bottleneck) == (False, "unknown")
+
+
+def test_trouble_at_the_reference_costs_the_ratio_only() -> None:
+    found = run(ScriptedRig(), ScriptedRig(exits={0: 3}))
+    assert (found.verdict, found.launches, found.ratio_to_reference) == (None, 3, None)
+    assert found.reference_evidence.startswith("reference link veth: client of pair 1 ended with exit code 3")
+
+
+def test_an_invalid_launch_ends_the_case_with_its_reason() -> None:
+    found = run(ScriptedRig(path=lambda sent: 0))
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "no-forwarding", 0, 0)
+    assert "none arrived" in found.evidence
+    assert found.throughput_pps is None
+    assert found.per_launch[0].invalid == "no-forwarding"
+
+
+def test_only_the_harness_own_faults_are_repeated_and_twice_at_most() -> None:
+    faulty = {"left": 2}
+
+    def late_clock(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if index == 1 and line["type"] == "window" and line["window"] == 1 and faulty["left"]:
+            faulty["left"] -= 1
+            return {**line, "first_ns": 1}
+        return line
+
+    found = run(ScriptedRig(edit=late_clock))
+    assert (found.verdict, found.launches, found.repeated) == (None, 3, 2)
+    assert found.faults[0].startswith("clock: a frame of window 1")
+    faulty["left"] = 3
+    found = run(ScriptedRig(edit=late_clock))
+    assert (found.verdict, found.reason, found.repeated) == ("INVALID", "clock", 2)
+
+
+def test_a_crash_of_a_workload_is_a_fault_of_the_harness() -> None:
+    """Here it crashes each time: after two further tries the case fails, with the log."""
+    rig = ScriptedRig(exits={1: -11})
+    with pytest.raises(WorkloadError, match=r"^recv of pair 1 was ended by signal 11\ntail of 1$"):
+        run(rig)
+    assert rig.log.count("rig launch") == 3
+    rig = ScriptedRig(exits={1: 3})
+    with pytest.raises(WorkloadError, match="set-up failed"):
+        run(rig)
+    assert rig.log.count("rig launch") == 1
+
+
+def test_a_workload_that_crashes_once_is_started_again() -> None:
+    rig = ScriptedRig(exits={1: -11})
+    end = rig.end
+
+    def mend(launch_id: str) -> None:
+        rig.exits.clear()
+        end(launch_id)
+
+    rig.end = mend  # type: ignore[method-assign]
+    found = run(rig)
+    assert (found.verdict, found.launches, found.repeated) == (None, 3, 1)
+    assert found.faults == ("died: recv of pair 1 was ended by signal 11",)
+
+
+def test_a_switch_that_dies_is_a_verdict() -> None:
+    rig = ScriptedRig(exits={1: 4}, dead="testpmd was killed by signal 9; the end of its log:\n  vhost: lost")
+    found = run(rig)
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "died", 0, 0)
+    assert found.evidence == rig.dead
+    assert run(ScriptedRig(preflighted=False, dead="it is dead")).reason == "died"
+
+
+def test_a_machine_without_an_invariant_clock_has_no_numbers() -> None:
+    found = run(ScriptedRig(exits={0: 6}))
+    assert (found.verdict, found.reason, found.throughput_pps, found.repeated) == ("INVALID", "clock", None, 0)
+    assert "send of pair 1 ended with exit code 6 (this machine's TSC is not invariant)" in found.evidence
+    assert "invtsc" in found.evidence
+
+
+def test_a_full_port_that_nothing_leaves_forwards_nothing() -> None:
+    """At maximum load a sender schedules no frame that its port does not take."""
+    stuck = {"scheduled": 0, "sent": 0, "received": 0, "sequences": 0, "highest_sequence": -1, "gaps": 0}
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        changed = {name: value for name, value in stuck.items() if name in line}
+        return {**line, **changed, **({"tx_full": 7} if "tx_full" in line else {})}
+
+    found = one(ScriptedRig(edit=edit))
+    assert found.invalid == "no-forwarding"
+    assert found.evidence == "pair 1: of 0 frames sent from a to b none arrived, and its port refused 21 calls"
+    found = one(ScriptedRig(edit=lambda index, line: {**edit(index, line), **({"tx_full": 0} if index == 0 else {})}))
+    assert found.evidence.startswith("pair 1: no frame was due in 0.06 s; measure longer")
+
+
+def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
+    fast = Case("veth", api="udp", rate=Rate(1_000_000), dimension="latency")
+    found = run(ScriptedRig(), case=fast)
+    assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
+    assert found.evidence == "the client offered 50,000 of 1,000,000 frames per second; ask for less"
+    assert run(ScriptedRig(), case=RTT).verdict is None
+
+
+@pytest.mark.parametrize(
+    ("ways", "evidence"),
+    [
+        ({"path": lambda sent: 0}, "pair 1: of 100000 frames from a to b none arrived"),
+        ({"back": lambda sent: 0}, "pair 1: 100000 frames arrived from a to b, but none came back from b to a"),
+    ],
+)
+def test_the_preflight_names_the_silent_direction(ways: dict[str, Any], evidence: str) -> None:
+    rig = ScriptedRig(preflighted=False, **ways)
+    found = run(rig)
+    assert (found.verdict, found.reason, found.repeated) == ("INVALID", "no-forwarding", 2)
+    assert found.evidence.startswith(evidence)
+    assert rig.log.count("rig launch") == 3
+
+
+def test_the_preflight_sees_damaged_frames() -> None:
+    """It looks at every byte, whatever the measurement will do."""
+    found = run(ScriptedRig(preflighted=False, edit=spoil("summary", 1, corrupted=3)))
+    assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "corrupted", 0, 2)
+    assert re.fullmatch(
+        r"server of pair 1 received 3 damaged frames beside \d+ good ones, before the measurement", found.evidence
+    )
+
+
+def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:
+    plans: list[list[str]] = []
+    rig = ScriptedRig(preflighted=False)
+    launch = rig.launch
+
+    def remember(plan: Any) -> str:
+        plans.append(plan["processes"][0]["argv"])
+        return launch(plan)
+
+    rig.launch = remember  # type: ignore[method-assign]
+    path = tmp_path / "x"
+    measured = run(rig, train="8:64:4", stream=str(path), repeats=1)
+    assert measured.verdict is None
+    assert ["--train" in argv for argv in plans] == [False, True]
+    numbers = [json.loads(line)["number"] for line in path.read_text().splitlines()]
+    assert numbers == [1, 2, 3]
+
+
+def test_one_preflight_serves_until_the_rig_is_built_anew() -> None:
+    rig = ScriptedRig(preflighted=False)
+    assert run(rig).verdict is None
+    assert run(rig).verdict is None
+    assert rig.log.count("rig launch") == 1 + 3 + 3
+    rig = ScriptedRig(preflighted=False)
+    assert run(rig, fresh=True).verdict is None
+    assert rig.log.count("rig build") == 2
+    assert rig.log.count("rig launch") == 6
+
+
+def test_progress_tells_the_rate_and_the_time_left() -> None:
+    heard: list[Progress] = []
+    measure(ScriptedRig(preflighted=False), None, MAX, FAST, heard.append, executable=EXECUTABLE)
+    assert heard[0].phase == "preflight"
+    assert [progress.launch for progress in heard if progress.receive_mpps is None][1:] == [1, 2, 3]
+    assert [progress.receive_mpps for progress in heard if progress.phase == "case"][1::2] == [0.05] * 3
+    assert all(progress.left_s >= 0 and progress.launches == 3 for progress in heard)
+
+
+def test_a_case_without_a_technique_runs_with_its_switchs_own_on_both_rigs() -> None:
+    rig, reference = ScriptedRig(), ScriptedRig()
+    found = measure(rig, reference, Case("veth"), FAST, api="raw-mmsg", executable=EXECUTABLE)
+    assert found.case == "veth-64B-b32-1vs1-Rmax"
+    assert all({"-R", "-m"} <= set(process["argv"]) for each in (rig, reference) for process in each.plan["processes"])
