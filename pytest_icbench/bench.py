@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import os
+import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
 from pytest_icbench.collect import misfit, read_topology
-from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
+from pytest_icbench.probing import why_not
+from pytest_icbench.remote.uplinks import check as check_uplink
+from pytest_icbench.remote.uplinks import uplinks_of
 from pytest_icbench.rigpool import Need, Wanted
 from pytest_icbench.switch_config import checked, read
+from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
     from pytest_icbench.measure import OnProgress, Settings
     from pytest_icbench.placement import Placement
+    from pytest_icbench.remote.host import RemoteHost
+    from pytest_icbench.remote.rig import Elsewhere
     from pytest_icbench.result import Measurement
     from pytest_icbench.rig import Rig
     from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.uplink import Uplink
 
 DEFAULT_HUGEPAGE_KIB = 2048
 
@@ -44,6 +51,7 @@ class Bench:
 
         self.catalogue = catalogue
         self.options = options
+        self._cases = tuple(cases)
         self._arguments: dict[str, Any] = {
             "binaries": dict(options.binaries),
             "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
@@ -55,16 +63,29 @@ class Bench:
         }
         #: Who the endpoints are, where somebody says so.
         self.seating = read_topology(options)
+        self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self.topology = Topology.read(self.session.root)
         self._probed: dict[tuple[str, str], str | None] = {}
-        self._cases = tuple(cases)
         self._warnings: list[str] = []
         self.policy = self._resolve_policy(cases)
 
     def hold(self) -> None:
-        """Takes the host for this run. Raises what opening a HostSession raises: busy host, unclean remains."""
+        """Takes the host for this run, and the second one.
+
+        Raises what opening a HostSession raises: busy host, unclean remains. If the second host cannot be had, so if
+        no case can do without it; else its cases fail one by one.
+        """
+        needed = bool(self._cases) and all(case.remote for case in self._cases)
+        if self.remote is not None and needed:
+            self.remote.check()
         self.session = HostSession(**self._arguments, configs=self._configs)
+        if self.remote is not None and needed:
+            try:
+                self.remote.hold()
+            except BaseException:
+                self.session.close()
+                raise
         if self.options.frequency == "fix":
             from pytest_icbench.host.frequency import prepare_cpus
 
@@ -77,9 +98,18 @@ class Bench:
     def _measuring_cpus(self) -> set[int]:
         found: set[int] = set()
         for case in self._cases:
-            with suppress(Unsupported):
+            with suppress(Unsupported, ProvisionError):
                 placement = self.placement(case)
-                found |= {*placement.switch, *placement.endpoints}
+                found |= {*placement.switch, *placement.own}
+        return found
+
+    def _measuring_cpus_there(self) -> set[int]:
+        found: set[int] = set()
+        if self.options.frequency == "fix":
+            for case in self._cases:
+                with suppress(Unsupported, ProvisionError):
+                    if (there := self.placement(case).there) is not None:
+                        found |= {*there.switch, *(there.endpoints[index] for index in self._away(case))}
         return found
 
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
@@ -89,32 +119,69 @@ class Bench:
 
         if self.seating is not None and self.seating.cpus(1):
             return self._policy_of_given(cases)
-        needs = set()
+        here, there = set(), set()
         for case in cases:
+            away = len(self._away(case))
             try:
                 self._probe(case)
-                needs.add((self._workers(case), 2 * case.pairs))
-            except Unsupported:
+            except (Unsupported, ProvisionError):
                 continue  # what is skipped has no say
-        return resolve_auto(self.topology, sorted(needs)) if needs else "auto"
+            here.add((self._workers(case), 2 * case.pairs - away))
+            if away:
+                there.add((self._workers(case), away))
+        if not here:
+            return "auto"
+        policy = resolve_auto(self.topology, sorted(here))
+        if there and self.remote is not None and policy == "dedicated":
+            policy = self.remote.resolve_auto(sorted(there))
+        return policy
 
     def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         """What every case can have on the CPUs that the topology gives."""
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
-            with suppress(Unsupported):
+            with suppress(Unsupported, ProvisionError):
                 self._probe(case)
                 policies.add(self._place(case, "auto").policy)
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """The case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.placement import plan, plan_given
+        from pytest_icbench.placement import joined, plan, plan_given
 
         workers, given = self._workers(case), {} if self.seating is None else self.seating.cpus(case.pairs)
-        if given:
-            return plan_given(self.topology, workers=workers, endpoints=list(given.values()), policy=policy)
-        return plan(self.topology, workers=workers, endpoints=2 * case.pairs, policy=policy)
+        away = self._away(case)
+        if cpus := [cpu for index, cpu in given.items() if index not in away]:
+            here = plan_given(self.topology, workers=workers, endpoints=cpus, policy=policy)
+        else:
+            here = plan(self.topology, workers=workers, endpoints=2 * case.pairs - len(away), policy=policy)
+        if not away:
+            return here
+        cpus = [cpu for index, cpu in given.items() if index in away]
+        return joined(here, self._second().plan(workers, cpus or len(away), policy), away)
+
+    def _away(self, case: Case) -> tuple[int, ...]:
+        """Indexes of the endpoints on the second host."""
+        if not case.remote:
+            return ()
+        if self.seating is None:
+            return tuple(range(1, 2 * case.pairs, 2))
+        hosts = self.seating.hosts(case.pairs)
+        return tuple(index for index, host in enumerate(hosts) if host == "remote")
+
+    def _remote_host(self) -> RemoteHost | None:
+        if self.options.remote is None or not any(case.remote for case in self._cases):
+            return None
+        from pytest_icbench.remote.host import RemoteHost
+
+        arguments = {**self._arguments, "configs": self._configs}
+        return RemoteHost.of_run(self.options, arguments, self._measuring_cpus_there)
+
+    def _second(self) -> RemoteHost:
+        """Raises Unsupported if nobody named a second host."""
+        if self.remote is None:
+            raise Unsupported("the case needs a second host: name it with --icbench-remote")
+        return self.remote
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
@@ -126,6 +193,24 @@ class Bench:
         key = (case.switch, api)
         if key not in self._probed:
             self._probed[key] = self._ask(cls, api)
+        reason = self._probed[key]
+        if reason is not None:
+            raise Unsupported(reason)
+        if case.remote:
+            second = self._second()
+            uplinks = uplinks_of(self.options, cls)
+            self._check_uplink(uplinks.here)
+            second.why_not(case.switch, api, uplinks.there)
+
+    def _check_uplink(self, uplink: Uplink) -> None:
+        """Asked once, before anything is made: later this run's own rigs have it."""
+        key = ("uplink", uplink.nic)
+        if key not in self._probed:
+            self._probed[key] = None
+            try:
+                check_uplink(uplink)
+            except Unsupported as error:
+                self._probed[key] = str(error)
         reason = self._probed[key]
         if reason is not None:
             raise Unsupported(reason)
@@ -145,25 +230,8 @@ class Bench:
             raise Unsupported(reason)
 
     def _ask(self, cls: type[Switch], api: str) -> str | None:
-        from pytest_icbench.case import SOCKET_APIS
-        from pytest_icbench.node.factory import probe_node
-        from pytest_icbench.versions import workload_version
-
-        try:
-            version = workload_version()
-            if api not in SOCKET_APIS and version.dpdk is None:
-                return (
-                    f"{cls.name} needs DPDK, but the workload was built without it:"
-                    " install libdpdk-dev and run make again"
-                )
-            if os.geteuid() == 0:  # else it is a plan, and that is about a run with root
-                probe_node(self.options.node, self.session)
-            driver = cls()
-            driver.probe(self.session, self.options.binaries.get(cls.name))
-            driver.probe_api(self.session, api)
-        except (Unsupported, WorkloadError) as error:
-            return str(error)
-        return None
+        binary = self.options.binaries.get(cls.name)
+        return why_not(cls, api, self.session, node=self.options.node, binary=binary)
 
     def placement(self, case: Case) -> Placement:
         """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
@@ -191,7 +259,8 @@ class Bench:
     def need(self, case: Case, settings: Settings) -> Need:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
-        reference = self.reference(case) if settings.reference else None
+        # Over two hosts the reference would need the very NIC that the case's own rig holds.
+        reference = self.reference(case) if settings.reference and not case.remote else None
         beside = None
         if reference is not None:
             # Exactly the endpoints' CPUs of the case, and no switch.
@@ -204,7 +273,23 @@ class Bench:
         from pytest_icbench.rig import Rig
 
         seats = None if self.seating is None else self.seating.seats(wanted.case.pairs)
-        return Rig(wanted.case, wanted.placement, self.session, self.options, switches=self.catalogue, seats=seats)
+        return Rig(
+            wanted.case,
+            wanted.placement,
+            self.session,
+            self.options,
+            switches=self.catalogue,
+            seats=seats,
+            elsewhere=self._elsewhere(wanted.case),
+        )
+
+    def _elsewhere(self, case: Case) -> Elsewhere | None:
+        if not case.remote:
+            return None
+        from pytest_icbench.remote.rig import Elsewhere
+
+        uplinks = uplinks_of(self.options, self.catalogue[case.switch])
+        return Elsewhere(self._second().rig, uplinks.here, uplinks.there)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
@@ -231,10 +316,13 @@ class Bench:
             identity=self._identity,
             treatment=self._treatment(rig),
             conditions={
-                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.endpoints}),
+                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.own}),
                 "warnings": self._warnings,
+                **({"host": platform.node()} if self.options.host_names else {}),
             },
         )
+        if self.remote is not None and case.remote:
+            around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         api = case.resolved_api(self.catalogue[case.switch])
         found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
         # Some switches give queues to workers only when endpoints connect.
@@ -251,43 +339,19 @@ class Bench:
 
     @cached_property
     def _common_treatment(self) -> dict[str, Any]:
-        from pytest_icbench.host import facts
-        from pytest_icbench.node.lxc import load as load_lxc
-        from pytest_icbench.versions import package_version, workload_version
-
-        version = workload_version()
-        return {
-            **facts.treatment(self.session.root),
-            "pytest_icbench": package_version(),
-            "workload": version.workload,
-            "workload_build": version.build,
-            "dpdk": version.dpdk,
-            "lxc": str(load_lxc().version) if self.options.node == "lxc" else None,
-            "hugepage_kib": self._arguments["hugepage_size_kib"],
-            "node": self.options.node,
-            "topology": None if self.seating is None else self.seating.treatment(),
-        }
+        return common_treatment(self.session.root, self.options, self._arguments["hugepage_size_kib"], self.seating)
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
-        placement = rig.placement
         user = self._user.get(rig.case.switch)
-        return {
-            **self._common_treatment,
-            "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
-            "switch": {
-                "version": rig.switch_facts.version,
-                "config": dict(rig.switch_facts.config),
-                "user_config": None if user is None else user.treatment(),
-            },
-            "cpus": {
-                "switch": list(placement.switch),
-                "endpoints": list(placement.endpoints),
-                "service": list(placement.service),
-                "numa_node": placement.numa_node,
-                "yield_every": placement.yield_every,
-            },
-        }
+        return {**self._common_treatment, **rig_treatment(rig, None if user is None else user.treatment())}
 
     def close(self) -> None:
-        """Gives the host back. Idempotent. Raises ProvisionError with what could not be undone."""
-        self.session.close()
+        """Gives both hosts back. Idempotent. Raises ProvisionError with what could not be undone."""
+        failures = []
+        for close in (*([] if self.remote is None else [self.remote.close]), self.session.close):
+            try:
+                close()
+            except ProvisionError as error:
+                failures.append(str(error))
+        if failures:
+            raise ProvisionError("\n".join(failures))

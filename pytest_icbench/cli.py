@@ -22,7 +22,12 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from pytest_icbench.host.doctor import examine
     from pytest_icbench.host.findings import exit_code, kernel_line, render
 
-    findings = examine(pf=arguments.pf)
+    if arguments.remote is not None:
+        from pytest_icbench.remote.doctor import examine_remote
+
+        findings = examine_remote(arguments.remote, arguments.remote_python, arguments.pf)
+    else:
+        findings = examine(pf=arguments.pf)
     if arguments.json:
         document = {
             "schema": 1,
@@ -133,6 +138,8 @@ def parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what this host lacks, and what would disturb a measurement on it")
     doctor.add_argument("--json", action="store_true", help="findings as JSON")
     doctor.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
+    doctor.add_argument("--remote", metavar="[USER@]HOST", help="examine the host at the other end of ssh instead")
+    doctor.add_argument("--remote-python", metavar="PATH", help="the Python with this package there")
     doctor.set_defaults(command=_doctor)
 
     recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")

@@ -37,6 +37,7 @@ class Request:
         switch: names and groups, as written.
         api, port: None or names, ``all`` among them.
         variant: None or names, ``default`` among them for the natural one.
+        remote: over two hosts; empty: where there is a second one.
         settings: names of ``measure.Settings``.
     """
 
@@ -49,6 +50,7 @@ class Request:
     api: tuple[str, ...] | None = None
     port: tuple[str, ...] | None = None
     variant: tuple[str, ...] | None = None
+    remote: tuple[bool, ...] = ()
     blocking: tuple[bool, ...] = (False,)
     touch: tuple[bool, ...] = (False,)
     dimension: Dimension = "throughput"
@@ -68,7 +70,7 @@ _AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
 }
 #: The variant that a switch is without any.
 DEFAULT_VARIANT = "default"
-_FLAGS = ("blocking", "touch")
+_FLAGS = ("blocking", "touch", "remote")
 ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
 
 
@@ -193,6 +195,13 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
     cases: dict[Case, None] = {}
+    seating = read_topology(options)
+
+    def remotes(pairs: int) -> tuple[bool, ...]:
+        if request.remote:
+            return request.remote
+        return (options.remote is not None if seating is None else seating.is_remote(pairs),)
+
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_variants(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
@@ -205,10 +214,10 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for variant, cores, pairs, (port, api), blocking, touch, size, burst, rate in product(
+        for variant, cores, (pairs, remote), (port, api), blocking, touch, size, burst, rate in product(
             _variants(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
-            options.pairs or request.pairs,
+            [(number, each) for number in options.pairs or request.pairs for each in remotes(number)],
             ways,
             _flag(options.blocking, request.blocking),
             _flag(options.touch, request.touch),
@@ -229,6 +238,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 api=None if cls.default_apis == (api,) else api,
                 blocking=blocking and api in SOCKET_APIS,
                 touch=touch,
+                remote=remote,
             )
             cases[case] = None
     return list(cases)
@@ -288,6 +298,10 @@ def misfit(case: Case, cls: type[Switch], ring: int) -> str | None:
     if cls.max_pairs is not None and case.pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
+    if case.remote and not cls.uplinks:
+        return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
+    if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
+        return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
     if case.variant is not None and not cls.has_variant(case.variant):
         known = cls.variant_help or " ".join(cls.variants) or "none"
         return f"{case.switch} has no variant '{case.variant}'; its variants: {known}"

@@ -23,6 +23,10 @@ class ProvisionError(IcbenchError):
     """The host could not be prepared, or a switch did not start: the case fails, the next one runs."""
 
 
+class ConnectionLost(ProvisionError):
+    """The other host cannot be talked to any more: the case fails, the next one connects anew."""
+
+
 class WorkloadError(IcbenchError):
     """A workload process failed, died or hung: the case fails, the next one runs.
 

@@ -43,10 +43,12 @@ class HostRig:
 
     Args:
         switches: drivers by name.
+        wake: descriptor that ends a ``poll`` when it becomes readable.
     """
 
-    def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]]) -> None:
+    def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]], *, wake: int | None = None) -> None:
         self._session = session
+        self._wake = wake
         self._switches = switches
         self._undo: list[Callable[[], None]] = []
         self._nodes: dict[int, Node] = {}
@@ -114,7 +116,7 @@ class HostRig:
             mtu=mtu_of(case),
             work_dir=work_dir,
             binary=Path(spec["binary"]) if spec.get("binary") else None,
-            endpoint_cpus=tuple(self._cpus),
+            endpoint_cpus=tuple(self._cpus[index] for index in self._here),
             variant=case.variant,
             config=dict(spec.get("config") or {}),
             functions=[(self._seats[index].function, self._seats[index].device) for index in self._here],
@@ -199,7 +201,7 @@ class HostRig:
         self._reserve_endpoints([int(each["index"]) for each in dpdk])
         self._count += 1
         launch_id = f"l{self._count}"
-        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id)
+        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake)
         self._launches[launch_id] = launch
         launch.begin(plan)
         return launch_id

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench import comparable, values
+from pytest_icbench import comparable, uplink, values
+from pytest_icbench.remote import ssh
 from pytest_icbench.sequences import parse_words
 from pytest_icbench.verdicts import parse_verdicts
 
@@ -318,6 +319,27 @@ TABLE: tuple[Row, ...] = (
         "PF",
         "the card whose virtual functions sriov uses: the interface of its physical function, or its PCI address",
     ),
+    Row(
+        "remote",
+        "[USER@]HOST",
+        "the second host: senders and clients here, their peers there, over the network interfaces of --icbench-uplink;"
+        " reached by ssh without a password, as root or with sudo",
+        ssh.host_name,
+    ),
+    Row(
+        "remote_python",
+        "PATH",
+        "the Python with this package on the second host (default: one at the path that it has here, else python3)",
+        ssh.python_path,
+    ),
+    Row(
+        "uplink",
+        "[HOST=]NIC",
+        "the network interface that leads to the second host, and with HOST= the one there if it has another name;"
+        " several with spaces between; NIC+af_xdp for AF_XDP, a PCI address for DPDK's own driver",
+        uplink.parse_all,
+    ),
+    Row("host_names", "", "write the names of the hosts into results", values.boolean, flag=True),
     Row(
         "topology",
         "FILE",

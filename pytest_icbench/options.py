@@ -17,6 +17,7 @@ from pytest_icbench import comparable, values
 from pytest_icbench.case import Rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
+from pytest_icbench.uplink import Uplink
 from pytest_icbench.verdicts import DEFAULT_FAILING
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class Options:
         binaries: the user's paths, by tool.
         switch_config: files of the user's own configurations, by switch.
         resume: the run to go on with.
+        remote: the second host, ``[USER@]HOST``; ``remote_python`` is the Python there.
+        uplink: NIC that leads to the other host, by host; this one's name is empty.
+        host_names: results may have the hosts' names.
         topology: file that says who the endpoints are and where they run.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
@@ -87,6 +91,10 @@ class Options:
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)
     switch_config: Mapping[str, Path] = field(default_factory=dict)
+    remote: str | None = None
+    remote_python: str | None = None
+    uplink: Mapping[str, Uplink] = field(default_factory=dict)
+    host_names: bool = False
     topology: Path | None = None
     run_files: bool = False
     given: tuple[str, ...] = ()
@@ -150,6 +158,8 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
         elif name == "switch_config":
             base = directory if origin.startswith("--") else root
             found[name] = MappingProxyType({switch: _path(path, base) for switch, path in row.parse(text, origin)})
+        elif name == "uplink":
+            found[name] = MappingProxyType(dict(row.parse(text, origin)))
         elif row.path:
             found[name] = _path(text, directory if origin.startswith("--") else root)
         else:

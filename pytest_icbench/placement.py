@@ -14,7 +14,7 @@ very CPU. A sender that loses a time slice offers a little less; a receiver or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_icbench.errors import Unsupported
@@ -41,6 +41,8 @@ class Placement:
         service: control threads of the switch and the harness.
         numa_node: of switch and endpoints.
         yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, nobody yields.
+        away: indexes of the endpoints on the second host, whose CPUs are that host's.
+        there: of the second host: its own switch, endpoints, service and node.
     """
 
     policy: Policy
@@ -49,6 +51,28 @@ class Placement:
     service: tuple[int, ...]
     numa_node: int
     yield_every: int
+    away: tuple[int, ...] = ()
+    there: Placement | None = None
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """CPUs of the endpoints on this host."""
+        return tuple(cpu for index, cpu in enumerate(self.endpoints) if index not in self.away)
+
+
+def joined(here: Placement, there: Placement, away: Sequence[int]) -> Placement:
+    """The placement of a case on two hosts: endpoints of both by index, everything else this host's.
+
+    Args:
+        away: indexes of the endpoints on the second host, in the order of its own endpoints.
+    """
+    own, others = iter(here.endpoints), iter(there.endpoints)
+    count = len(here.endpoints) + len(there.endpoints)
+    endpoints = tuple(next(others) if index in away else next(own) for index in range(count))
+    policy: Policy = "dedicated" if here.policy == there.policy == "dedicated" else "cooperative"
+    yield_every = max(here.yield_every, there.yield_every)
+    there = replace(there, endpoints=endpoints)
+    return replace(here, policy=policy, endpoints=endpoints, yield_every=yield_every, away=tuple(away), there=there)
 
 
 def plan(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A built case: its switch, its nodes, its endpoints. Composed of one HostRig."""
+"""A built case: its switch, its nodes, its endpoints. Composed of one HostRig, or of two on two hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Endpoint, endpoint_from_dict
@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.placement import Placement
+from pytest_icbench.remote.rig import Elsewhere, TwinRig
 from pytest_icbench.seats import Seat, default_seats, seats_to_json
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.switch.registry import builtin_switches
@@ -39,11 +40,13 @@ class Rig:
         options: the run's; ``node`` says which kind of node.
         switches: drivers by name; None for the package's own.
         seats: who and where the endpoints are, by index; None for the default.
+        elsewhere: the second host's part, of a case on two hosts.
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
         endpoints: by index, sides a of all pairs the even ones; empty until built.
         seats: who and where they are, by index.
+        remote_switch: ``SwitchFacts`` of the second host's, as a dictionary.
         files: directory that all nodes share with the host, at the same path; once built.
     """
 
@@ -56,6 +59,7 @@ class Rig:
         *,
         switches: Mapping[str, type[Switch]] | None = None,
         seats: Sequence[Seat] | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.case = case
         self.placement = placement
@@ -65,39 +69,45 @@ class Rig:
         self.endpoints: list[Endpoint] = []
         self.files = Path()
         self.switch_facts = SwitchFacts()
+        self.remote_switch: Mapping[str, Any] | None = None
         self._switches = builtin_switches() if switches is None else switches
         self.seats = default_seats(case.pairs) if seats is None else list(seats)
-        self._host: HostRig | None = None
+        self._elsewhere = elsewhere
+        self._host: HostRig | TwinRig | None = None
 
     def build(self) -> None:
         """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
         if self._host is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
-        host = HostRig(self.session, self._switches)
         binary = self.session.binaries.get(self.case.switch)
-        made = host.prepare(
-            {
-                "name": f"r{next(_numbers) % 1000}",
-                "case": self.case.to_dict(),
-                "placement": asdict(self.placement),
-                "node": self.options.node,
-                "binary": None if binary is None else str(binary),
-                "config": dict(self.session.configs.get(self.case.switch, {})),
-                "seats": seats_to_json(self.seats),
-            }
-        )
+        spec = {
+            "name": f"r{next(_numbers) % 1000}",
+            "case": self.case.to_dict(),
+            "placement": asdict(self.placement),
+            "node": self.options.node,
+            "binary": None if binary is None else str(binary),
+            "config": dict(self.session.configs.get(self.case.switch, {})),
+            "seats": seats_to_json(self.seats),
+        }
+        host: HostRig | TwinRig
+        if self._elsewhere is None:
+            host = HostRig(self.session, self._switches)
+        else:
+            host, spec = self._elsewhere.twin(self.session, self._switches, self.placement, spec)
+        made = host.prepare(spec)
         self._host = host
         self.endpoints = [endpoint_from_dict(each) for each in made["endpoints"]]
         self.files = Path(made["files"])
         self.switch_facts = SwitchFacts(**made["switch"])
+        self.remote_switch = made.get("remote_switch")
         self.preflighted = False
 
     @property
     def host(self) -> HostRig:
-        """What is on the host. Raises ProvisionError if the rig is not built."""
+        """What is on the host; over two hosts a TwinRig, which has its calls. Raises ProvisionError if not built."""
         if self._host is None:
             raise ProvisionError(f"the rig of {self.case.id} is not built")
-        return self._host
+        return cast("HostRig", self._host)
 
     def launch(self, plan: Mapping[str, Any]) -> str:
         """See ``HostRig.launch``."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.anonymous import hidden
 from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import RunInfo
@@ -44,12 +45,12 @@ def gather(
     return RunInfo(
         run=name,
         started_at=time.time(),
-        argv=tuple(str(each) for each in called.args),
+        argv=tuple(hidden(str(each), options) for each in called.args),
         directory=str(called.dir),
         rootdir=str(config.rootpath),
         options=dict.fromkeys(options.given),
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
-        files=_texts(_files(config, options, items)),
+        files={path: hidden(text, options) for path, text in _texts(_files(config, options, items)).items()},
         binaries={tool: {"path": str(path), "sha256": _hash(path)} for tool, path in options.binaries.items()},
         identity=dict(identity),
         treatment=dict(treatment),

@@ -72,15 +72,20 @@ class RunningLaunch:
         cpus: CPU of each endpoint.
         logs: directory for their standard error; files carry the endpoint's index.
         prefix: what the log files' names begin with.
+        wake: descriptor that ends a ``poll`` when it becomes readable; nobody reads from it here.
     """
 
-    def __init__(self, nodes: Mapping[int, Node], cpus: Sequence[int], logs: Path, prefix: str) -> None:
+    def __init__(
+        self, nodes: Mapping[int, Node], cpus: Sequence[int], logs: Path, prefix: str, wake: int | None = None
+    ) -> None:
         self._nodes = nodes
         self._cpus = cpus
         self._logs = logs
         self._prefix = prefix
         self._speakers: dict[int, _Speaker] = {}
         self._selector = selectors.DefaultSelector()
+        if wake is not None:
+            self._selector.register(wake, selectors.EVENT_READ)
         self._ended = False
 
     def begin(self, plan: Mapping[str, Any]) -> None:
@@ -163,25 +168,31 @@ class RunningLaunch:
         """
         deadline = time.monotonic() + timeout_s
         while True:
-            self._hear(max(0.0, deadline - time.monotonic()))
+            woken = self._hear(max(0.0, deadline - time.monotonic()))
             lines = [[speaker.index, line] for speaker in self._speakers.values() for line in speaker.lines]
             for speaker in self._speakers.values():
                 speaker.lines = []
             exited = self._exits()
-            if lines or exited or time.monotonic() >= deadline:
+            if lines or exited or woken or time.monotonic() >= deadline:
                 return {"lines": lines, "exited": exited}
 
-    def _hear(self, timeout_s: float) -> None:
+    def _hear(self, timeout_s: float) -> bool:
+        """Takes what is said within a time; whether ``wake`` became readable."""
         if any(speaker.silent and not speaker.told for speaker in self._speakers.values()):
             timeout_s = min(timeout_s, _EXIT_POLL_S)  # its pipe is closed, it is about to end
         if not self._selector.get_map():
             time.sleep(timeout_s)
-            return
+            return False
+        woken = False
         for key, _ in self._selector.select(timeout_s):
-            speaker: _Speaker = key.data
+            speaker: _Speaker | None = key.data
+            if speaker is None:
+                woken = True
+                continue
             speaker.hear()
             if speaker.silent:
                 self._selector.unregister(speaker.stdout)
+        return woken
 
     def _exits(self) -> dict[int, int]:
         exited = {}

@@ -12,7 +12,7 @@ cd "$ROOT" || exit 1
 VENV=${VENV:-.venv}
 PYTHON=${PYTHON:-/usr/bin/python3}
 PACKAGES=${PACKAGES:-yes}
-EXTRAS=${EXTRAS:-lxc,vpp,html,benchmark,conformance,test,dev}
+EXTRAS=${EXTRAS:-lxc,vpp,html,remote,benchmark,conformance,test,dev}
 OS_RELEASE=${OS_RELEASE:-/etc/os-release}
 LOG=$ROOT/build/setup.log
 case $VENV in /*) VENV_PATH=$VENV ;; *) VENV_PATH=$ROOT/$VENV ;; esac

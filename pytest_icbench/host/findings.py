@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Level(StrEnum):
@@ -41,6 +42,11 @@ class Finding:
             "remedy": self.remedy,
             "parameters": list(self.parameters),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+        """The inverse of ``to_dict``."""
+        return cls(Level(data["level"]), data["topic"], data["text"], data["remedy"], tuple(data["parameters"]))
 
 
 def render(findings: Iterable[Finding]) -> str:

@@ -57,8 +57,12 @@ class HostLock:
         self._fd = fd
         _held.add(path)
         owner = Owner.current()
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
+        try:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
+        except OSError:  # a full disk
+            self.release()
+            raise
 
     def _busy(self, fd: int) -> str:
         try:

@@ -80,6 +80,8 @@ class HostSession:
             self.journal = Journal(self.dir / "journal")
             self.journal.record("processes", session=self.id)
         except BaseException:
+            with suppress(OSError):  # a full disk leaves a directory without a whole journal
+                remove_tree(self.dir)
             self._lock.release()
             self._lock = None
             raise

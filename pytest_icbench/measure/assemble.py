@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from pytest_icbench.case import Dimension
 from pytest_icbench.lines import ReceivedCounts, WindowLine
 from pytest_icbench.measure.counts import count_windows
 from pytest_icbench.measure.settings import Settings
@@ -83,6 +84,17 @@ def _window(
         receiver_busy_cycles=other.busy_cycles if other else None,
         receiver_idle_cycles=other.idle_cycles if other else None,
     )
+
+
+def by_one_clock(windows: Iterable[Window], dimension: Dimension, away: Collection[int]) -> list[Window]:
+    """The same windows without times of arrival where sender and receiver are on two hosts: two clocks.
+
+    A client has its own frames back, so its times are its sender's. Lengths and counts need no common clock.
+    """
+    if dimension == "latency":
+        return list(windows)
+    split = {index // 2 + 1 for index in away if index ^ 1 not in away}
+    return [replace(window, first_ns=None, last_ns=None) if window.pair in split else window for window in windows]
 
 
 def mark_disturbed(

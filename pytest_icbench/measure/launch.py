@@ -18,7 +18,7 @@ from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure import assemble, validity
 from pytest_icbench.measure.commands import commands, launch_plan
-from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.rigs import MeasuredRig, away
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling
 from pytest_icbench.measure.soaking import WindowStream
@@ -96,8 +96,9 @@ class Run:
         self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings)
         self.choir = Choir(self.commands)
-        self.cpus = [command.cpu for command in self.commands.values()]
-        self.steal = StealTrack(self.cpus)
+        self.away = away(rig.placement)
+        self.cpus = [-1 if index in self.away else command.cpu for index, command in self.commands.items()]
+        self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches)
         self.heard_at: dict[int, float] = {}
@@ -236,6 +237,7 @@ class Run:
         voices = list(self.choir.voices.values())
         couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(self.case.pairs)]
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
+        matched = assemble.by_one_clock(matched, self.case.dimension, self.away)
         dedicated = self.rig.placement.policy == "dedicated"
         if self.settling is not None:
             matched = self.settling.keep(matched)

@@ -20,6 +20,19 @@ class PlacementLike(Protocol):
     def yield_every(self) -> int: ...
 
 
+def away(placement: PlacementLike) -> tuple[int, ...]:
+    """Indexes of endpoints whose CPUs are another host's."""
+    found: tuple[int, ...] = getattr(placement, "away", ())
+    return found
+
+
+def shares_cpus(placement: PlacementLike) -> bool:
+    """Whether two endpoints of one host have the same CPU."""
+    elsewhere = away(placement)
+    places = [(index in elsewhere, cpu) for index, cpu in enumerate(placement.endpoints)]
+    return len(set(places)) < len(places)
+
+
 class BusyLike(Protocol):
     """Work of the switch since it exists; see ``switch.protocol.Busy``."""
 

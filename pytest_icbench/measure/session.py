@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.case import Case
-from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
-from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.rigs import MeasuredRig, shares_cpus
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
@@ -65,8 +65,7 @@ def measure(
         course.leave()
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
-    cpus = rig.placement.endpoints
-    shared = len(set(cpus)) < len(cpus)
+    shared = shares_cpus(rig.placement)
     around = replace(around, shared=shared)
     return course.finish(summarize(case, settings, course.gathered, around), around)
 
@@ -197,6 +196,8 @@ class Course:
                     on_rate=lambda pps: self._tell(phase, pps),
                     executable=self.executable,
                 )
+            except ConnectionLost:
+                raise  # no fault of the switch
             except ProvisionError as error:
                 raise Invalid("died", str(error)) from None  # with the end of the switch's log
             except WorkloadError as error:
@@ -217,6 +218,8 @@ class Course:
             self._tell("preflight", None)
             try:
                 fault = preflight(rig, case, self.settings, executable=self.executable)
+            except ConnectionLost:
+                raise
             except ProvisionError as error:
                 raise Invalid("died", str(error)) from None
             if fault is None:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a host has what a switch and its endpoints take. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_icbench.errors import Unsupported, WorkloadError
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.switch.protocol import Switch
+
+
+def why_not(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> str | None:
+    """Why this host cannot run a switch with an API technique, and the remedy; None if it can.
+
+    Args:
+        node: kind of nodes.
+        binary: the user's, of the switch.
+    """
+    from pytest_icbench.case import SOCKET_APIS
+    from pytest_icbench.node.factory import probe_node
+    from pytest_icbench.versions import workload_version
+
+    try:
+        version = workload_version()
+        if api not in SOCKET_APIS and version.dpdk is None:
+            return (
+                f"{cls.name} needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+            )
+        if os.geteuid() == 0:  # else it is a plan, and that is about a run with root
+            probe_node(node, session)
+        driver = cls()
+        driver.probe(session, binary)
+        driver.probe_api(session, api)
+    except (Unsupported, WorkloadError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls to a Python on another host: execnet's gateway through the system's ssh.
+
+Every call has a bound. Replies are heard by execnet's own thread; whoever waits on descriptors waits on ``wake`` too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench import errors
+from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.remote import ssh
+from pytest_icbench.versions import package_version
+
+#: Of the calls; raised with every change of what crosses the connection.
+PROTOCOL = 1
+#: Until the Python over there answers.
+CONNECT_S = 30.0
+#: A call that is not answered within this time is not going to be. Starting a switch can take half a minute.
+CALL_S = 120.0
+#: The other end takes a longer silence for our death.
+SILENCE_S = 20.0
+_ALIVE_EVERY_S = 2.0
+ALIVE = "alive"
+
+#: Runs over there before anything of the package is imported: it tells which package there is.
+_FIRST = """
+import json, sys
+sys.path[:] = [part for part in sys.path if part]
+found = {"python": "%d.%d.%d" % sys.version_info[:3], "package": None, "protocol": None}
+try:
+    from importlib.metadata import version
+    found["package"] = version("pytest-icbench")
+except Exception:
+    pass
+try:
+    from pytest_icbench.remote.connection import PROTOCOL
+    from pytest_icbench.versions import package_version
+    found["protocol"], found["package"] = PROTOCOL, package_version()
+except Exception as error:
+    found["error"] = "%s: %s" % (type(error).__name__, error)
+channel.send(json.dumps(found))
+if channel.receive() == "serve":
+    from pytest_icbench.remote.serve import serve
+    serve(channel)
+"""
+
+
+class Reply:
+    """The answer to a call, when it comes."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Event()
+        self.data: dict[str, Any] = {}
+
+
+class Connection:
+    """To one host, opened by its constructor, which compares versions before anything else.
+
+    Args:
+        host: ``[USER@]HOST``.
+        python: the Python over there; None to look for one.
+
+    Attributes:
+        wake: becomes readable when a reply arrives or the connection is lost.
+        python: version of the Python over there.
+
+    Raises UsageError in one sentence where there is no way to such a Python, or it has another version of the package.
+    """
+
+    def __init__(self, host: str, python: str | None = None) -> None:
+        try:
+            import execnet
+        except ImportError:
+            raise UsageError("a remote host needs execnet: pip install 'pytest-icbench[remote]'") from None
+        self._host = host
+        self._replies: dict[int, Reply] = {}
+        self._numbers = itertools.count(1)
+        self._lost: str | None = None
+        self._closing = threading.Event()
+        self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        #: Files in memory alone: nothing is left of them, however this process ends.
+        self._files = [os.memfd_create(name, os.MFD_CLOEXEC) for name in ("icbench-ssh-log", "icbench-ssh-pid")]
+        self._log, self._process = (Path(f"/proc/{os.getpid()}/fd/{file}") for file in self._files)
+        self._group = execnet.Group(execmodel="thread")
+        try:
+            self._channel = self._connect(python)
+            self._compare_versions()
+        except BaseException:
+            self._shut(wait_s=1.0)
+            raise
+        self._channel.setcallback(self._hear, endmarker=None)
+        threading.Thread(target=self._tell_alive, daemon=True, name="icbench-alive").start()
+
+    def _connect(self, python: str | None) -> Any:
+        guard = threading.Timer(CONNECT_S, self._kill_ssh)
+        guard.daemon = True
+        guard.start()
+        try:
+            gateway = self._group.makegateway(ssh.gateway_spec(self._host, python, self._log, self._process))
+            return gateway.remote_exec(_FIRST)
+        except (OSError, EOFError, AssertionError) as error:
+            if isinstance(error, AssertionError) and not self._words():
+                raise UsageError(
+                    "no connection to the remote host: its shell prints something before Python starts; let the"
+                    " start-up files of non-interactive shells be silent"
+                ) from None
+            raise self._no_way() from None
+        finally:
+            guard.cancel()
+
+    def _kill_ssh(self) -> None:
+        with suppress(OSError, ValueError):
+            os.kill(int(self._process.read_text(encoding="ascii")), signal.SIGKILL)
+
+    def _words(self) -> str:
+        try:
+            return self._log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def _no_way(self) -> UsageError:
+        return UsageError(f"no connection to the remote host: {ssh.explain(self._words(), self._host)}")
+
+    def _compare_versions(self) -> None:
+        try:
+            found = json.loads(self._channel.receive(CONNECT_S))
+        except (OSError, EOFError, self._channel.TimeoutError):
+            raise self._no_way() from None
+        self.python = found["python"]
+        own = package_version()
+        if found["package"] is None:
+            raise UsageError(
+                f"the remote host's Python {found['python']} has no pytest-icbench ({found.get('error')}): install"
+                f" version {own} there, or name the Python that has it with --icbench-remote-python"
+            )
+        if found["package"] != own or found["protocol"] != PROTOCOL:
+            theirs = found["package"] if found["package"] != own else f"{own} of another build"
+            raise UsageError(f"the remote host has pytest-icbench {theirs}, this one {own}: install the same on both")
+        self._channel.send("serve")
+
+    def _tell_alive(self) -> None:
+        while not self._closing.wait(_ALIVE_EVERY_S):
+            try:
+                self._channel.send(ALIVE)
+            except OSError:
+                return
+
+    def _hear(self, message: str | None) -> None:
+        """Called by execnet's thread."""
+        if message is None:
+            if self._lost is None:
+                self._lost = "closed" if self._closing.is_set() else "lost"
+            for reply in list(self._replies.values()):
+                reply.arrived.set()
+        else:
+            data = json.loads(message)
+            reply = self._replies.pop(data["id"], Reply())
+            reply.data = data
+            reply.arrived.set()
+        with suppress(OSError):
+            os.eventfd_write(self.wake, 1)
+
+    @property
+    def live(self) -> bool:
+        """Whether calls can be made."""
+        return self._lost is None
+
+    def begin(self, name: str, *arguments: Any) -> Reply:
+        """Sends a call; its reply is for ``result``. Raises ConnectionLost."""
+        number, reply = next(self._numbers), Reply()
+        self._replies[number] = reply
+        try:
+            if not self.live:
+                raise OSError
+            self._channel.send(json.dumps({"id": number, "call": name, "arguments": arguments}))
+        except OSError:
+            self._replies.pop(number, None)
+            raise self._gone() from None
+        return reply
+
+    def result(self, reply: Reply, timeout_s: float = CALL_S) -> Any:
+        """Waits for a reply. Raises what the call raised over there, ConnectionLost, or ProvisionError in the end."""
+        deadline = time.monotonic() + timeout_s
+        while not reply.arrived.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: see how it is doing")
+        if not reply.data:
+            raise self._gone()
+        if "error" in reply.data:
+            raise _raised(reply.data)
+        return reply.data["result"]
+
+    def call(self, name: str, *arguments: Any, timeout_s: float = CALL_S) -> Any:
+        """A call and its result."""
+        return self.result(self.begin(name, *arguments), timeout_s)
+
+    def _gone(self) -> ConnectionLost:
+        words = ssh.anonymous(self._words().strip().splitlines()[-1], self._host) if self._words().strip() else ""
+        return ConnectionLost(
+            f"the connection to the remote host was lost{f' ({words})' if words else ''}: it cleans up by itself,"
+            " and the next case connects anew"
+        )
+
+    def quiet(self) -> None:
+        """Takes back what made ``wake`` readable."""
+        with suppress(BlockingIOError):
+            os.eventfd_read(self.wake)
+
+    def close(self) -> None:
+        """Ends the Python over there, which gives its host back first. Idempotent."""
+        self._shut(wait_s=15.0)
+
+    def _shut(self, wait_s: float) -> None:
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        with suppress(OSError, EOFError):
+            self._group.terminate(timeout=wait_s)
+        for file in (self.wake, *self._files):
+            os.close(file)
+
+
+def _raised(data: dict[str, Any]) -> IcbenchError:
+    """The error of the other end as one of this end."""
+    message = f"on the remote host: {data['message']}"
+    kind = getattr(errors, str(data["error"]), ProvisionError)
+    if kind is WorkloadError:
+        return WorkloadError(message, crashed=bool(data.get("crashed")))
+    if kind is errors.Invalid:
+        return errors.Invalid(data["reason"], f"on the remote host: {data['evidence']}")
+    return kind(message) if isinstance(kind, type) and issubclass(kind, IcbenchError) else ProvisionError(message)

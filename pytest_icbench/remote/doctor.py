@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench doctor --remote HOST``: whether a case can have that host as its second one. Changes nothing there."""
+
+from __future__ import annotations
+
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.remote import ssh
+from pytest_icbench.remote.connection import Connection
+from pytest_icbench.versions import package_version, workload_version
+
+
+def examine_remote(host: str, python: str | None, pf: str | None) -> list[Finding]:
+    """The connection and the versions first, then what ``icbench doctor`` finds there.
+
+    Raises UsageError where there is no way to such a Python, or it has another version of the package.
+    """
+    ssh.host_name(host, "--remote")
+    if python is not None:
+        ssh.python_path(python, "--remote-python")
+    connection = Connection(host, python)
+    try:
+        found = [
+            Finding(
+                Level.GOOD,
+                "connection",
+                f"ssh leads to Python {connection.python} with pytest-icbench {package_version()}, as here",
+            ),
+            _workload(connection),
+        ]
+        return found + [Finding.from_dict(each) for each in connection.call("examine", pf)]
+    finally:
+        connection.close()
+
+
+def _workload(connection: Connection) -> Finding:
+    try:
+        there, here = connection.call("versions"), workload_version()
+    except IcbenchError as error:
+        return Finding(Level.MISSING, "versions", str(error))
+    said = f"workload {there['workload']} with DPDK {there['dpdk'] or 'absent'} there"
+    if (there["workload"], there["dpdk"]) == (here.workload, here.dpdk):
+        return Finding(Level.GOOD, "versions", f"{said}, the same here")
+    return Finding(
+        Level.DISTURBS,
+        "versions",
+        f"{said}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
+        "build both with the same DPDK, if ends shall be alike",
+    )

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The other host as a run uses it: connected to when it is first asked, held with the first rig, given back at the end.
+
+A lost connection costs the case that used it; the next one connects anew, and what the last one left is undone then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.placement import Placement
+from pytest_icbench.remote.connection import Connection
+from pytest_icbench.remote.rig import RemoteRig
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure import Surroundings
+    from pytest_icbench.options import Options
+    from pytest_icbench.placement import Policy
+    from pytest_icbench.rig import Rig
+    from pytest_icbench.uplink import Uplink
+
+#: How long the other end of a lost connection may take to notice and to clean up.
+_CLEANING_S = 30.0
+_CLEANING_POLL_S = 0.5
+
+
+class RemoteHost:
+    """One other host.
+
+    Args:
+        connect: opens a connection; raises UsageError.
+        arguments: of its session, see ``HostEnd.hold``.
+        node: kind of nodes.
+        fixed: CPUs whose frequency is fixed, asked for when the host is taken; None: left alone.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        arguments: Mapping[str, Any],
+        *,
+        node: str,
+        fixed: Callable[[], set[int]] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._arguments = dict(arguments)
+        self._node = node
+        self._fixed = fixed
+        self._connection: Connection | None = None
+        self._refusal: str | None = None
+        self._held = False
+        self._left_behind = False
+        self._reasons: dict[tuple[str, str, str], str | None] = {}
+        self._plans: dict[tuple[int, str, str], Placement | str] = {}
+        self._facts: dict[str, dict[str, Any]] = {}
+        #: What was not as it should be, for the result's conditions.
+        self.warnings: list[str] = []
+
+    @classmethod
+    def of_run(cls, options: Options, arguments: Mapping[str, Any], fixed: Callable[[], set[int]]) -> RemoteHost:
+        """The one that a run's options name."""
+        assert options.remote is not None
+        binaries = {name: str(path) for name, path in arguments["binaries"].items()}
+        connect = partial(Connection, options.remote, options.remote_python)
+        return cls(connect, {**arguments, "binaries": binaries}, node=options.node, fixed=fixed)
+
+    @property
+    def connection(self) -> Connection:
+        """A live one. Raises ProvisionError; a first refusal stands for the rest of the run."""
+        if self._connection is not None and not self._connection.live:
+            self._drop()
+        if self._connection is None:
+            if self._refusal is not None and not self._left_behind:
+                raise ProvisionError(self._refusal)
+            try:
+                self._connection = self._connect()
+            except UsageError as error:
+                self._refusal = str(error)
+                raise ProvisionError(self._refusal) from None
+        return self._connection
+
+    def _drop(self) -> None:
+        """A connection that was lost."""
+        connection, self._connection = self._connection, None
+        self._left_behind = self._left_behind or self._held
+        self._held = False
+        if connection is not None:
+            with suppress(IcbenchError):
+                connection.close()
+
+    def check(self) -> None:
+        """Whether it can be reached. Raises UsageError in one sentence."""
+        try:
+            _ = self.connection
+        except ProvisionError as error:
+            raise UsageError(str(error)) from None
+
+    def why_not(self, switch: str, api: str, uplink: Uplink) -> None:
+        """Raises Unsupported if the other host cannot run it: its reason. Asked once. Raises ProvisionError."""
+        key = (switch, api, str(uplink))
+        if key not in self._reasons:
+            binary = self._arguments["binaries"].get(switch)
+            asked = {
+                "node": self._node,
+                "binary": binary,
+                "hugepage_size_kib": self._arguments["hugepage_size_kib"],
+                "uplink": uplink.to_dict(),
+            }
+            self._reasons[key] = self.connection.call("why_not", switch, api, asked)
+        reason = self._reasons[key]
+        if reason is not None:
+            raise Unsupported(f"on the remote host: {reason}")
+
+    def plan(self, workers: int, endpoints: int | Sequence[int], policy: str) -> Placement:
+        """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported, ProvisionError."""
+        key = (workers, str(endpoints), policy)
+        if key not in self._plans:
+            try:
+                self._plans[key] = placement_from_dict(self.connection.call("plan", workers, endpoints, policy))
+            except Unsupported as error:
+                self._plans[key] = str(error)
+        found = self._plans[key]
+        if isinstance(found, str):
+            raise Unsupported(found)
+        return found
+
+    def resolve_auto(self, needs: Sequence[tuple[int, int]]) -> Policy:
+        """See ``placement.resolve_auto``. Raises ProvisionError."""
+        policy: Policy = self.connection.call("resolve_auto", needs)
+        return policy
+
+    def identity(self) -> dict[str, Any]:
+        """See ``host.facts``; so ``treatment``. Asked once. Raises ProvisionError."""
+        return self._once("identity")
+
+    def treatment(self) -> dict[str, Any]:
+        return self._once("treatment")
+
+    def _once(self, name: str) -> dict[str, Any]:
+        if name not in self._facts:
+            self._facts[name] = self.connection.call(name)
+        return self._facts[name]
+
+    def around(self, around: Surroundings, rig: Rig, name: str | None) -> Surroundings:
+        """What stands around a case's figures, with this host's facts beside the other's, as ``remote``.
+
+        Args:
+            name: of the host, where results may have it.
+        """
+        there, away = rig.placement.there, rig.placement.away
+        assert there is not None
+        cpus = sorted({*there.switch, *(there.endpoints[index] for index in away)})
+        conditions = {**self.connection.call("conditions", cpus), "warnings": self.warnings}
+        placed = {
+            "switch": list(there.switch),
+            "endpoints": [there.endpoints[index] for index in away],
+            "service": list(there.service),
+            "numa_node": there.numa_node,
+        }
+        treatment = {**self.treatment(), "switch": rig.remote_switch, "cpus": placed, "python": self.connection.python}
+        return replace(
+            around,
+            identity={**around.identity, "remote": self.identity()},
+            treatment={**around.treatment, "away": list(away), "remote": treatment},
+            conditions={**around.conditions, "remote": {**conditions, **({"host": name} if name else {})}},
+        )
+
+    def hold(self) -> None:
+        """Takes the host, and undoes what a dead session left there. Idempotent.
+
+        Raises UsageError if another session runs there, ProvisionError if it cannot be had otherwise.
+        """
+        connection = self.connection
+        if self._held:
+            return
+        deadline = time.monotonic() + (_CLEANING_S if self._left_behind else 0.0)
+        while True:
+            try:
+                connection.call("hold", self._arguments)
+                break
+            except UsageError:  # busy: with the end of our own lost connection, it may be
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_CLEANING_POLL_S)
+        self._held, self._left_behind = True, False
+        if self._fixed is not None and (cpus := self._fixed()):
+            self.warnings = list(connection.call("prepare_cpus", sorted(cpus)))
+
+    def rig(self) -> RemoteRig:
+        """One not yet built; the host is taken for it. Raises ProvisionError."""
+        try:
+            self.hold()
+        except UsageError as error:
+            raise ProvisionError(str(error)) from None
+        return RemoteRig(self.connection)
+
+    def close(self) -> None:
+        """Gives the host back. Idempotent. Raises ProvisionError with what remains there."""
+        if self._connection is not None and not self._connection.live:
+            self._drop()
+        if self._left_behind:
+            self._recover()
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            if self._held:
+                connection.call("give_back")
+        finally:
+            self._held = False
+            connection.close()
+
+    def _recover(self) -> None:
+        """Connects once more, so that what a lost connection left is undone."""
+        try:
+            self.hold()
+        except (UsageError, ProvisionError) as error:
+            self._left_behind = False
+            raise ProvisionError(
+                f"the remote host was lost and may not be as before ({error}): run `icbench recover` there"
+            ) from None
+
+
+def placement_from_dict(data: Mapping[str, Any]) -> Placement:
+    """The inverse of ``asdict``, also after JSON."""
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    return Placement(**fields)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two network interfaces that a case on two hosts goes through, and whether they can be had. Changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.uplink import Uplink
+
+if TYPE_CHECKING:
+    from pytest_icbench.options import Options
+    from pytest_icbench.switch.protocol import Switch
+
+
+@dataclass(frozen=True, slots=True)
+class Uplinks:
+    """One of each host."""
+
+    here: Uplink
+    there: Uplink
+
+
+def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
+    """Those that the user named: the second host's is called as this one's where nothing else was said.
+
+    Raises Unsupported if none was named, or the switch cannot have one of that kind.
+    """
+    here = options.uplink.get("")
+    if here is None:
+        raise Unsupported(
+            "the case needs the network interface that leads to the second host: name it with --icbench-uplink"
+        )
+    names = [name for name in options.uplink if name and name in (options.remote, _host(options.remote))]
+    there = options.uplink[names[0]] if names else here
+    for uplink in (here, there):
+        if uplink.via not in switch.uplinks:
+            raise Unsupported(
+                f"{switch.name} cannot have the uplink {uplink}: it takes {', '.join(switch.uplinks) or 'none'}"
+            )
+    return Uplinks(here, there)
+
+
+def _host(text: str | None) -> str:
+    return (text or "").rpartition("@")[2]
+
+
+def check(uplink: Uplink) -> None:
+    """Whether this host can give it away. Raises Unsupported."""
+    if uplink.via != "vfio":
+        from pytest_icbench.host import nic
+
+        nic.check(uplink.nic)

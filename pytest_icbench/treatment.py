@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is tested, as results keep it: versions, configuration, CPUs. Expected to differ between results, and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.root import Root
+    from pytest_icbench.options import Options
+    from pytest_icbench.rig import Rig
+    from pytest_icbench.topology.model import Topology
+
+
+def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:
+    """The part that is the same for all cases of a run."""
+    from pytest_icbench.host import facts
+    from pytest_icbench.node.lxc import load as load_lxc
+    from pytest_icbench.versions import package_version, workload_version
+
+    version = workload_version()
+    return {
+        **facts.treatment(root),
+        "pytest_icbench": package_version(),
+        "workload": version.workload,
+        "workload_build": version.build,
+        "dpdk": version.dpdk,
+        "lxc": str(load_lxc().version) if options.node == "lxc" else None,
+        "hugepage_kib": hugepage_kib,
+        "node": options.node,
+        "topology": None if seating is None else seating.treatment(),
+    }
+
+
+def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:
+    """The part that a running switch tells, and where everything runs.
+
+    Args:
+        user_config: the user's own configuration of the switch, as results keep it.
+    """
+    placement = rig.placement
+    return {
+        "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
+        "switch": {
+            "version": rig.switch_facts.version,
+            "config": dict(rig.switch_facts.config),
+            "user_config": user_config,
+        },
+        "cpus": {
+            "switch": list(placement.switch),
+            "endpoints": list(placement.endpoints),
+            "service": list(placement.service),
+            "numa_node": placement.numa_node,
+            "yield_every": placement.yield_every,
+        },
+    }

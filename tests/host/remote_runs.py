@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of pytest over two hosts, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest_icbench
+from pytest_icbench.report.jsonl import FILE_NAME
+from tests.host import snapshot
+from tests.plugin.conftest import LOAD
+from tests.second_host import THERE_NIC, SecondHost
+
+SCENARIO = """
+import pytest
+
+QUICK = dict(switch="linux-bridge", api="raw", rate="5k", burst=1, repeats=1, warmup=0.05, drain=0.2)
+
+@pytest.mark.icbench(**QUICK, duration={first_s})
+def test_first(icbench):
+    icbench.gate(icbench.measure())
+
+@pytest.mark.icbench(**QUICK, remote=False, duration=0.5)
+def test_here(icbench):
+    icbench.gate(icbench.measure())
+
+@pytest.mark.icbench(**QUICK, pairs=2, duration=0.5)
+def test_second(icbench):
+    icbench.gate(icbench.measure())
+"""
+
+
+class Run:
+    """One pytest with ``--icbench-remote``; its files are in ``directory``."""
+
+    def __init__(
+        self, directory: Path, other: SecondHost, *arguments: str, first_s: float = 0.5, scenario: str = SCENARIO
+    ) -> None:
+        self.directory = directory
+        self.other = other
+        (directory / "test_x.py").write_text(scenario.format(first_s=first_s))
+        (directory / "pytest.ini").write_text("[pytest]\n")
+        package = str(Path(pytest_icbench.__file__).parents[1])
+        uplink = f"{other.here_nic} {other.address}={THERE_NIC}"
+        argv = [sys.executable, "-m", "pytest", *LOAD, "-v", "-rA", "--tb=short"]
+        argv += [f"--icbench-remote=root@{other.address}", f"--icbench-uplink={uplink}", *arguments, "test_x.py"]
+        if not any(word.startswith("--icbench-node") for word in arguments):
+            argv.append("--icbench-node=netns")
+        self._output = (directory / "output").open("w")  # no pipe: what outlives pytest could hold it open
+        self.process = subprocess.Popen(
+            argv,
+            cwd=directory,
+            stdout=self._output,
+            stderr=self._output,
+            env={**other.environment, "PYTHONPATH": package, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        )
+
+    @property
+    def output(self) -> str:
+        return (self.directory / "output").read_text()
+
+    def wait(self, timeout_s: float = 90) -> int:
+        """Its exit code."""
+        try:
+            return self.process.wait(timeout_s)
+        finally:
+            self.process.kill()
+            self._output.close()
+
+    def until(self, reached: Callable[[], object], timeout_s: float = 30) -> None:
+        """Waits for a state while it runs. Fails if that does not come, or it ends before."""
+        deadline = time.monotonic() + timeout_s
+        while not reached():
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.01)
+
+    def until_measuring(self) -> None:
+        """Waits until the first test's receiver runs on the other host, and its sender here."""
+        self.until(
+            lambda: self.other.processes("icbench-workload send") or self.other.processes("icbench-workload rec")
+        )
+        self.until(lambda: _here("icbench-workload send"))
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """Test to outcome, as the summary has them."""
+        found = {}
+        for line in self.output.splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] in ("PASSED", "FAILED", "ERROR", "SKIPPED") and "::" in words[1]:
+                found[words[1].partition("::")[2].partition("[")[0]] = words[0]
+        return found
+
+    def results(self) -> list[dict[str, Any]]:
+        """Lines of ``results.jsonl``."""
+        lines = (self.directory / "reports/latest" / FILE_NAME).read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def _here(word: str) -> bool:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if word in command and (entry / "ns/pid").readlink() == Path("/proc/self/ns/pid").readlink():
+                return True
+    return False
+
+
+@contextmanager
+def clean_on_both(other: SecondHost, timeout_s: float = 20) -> Iterator[None]:
+    """Afterwards neither host has what it had not before."""
+    here, there = snapshot.take(), other.snapshot()
+    yield
+    deadline = time.monotonic() + timeout_s
+    while (left := [*_different(here, snapshot.take()), *_different(there, other.snapshot())]) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.1)
+    assert left == [], left
+
+
+def _different(before: snapshot.Snapshot, now: snapshot.Snapshot) -> list[str]:
+    """What is left. A process that has gone was the end of an earlier test."""
+    found = snapshot.difference(before, now)
+    return [line for line in found if not (line.startswith("process ") and line.endswith(" is gone"))]
+
+
+def listening() -> set[str]:
+    """Sockets of this process' network namespace that take connections or datagrams: protocol, address and port."""
+    found = set()
+    for protocol, states in (("tcp", {"0A"}), ("tcp6", {"0A"}), ("udp", {"07"}), ("udp6", {"07"})):
+        path = Path("/proc/net", protocol)
+        if path.exists():
+            rows = [line.split() for line in path.read_text().splitlines()[1:]]
+            found |= {f"{protocol} {row[1]}" for row in rows if row[3] in states}
+    return found
+
+
+def names_of(other: SecondHost) -> list[str]:
+    """What must not stand in a report: names, addresses and keys of either host."""
+    keys = [word for name in ("host_key.pub", "client_key.pub") for word in other.read(name).split() if len(word) > 30]
+    return [other.address, other.here_address, "icbench-second", os.uname().nodename, "SHA256:", "ssh-ed25519", *keys]

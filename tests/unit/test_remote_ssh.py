@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ssh's command line and last words: one sentence each, and neither a name nor an address of a host in it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.remote import ssh
+
+HOST = "admin@lab7.example.org"
+
+
+@pytest.mark.parametrize("text", ["lab7", "root@lab7", "admin@lab-7.example.org", "10.0.0.7", "root@fe80::1%eth0"])
+def test_hosts_as_ssh_takes_them(text: str) -> None:
+    assert ssh.host_name(text, "--icbench-remote") == text
+
+
+@pytest.mark.parametrize("text", ["", "-oProxyCommand=x", "a b", "lab7;reboot", "a@b@c", "lab7:22", "$(id)", "root@-x"])
+def test_everything_else_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--icbench-remote: '.*' is no \[USER@\]HOST"):
+        ssh.host_name(text, "--icbench-remote")
+
+
+@pytest.mark.parametrize("text", ["", "python 3", "$(id)", "a//b", "/opt/x;y", "-c'"])
+def test_a_python_is_a_path(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^here: '.*' is no path of a Python"):
+        ssh.python_path(text, "here")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("No ED25519 host key is known for lab7.\nHost key verification failed.", "its host key is not known here"),
+        (
+            "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
+            "its host key is another one than known here",
+        ),
+        ("admin@lab7.example.org: Permission denied (publickey).", "it accepts none of the keys that ssh offers"),
+        ("sudo: a password is required", "let the user run Python by sudo without a password"),
+        ("icbench-remote: no Python", "name one there with --icbench-remote-python"),
+        ("ssh: Could not resolve hostname lab7.example.org: Name or service not known", "its name cannot be resolved"),
+        ("ssh: connect to host lab7.example.org port 22: Connection refused", "remote host, port 22: Connection"),
+        ("ssh: connect to host 10.1.2.3 port 22: No route to host", "the remote host, port 22: No route to host"),
+        ("", "ssh ended without a word"),
+        ("kex_exchange_identification: reset\r\nConnection reset by 10.1.2.3 port 22", "reset"),
+    ],
+)  # fmt: skip
+def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
+    said = ssh.explain(words, HOST)
+    assert sentence in said
+    assert "\n" not in said
+    assert not any(secret in said for secret in ("lab7", "10.1.2.3", "admin@"))
+
+
+def test_a_name_that_is_part_of_a_word_stays() -> None:
+    assert ssh.anonymous("Connection to peer closed: peering failed", "root@peer") == (
+        "Connection to the remote host closed: peering failed"
+    )
+
+
+def script() -> str:
+    """What the shell over there runs."""
+    shell, flag, text = shlex.split(ssh.remote_command(["/nowhere/python", sys.executable]).removeprefix("exec "))
+    assert (shell, flag) == ("sh", "-c")
+    return text
+
+
+def test_the_first_python_that_exists_runs_as_root(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
+    (tmp_path / "id").chmod(0o755)
+    for name in ("sh",):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    told = repr("import sys; print(sys.executable)") + "\n"
+    done = subprocess.run(
+        ["sh", "-c", script()], input=told, capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
+    )
+    assert (done.stdout.strip(), done.stderr) == (sys.executable, "")
+
+
+def test_another_user_takes_sudo_and_is_never_asked(tmp_path: Path) -> None:
+    for name, text in (("id", "echo 1000"), ("sudo", "printf '%s ' \"$@\"")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "sh").symlink_to(str(shutil.which("sh")))
+    done = subprocess.run(
+        ["sh", "-c", script()], capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
+    )
+    assert done.stdout.startswith(f"-n {sys.executable} -u -c import sys")
+
+
+def test_no_python_is_said(tmp_path: Path) -> None:
+    command = shlex.split(ssh.remote_command(["/nowhere/python"]).removeprefix("exec "))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 127
+    assert ssh.explain(done.stderr, HOST).startswith("it has no such Python")
+
+
+def test_what_execnet_adds_does_not_get_there(tmp_path: Path) -> None:
+    (tmp_path / "ssh").write_text("#!/bin/sh\necho words >&2\nprintf '%s\\n' \"$@\"\n")
+    (tmp_path / "ssh").chmod(0o755)
+    argv = shlex.split(ssh.gateway_spec(HOST, "python3.13", tmp_path / "log", tmp_path / "pid").partition("python=")[2])
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(
+        [*argv, "-u", "-c", "import sys;exec(1)"], capture_output=True, text=True, check=True, env=environment
+    )
+    words = done.stdout.splitlines()
+    assert words[-2:] == [HOST, ssh.remote_command(["python3.13"])]
+    assert (tmp_path / "log").read_text() == "words\n"
+    assert (tmp_path / "pid").read_text().strip().isdigit()
+
+
+def test_nobody_is_asked_and_nothing_is_forwarded() -> None:
+    spec = ssh.gateway_spec(HOST, "/opt/venv/bin/python", Path("/tmp/log"), Path("/tmp/pid"))
+    assert "//" not in spec.partition("python=")[2]  # which would end the value
+    words = shlex.split(shlex.split(spec.partition("python=")[2])[2])
+    for option in ("BatchMode=yes", "ClearAllForwardings=yes", "ServerAliveInterval=5"):
+        assert option in words
+    assert words[words.index("--") + 1] == HOST
+    assert not any("StrictHostKeyChecking" in word or "IdentityFile" in word for word in words)
