@@ -4,16 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_icbench.anonymous import hidden
 from pytest_icbench.tally import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.fixture import Icbench
+    from pytest_icbench.options import Options
+    from pytest_icbench.report.bundle import TestRecord
     from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run
+
+
+class Writer(Protocol):
+    """Whoever writes ``tests.jsonl``."""
+
+    def note(self, record: TestRecord) -> None: ...
 
 
 class Heard:
@@ -21,8 +30,9 @@ class Heard:
     results: of all tests so far, as lines of ``results.jsonl``.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
+        self.options = options
         self.results: list[Mapping[str, Any]] = []
         self._page: Page | None = None
         self._phases: dict[str, list[pytest.TestReport]] = {}
@@ -36,16 +46,26 @@ class Heard:
             self._page = Page()
         return self._page
 
-    def attach(self, report: pytest.TestReport, icbench: Icbench) -> None:
-        """Puts a test's results into its report, on which they travel from a worker to its controller."""
+    def attach(self, report: pytest.TestReport, icbench: Icbench, run: Run | None = None) -> None:
+        """Puts a test's results into its report, on which they travel from a worker to its controller.
+
+        Args:
+            run: of a worker on another host, whose files go along.
+        """
+        if run is not None:
+            from pytest_icbench.report.merge import parcel
+
+            report.icbench_parcel = parcel(run.directory, run.places(report.nodeid))  # type: ignore[attr-defined]
         report.icbench = list(icbench.results)  # type: ignore[attr-defined]
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
             report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
 
-    def note(self, run: Run, report: pytest.TestReport) -> None:
+    def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """One phase of a test is over; with the last one its line is written. Raises ProvisionError if it cannot be."""
+        from pytest_icbench.report.bundle import TestRecord
+
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
         if report.when != "teardown":
@@ -53,16 +73,15 @@ class Heard:
         del self._phases[report.nodeid]
         outcome, reason = outcome_of(phases)
         seconds = sum(phase.duration for phase in phases)
-        run.note(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid))
+        writer.note(TestRecord(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid)))
 
     def _repeat(self, nodeid: str) -> str:
         from pytest_icbench.report.repeat import repeat_command
 
         called = self.config.invocation_params
         elsewhere = called.dir != self.config.rootpath
-        return repeat_command(
-            nodeid, [str(each) for each in called.args], str(self.config.rootpath) if elsewhere else None
-        )
+        argv = [hidden(str(each), self.options) for each in called.args]
+        return repeat_command(nodeid, argv, str(self.config.rootpath) if elsewhere else None)
 
     def receive(self, report: pytest.TestReport, *, is_case: bool) -> None:
         """A report has been made, here or by a worker. ``is_case``: of a benchmark."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench import options as option_module
-from pytest_icbench.errors import Unsupported, UsageError
+from pytest_icbench.caseids import is_case, sends
+from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.state import State
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def pytest_runtest_makereport(
     icbench = item.stash.get(_FIXTURE, None)
     state = item.config.stash[_STATE]
     if icbench is not None and call.when == "call":
-        state.heard.attach(report, icbench)
+        state.heard.attach(report, icbench, state.run if state.sends else None)
     state.note(item, report)
     if item.get_closest_marker("icbench") is not None:
         from pytest_icbench.tally import note_outcome
@@ -170,15 +171,33 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """xdist: every worker writes into the controller's run."""
+    """xdist: every worker writes into the controller's run, or sends what it has written on another host."""
     node.workerinput["icbench_run"] = node.config.stash[_STATE].run_name
+    node.workerinput["icbench_sends"] = sends(node)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
     """xdist: refuses two workers on one host before either has got a test."""
     with _usage():
-        node.config.stash[_STATE].refuse_second_worker(node, ids)
+        if any(map(is_case, ids)):
+            node.config.stash[_STATE].workers.refuse_second(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """xdist: a worker has ended, and another one may take its place."""
+    node.config.stash[_STATE].worker_ended(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """xdist: benchmarks go to hosts by their rigs, unless another order was asked for (``--dist``)."""
+    if config.getoption("dist", "no") != "load":
+        return None
+    from pytest_icbench.distribute import RigScheduling
+
+    return RigScheduling(config, log)
 
 
 @pytest.fixture
@@ -198,6 +217,8 @@ def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
         run.prepare(case)
     except Unsupported as error:
         skip(str(error), strict=run.options.strict)
+    except ProvisionError as error:  # the second host is out of reach
+        pytest.fail(str(error), pytrace=False)
     found = Icbench(request.node, benchmark, run)
     request.node.stash[_FIXTURE] = found
     return found

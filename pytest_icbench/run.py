@@ -223,10 +223,14 @@ class Run:
             entry = entry_of(measurement, self.directory.name, self.options.incomparable)
             append(self.options.history, [entry] if entry is not None else [])
 
-    def note(self, nodeid: str, outcome: str, duration_s: float, reason: str | None, repeat: str) -> None:
+    def places(self, nodeid: str) -> list[ResultPlace]:
+        """Of a test's results until now."""
+        return self._tests.get(nodeid, [])
+
+    def note(self, record: TestRecord) -> None:
         """A test is over: its line in ``tests.jsonl``. Raises ProvisionError."""
-        places = tuple(self._tests.pop(nodeid, ()))
-        append_test(self.directory, TestRecord(nodeid, outcome, duration_s, reason, repeat, places))
+        places = tuple(self._tests.pop(record.nodeid, ()))
+        append_test(self.directory, replace(record, results=places))
 
     def after(self, following: Benchmark | None) -> None:
         """A test is over: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
@@ -238,7 +242,7 @@ class Run:
         self._width = None, 0
         need = None
         if following is not None:
-            with suppress(Unsupported):
+            with suppress(Unsupported, ProvisionError):
                 need = self.bench.need(following.case, following.settings)
         self.pool.release(need)
 
@@ -254,7 +258,7 @@ def estimates(bench: Bench, planned: Sequence[Benchmark]) -> list[float]:
     for benchmark in planned:
         try:
             bench.placement(benchmark.case)
-        except Unsupported:
+        except (Unsupported, ProvisionError):
             found.append(0.0)
             continue
         key = benchmark.case.rig_key

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_icbench.anonymous import hidden
+from pytest_icbench.caseids import is_case
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.heard import Heard
 from pytest_icbench.options import Options
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.items import Benchmark
     from pytest_icbench.run import Run
+    from pytest_icbench.workers import Workers
 
-#: The end of a benchmark's node id: what a controller knows of the items of its workers.
-_CASE_ID = re.compile(r"-\d+B-b\d+-\d+vs\d+-R[\w.]+(-remote)?\]$")
+
+#: How long a worker on another host waits for the end of the one before it.
+WORKER_PATIENCE_S = 30.0
 
 
 class State:
@@ -36,7 +40,7 @@ class State:
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
-        self.heard = Heard(config)
+        self.heard = Heard(config, options)
         self.run: Run | None = None
         self.collected = False
         self._bench: Bench | None = None
@@ -47,10 +51,15 @@ class State:
         self._unsaved: list[str] = []
         self._saved: list[Path] = []
         self.tally = Tally()
-        self._workers: set[str] = set()
+        self._workers: Workers | None = None
         worker = getattr(config, "workerinput", None)
         self.is_worker = worker is not None
-        self._run_name = str(worker["icbench_run"]) if worker is not None else None
+        self.sends = bool(worker["icbench_sends"]) if worker is not None else False
+        self._run_name: str | None = None
+        if worker is not None:
+            # On another host, which may share its files with this one, a run of its own.
+            own = f"-{worker['workerid']}" if self.sends else ""
+            self._run_name = f"{worker['icbench_run']}{own}"
         self._dropped: list[Any] = []
         self._heard_a_case = False
         self._own_files = self._choose_files()
@@ -170,6 +179,20 @@ class State:
                 pytest.exit(str(error), returncode=3)
             raise UsageError(str(error)) from None
 
+    def _take_patiently(self) -> None:
+        """A worker that comes after one that died on the same host waits until that one has cleaned up."""
+        from pytest_icbench.host.lock import SessionBusyError
+
+        deadline = time.monotonic() + (WORKER_PATIENCE_S if self.sends else 0.0)
+        while True:
+            try:
+                self._take()
+                return
+            except SessionBusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(1.0)
+
     def _take(self) -> None:
         from pytest_icbench.run import Run, check_root
 
@@ -190,7 +213,7 @@ class State:
             reason = None
             try:
                 bench.placement(benchmark.case)
-            except Unsupported as error:
+            except (Unsupported, ProvisionError) as error:
                 reason = str(error)
             planned.append(Planned(item.nodeid, each, reason, given))
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
@@ -205,7 +228,7 @@ class State:
 
         if self.run is None and self._refusal is None:
             try:
-                self._take()
+                self._take_patiently()
             except IcbenchError as error:
                 self._refusal = str(error)
         if self.run is None:
@@ -253,10 +276,20 @@ class State:
 
     def receive(self, report: pytest.TestReport) -> None:
         """A report has been made, here or by a worker."""
-        is_case = _CASE_ID.search(report.nodeid) is not None
-        self._heard_a_case = self._heard_a_case or is_case
+        benchmark = is_case(report.nodeid)
+        self._heard_a_case = self._heard_a_case or benchmark
         self.tally.add(report)
-        self.heard.receive(report, is_case=is_case)
+        if benchmark and hasattr(report, "node"):
+            self._merge_in(report)
+        self.heard.receive(report, is_case=benchmark)
+
+    def _merge_in(self, report: pytest.TestReport) -> None:
+        """A report of a worker on another host: its results go into the run's files here."""
+        try:
+            if self.workers.take(report):
+                self.heard.note(self.workers, report)
+        except ProvisionError as error:
+            self._leftovers = self._leftovers or str(error)
 
     def leave_no_files(self) -> None:
         """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know yet."""
@@ -328,14 +361,20 @@ class State:
 
     # -- xdist
 
-    def refuse_second_worker(self, node: Any, ids: Sequence[str]) -> None:
-        """Raises UsageError in the controller if two workers on this host have benchmarks."""
-        if any(_CASE_ID.search(nodeid) for nodeid in ids) and getattr(node.gateway.spec, "popen", False):
-            self._workers.add(str(node.gateway.id))
-        if len(self._workers) > 1:
-            raise UsageError(
-                "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
-            )
+    @property
+    def workers(self) -> Workers:
+        """Of the controller."""
+        if self._workers is None:
+            from pytest_icbench.workers import Workers
+
+            argv = [hidden(str(each), self.options) for each in self.config.invocation_params.args]
+            self._workers = Workers(self.directory, argv)
+        return self._workers
+
+    def worker_ended(self, node: Any) -> None:
+        """Another one may take its place."""
+        if self._workers is not None:
+            self._workers.forget(node)
 
 
 class _Listener:

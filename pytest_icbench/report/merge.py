@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run whose tests ran on several hosts: what their workers send becomes one run's files here, test by test.
+
+A worker on another host writes its own files there; with a test's report come its results, its windows and how the run
+was made, as texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.report.bundle import RUN_FILE, ResultPlace, TestRecord, append_test
+from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
+
+
+def parcel(run: Path, places: Sequence[ResultPlace]) -> dict[str, Any]:
+    """What a worker sends with a test's report: its places with the texts of their files."""
+    return {
+        "run": _text(run / RUN_FILE),
+        "places": [
+            {"raw": place.raw, "text": _text(run / place.raw), "limits": place.limits, "taken_from": place.taken_from}
+            for place in places
+        ],
+    }
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
+class Merge:
+    """Writes a run's directory from parcels.
+
+    Args:
+        directory: of the run.
+        argv: pytest's arguments, as they were given here.
+    """
+
+    def __init__(self, directory: Path, argv: Sequence[str]) -> None:
+        self._directory = directory
+        self._argv = list(argv)
+        self._lines = 0
+        self._places: dict[str, list[ResultPlace]] = {}
+
+    def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
+        """A test's results, on the disk when it returns. Raises ProvisionError."""
+        create_run(self._directory.parent, self._directory.name)
+        info = self._directory / RUN_FILE
+        if sent["run"] is not None and not info.exists():
+            append_line(info, json.dumps({**json.loads(sent["run"]), "argv": self._argv}, indent=1))
+        for result, place in zip(results, sent["places"], strict=True):
+            raw = self._raw(place["raw"], place["text"])
+            append_line(self._directory / FILE_NAME, json.dumps(result, allow_nan=False))
+            self._lines += 1
+            limits = None if place["limits"] is None else tuple(place["limits"])
+            self._places.setdefault(nodeid, []).append(ResultPlace(self._lines, raw, limits, place["taken_from"]))
+
+    def _raw(self, name: str, text: str | None) -> str:
+        """Writes windows under a name that is free: two hosts can have the same. Returns it."""
+        path = self._directory / name
+        number = 1
+        while path.exists():
+            number += 1
+            path = (self._directory / name).with_name(f"{Path(name).stem}-{number}.jsonl")
+        if text is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise ProvisionError(
+                    f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
+                ) from None
+        return str(path.relative_to(self._directory))
+
+    def note(self, record: TestRecord) -> None:
+        """A test is over. Raises ProvisionError."""
+        create_run(self._directory.parent, self._directory.name)
+        places = tuple(self._places.pop(record.nodeid, ()))
+        append_test(self._directory, replace(record, results=places))

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Workers of xdist over ssh: whole cases on other hosts, one at a time on each, in one report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.report.bundle import read_info, read_tests
+from pytest_icbench.report.jsonl import FILE_NAME
+from tests.host.remote_runs import names_of
+from tests.second_host import SecondHost, second_host, why_not
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+SCENARIO = """
+import pytest
+
+@pytest.mark.icbench(switch=["linux-bridge", "veth"], api="raw", packet_size=[64, 128, 256], rate="5k", burst=1,
+                     repeats=1, warmup=0.05, duration={duration}, drain=0.2, node=None)
+def test_rate(icbench):
+    icbench.gate(icbench.throughput())
+""".replace(", node=None", "")
+
+#: Below the root directory, which is where the ini file is.
+REPORTS = "scenarios/reports"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SecondHost]]:
+    directory = tmp_path_factory.mktemp("hosts")
+    with second_host(directory, 1) as first, second_host(directory, 2) as second:
+        yield [first, second]
+
+
+def gateway(host: SecondHost) -> str:
+    """As a user writes it; ssh's own configuration would have what belongs to it."""
+    return f"ssh=root@{host.address}//ssh_config={host.directory}/ssh_config//python={sys.executable}//chdir=/run/work"
+
+
+def start(directory: Path, gateways: list[str], duration: float = 0.2) -> subprocess.Popen[bytes]:
+    scenarios = directory / "scenarios"
+    scenarios.mkdir()
+    (scenarios / "test_x.py").write_text(SCENARIO.format(duration=duration))
+    (scenarios / "pytest.ini").write_text("[pytest]\nicbench_node = netns\n")
+    transport = [word for each in gateways for word in ("--tx", each)]
+    argv = [sys.executable, "-m", "pytest", "-rA", "--tb=short", "--dist=load", *transport]
+    # xdist knows a path below a directory that it copies only if it is absolute, and takes every word for a path.
+    argv += [f"--rsyncdir={scenarios}", str(scenarios / "test_x.py")]
+    with (directory / "output").open("w") as output:
+        return subprocess.Popen(argv, cwd=directory, stdout=output, stderr=output)
+
+
+def results(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / REPORTS / "latest" / FILE_NAME).read_text().splitlines()]
+
+
+def test_hosts_share_the_cases_and_write_one_report(two: list[SecondHost], tmp_path: Path) -> None:
+    before = [host.snapshot() for host in two]
+    process = start(tmp_path, [gateway(host) for host in two])
+    assert process.wait(120) == 0, (tmp_path / "output").read_text()
+    found = results(tmp_path)
+    assert len({each["case"] for each in found}) == len(found) == 6
+    switches = {machine: {each["switch"] for each in found if each["identity"]["machine"] == machine}
+                for machine in {each["identity"]["machine"] for each in found}}  # fmt: skip
+    assert sorted(map(sorted, switches.values())) == [["linux-bridge"], ["veth"]]  # a rig stays with its host
+    run = tmp_path / REPORTS / "latest"
+    tests = read_tests(run)
+    assert [(test.outcome, len(test.results)) for test in tests] == [("passed", 1)] * 6
+    lines = sorted(place.line for test in tests for place in test.results)
+    assert lines == list(range(1, 7))
+    for place in (place for test in tests for place in test.results):
+        first = json.loads((run / place.raw).read_text().splitlines()[0])
+        assert first["case"] == found[place.line - 1]["case"]
+    info = read_info(run)
+    assert info is not None
+    assert "--dist=load" in info.argv
+    assert [snapshot_difference(host, then) for host, then in zip(two, before, strict=True)] == [[], []]
+    secrets = [name for host in two for name in names_of(host)]
+    for path in (tmp_path / REPORTS).rglob("*"):
+        if path.is_file():
+            text = path.read_text(errors="replace")
+            assert not [name for name in secrets if name in text], path
+
+
+def snapshot_difference(host: SecondHost, before: dict[str, dict[str, str]]) -> list[str]:
+    from tests.host.snapshot import difference
+
+    return difference(before, host.snapshot())
+
+
+def test_a_whole_case_on_another_host(two: list[SecondHost], tmp_path: Path) -> None:
+    process = start(tmp_path, [gateway(two[1])])
+    assert process.wait(120) == 0, (tmp_path / "output").read_text()
+    own = two[1].python("import json; from pytest_icbench.host import facts; print(json.dumps(facts.identity()))")
+    assert {each["identity"]["machine"] for each in results(tmp_path)} == {own["machine"]}
+
+
+def test_two_workers_on_one_host_are_refused(two: list[SecondHost], tmp_path: Path) -> None:
+    before = two[0].snapshot()
+    process = start(tmp_path, [f"2*{gateway(two[0])}"])
+    assert process.wait(60) != 0
+    assert "benchmarks cannot share a host" in (tmp_path / "output").read_text()
+    assert snapshot_difference(two[0], before) == []
+    assert not (tmp_path / REPORTS / "latest").exists()
+
+
+def test_a_worker_that_dies_is_replaced(two: list[SecondHost], tmp_path: Path) -> None:
+    """The case that it had fails; what it had made is undone by the one that comes after it."""
+    before = two[0].snapshot()
+    process = start(tmp_path, [gateway(two[0])], duration=1.0)
+    deadline = time.monotonic() + 60
+    while not two[0].processes("icbench-workload recv"):
+        assert time.monotonic() < deadline, (tmp_path / "output").read_text()
+        time.sleep(0.02)
+    for pid in two[0].processes("sys.stdin.readline"):
+        os.kill(pid, signal.SIGKILL)
+    assert process.wait(120) == 1
+    output = (tmp_path / "output").read_text()
+    assert "1 failed, 5 passed" in output, output
+    assert len(results(tmp_path)) == 5
+    assert snapshot_difference(two[0], before) == []

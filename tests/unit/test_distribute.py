@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases over several workers: every test once, a rig's together, nobody idle while something waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.case import Case, Rate
+from pytest_icbench.caseids import host_key, is_case, rig_group
+from pytest_icbench.distribute import RigScheduling
+from pytest_icbench.rate import named_rate
+
+
+def item(case: Case, test: str = "test_x.py::test_rate") -> str:
+    return f"{test}[{case.id}]"
+
+
+def test_groups_follow_the_rig() -> None:
+    first = Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=64, rate=Rate(1_000_000))
+    same = Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=512, touch=True, burst=1)
+    assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
+    others = [
+        Case("ovs", variant="xconnect"),
+        Case("ovs", port="vhost-user-packed", variant="xconnect", pairs=2),
+        Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=9000),
+        Case("ovs", port="vhost-user-packed", variant="xconnect", switch_cores=2),
+        Case("ovs", port="vhost-user-packed", variant="xconnect", remote=True),
+        Case("ovs", port="vhost-user-packed", variant="xconnect", api="af_xdp"),
+    ]
+    groups = [rig_group(item(case)) for case in others]
+    assert rig_group(item(first)) not in groups
+    assert len(set(groups)) == len(groups)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Case,
+            switch=st.sampled_from(["veth", "linux-bridge", "forward"]),
+            api=st.sampled_from([None, "udp", "udp-mmsg", "raw", "raw-mmsg", "af_packet"]),
+            pairs=st.integers(1, 12),
+            packet_size=st.sampled_from([64, 1518, 1519, 9000]),
+            blocking=st.booleans(),
+            touch=st.booleans(),
+            remote=st.booleans(),
+            rate=st.sampled_from([Rate(), Rate(500), *map(named_rate, ("ndr", "pdr:0.5%", "mfr"))]),
+        ),
+        min_size=2,
+        max_size=2,
+    )
+)
+def test_groups_are_rigs(cases: list[Case]) -> None:
+    first, second = cases
+    assert is_case(item(first))
+    assert (rig_group(item(first)) == rig_group(item(second))) == (first.rig_key == second.rig_key)
+
+
+def test_other_tests_have_no_group() -> None:
+    assert rig_group("test_x.py::test_plain") is None
+    assert rig_group("test_x.py::test_plain[64B]") is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [
+        (SimpleNamespace(popen=True), "here"),
+        (SimpleNamespace(ssh="root@a"), "ssh=root@a"),
+        (SimpleNamespace(popen=True, via="gate"), "via=gate"),
+    ],
+)
+def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
+    assert host_key(spec) == key
+
+
+@dataclass(eq=False)
+class Worker:
+    """As much of xdist's controller of a worker as a scheduler sees."""
+
+    name: str
+    speed: float = 1.0
+    queue: list[int] = field(default_factory=list)
+    ran: list[int] = field(default_factory=list)
+    busy_until: float = 0.0
+    shutting_down: bool = False
+
+    @property
+    def gateway(self) -> Any:
+        return SimpleNamespace(id=self.name)
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        assert not self.shutting_down
+        self.queue += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+    @property
+    def can_run(self) -> bool:
+        """A worker runs a test when it knows the next one, or that there is none."""
+        return len(self.queue) > 1 or (bool(self.queue) and self.shutting_down)
+
+
+def distribute(nodeids: list[str], speeds: list[float]) -> list[Worker]:
+    """Runs a session in which a test takes a worker's speed, in seconds."""
+    options = SimpleNamespace(
+        getoption=lambda name: None,
+        getvalue=lambda name: ["popen"] * len(speeds),
+        hook=None,
+    )
+    scheduler = RigScheduling(options)
+    workers = [Worker(f"gw{number}", speed) for number, speed in enumerate(speeds)]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, list(nodeids))
+    scheduler.schedule()
+    while any(worker.can_run for worker in workers):
+        worker = min((w for w in workers if w.can_run), key=lambda w: w.busy_until + w.speed)
+        worker.busy_until += worker.speed
+        index = worker.queue.pop(0)
+        worker.ran.append(index)
+        scheduler.mark_test_complete(worker, index, worker.speed)
+    assert scheduler.tests_finished
+    assert not any(worker.queue for worker in workers)
+    assert all(worker.shutting_down for worker in workers)
+    return workers
+
+
+@given(
+    st.lists(st.sampled_from("abcd"), max_size=40), st.lists(st.sampled_from([1.0, 1.5, 4.0]), min_size=1, max_size=5)
+)
+def test_every_test_runs_once_and_hosts_end_together(letters: list[str], speeds: list[float]) -> None:
+    nodeids = [item(Case(f"switch-{letter}"), f"t.py::test_{number}") for number, letter in enumerate(letters)]
+    workers = distribute(nodeids, speeds) if nodeids else []
+    assert sorted(index for worker in workers for index in worker.ran) == list(range(len(nodeids)))
+    ends = [worker.busy_until for worker in workers if worker.ran]
+    if len(nodeids) > 2 * len(speeds):
+        # The slowest has at most its current test and the next one left when nothing waits any more.
+        assert max(ends) - min(ends) <= 2 * max(speeds)
+
+
+def test_a_rig_stays_with_its_host() -> None:
+    nodeids = [item(Case(name), f"t.py::test_{number}") for name in ("ovs", "vpp", "veth") for number in range(6)]
+    workers = distribute(nodeids, [1.0, 1.0, 1.0])
+    assert [{rig_group(nodeids[index]) for index in worker.ran} for worker in workers] == [
+        {rig_group(nodeids[0])},
+        {rig_group(nodeids[6])},
+        {rig_group(nodeids[12])},
+    ]
+
+
+def test_one_rig_is_built_on_every_host_rather_than_leave_one_idle() -> None:
+    nodeids = [item(Case("veth"), f"t.py::test_{number}") for number in range(20)]
+    assert [len(worker.ran) for worker in distribute(nodeids, [1.0, 1.0])] == [10, 10]
+
+
+def test_plain_tests_are_left_to_xdist() -> None:
+    workers = distribute([f"t.py::test_{number}" for number in range(20)], [1.0, 1.0])
+    assert sorted(index for worker in workers for index in worker.ran) == list(range(20))
