@@ -20,6 +20,7 @@ from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run
+from pytest_icbench.schedule import SOAK_S
 
 if TYPE_CHECKING:
     from pytest_icbench.exchange import Exchange
@@ -33,7 +34,6 @@ T = TypeVar("T")
 How = Callable[[Case, "Settings"], Measurement]
 
 #: A long run's length where nobody asks for another, in seconds.
-SOAK_S = 20.0
 
 
 @dataclass(slots=True)

@@ -34,6 +34,8 @@ class Benchmark:
     settings: Settings
     thresholds: Thresholds
     where: str
+    #: Names in the test's own code, by which is told what it will measure (``soak``, ``back_to_back`` …).
+    names: frozenset[str] = frozenset()
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
@@ -129,6 +131,7 @@ class _Ground:
     settings: Settings
     thresholds: Thresholds
     where: str
+    names: frozenset[str]
 
 
 def _ground(item: pytest.Item, options: Options) -> _Ground:
@@ -137,7 +140,9 @@ def _ground(item: pytest.Item, options: Options) -> _Ground:
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
-    return _Ground(request, settings, _thresholds(item.path, options), where)
+    code = getattr(getattr(item, "function", None), "__code__", None)
+    names = frozenset(code.co_names) if code is not None else frozenset[str]()
+    return _Ground(request, settings, _thresholds(item.path, options), where, names)
 
 
 def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
@@ -149,7 +154,7 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
     check_rate(case, ground.settings, ground.where)
-    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where)
+    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.names)
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:

@@ -21,6 +21,7 @@ from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
 from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
+from pytest_icbench.forecast import estimates
 from pytest_icbench.gate import Policy
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
@@ -35,7 +36,7 @@ from pytest_icbench.result import Measurement
 from pytest_icbench.resume import Taken, find_run
 from pytest_icbench.rigpool import RigPool
 from pytest_icbench.runinfo import gather
-from pytest_icbench.schedule import Schedule, clock, estimate_s, launch_estimate_s
+from pytest_icbench.schedule import Schedule, clock, launch_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
@@ -72,7 +73,7 @@ class Run:
         self.bench = bench
         self.policy, self.comparer = judging_by(options)
         self.pool: RigPool[Any] = RigPool(bench.make_rig)
-        self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items))))
+        self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items), options.soak_duration)))
         #: Rates that were looked for, since loads of others are parts of them.
         self.found_rates: dict[Case, Measurement] = {}
         self._began: float | None = None
@@ -251,33 +252,15 @@ class Run:
         self._undo.close()
 
 
-def estimates(bench: Bench, planned: Sequence[Benchmark]) -> list[float]:
-    """Seconds that each case takes at least; 0 for one that is skipped."""
-    found = []
-    previous: object = None
-    for benchmark in planned:
-        try:
-            bench.placement(benchmark.case)
-        except (Unsupported, ProvisionError):
-            found.append(0.0)
-            continue
-        key = benchmark.case.rig_key
-        reference = benchmark.settings.reference and bench.reference(benchmark.case) is not None
-        rate = benchmark.case.rate
-        found.append(estimate_s(benchmark.settings, reference=reference, build=key != previous, rate=rate))
-        previous = key
-    return found
-
-
 def is_adaptive(case: Case, settings: Settings) -> bool:
     """Whether more time makes the case more precise; a fixed number of launches, or a search, takes what it takes."""
     return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
 
 
-def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark]) -> Budget:
+def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None) -> Budget:
     """The budget of a session, in the order in which its cases run."""
     entries = []
-    for benchmark, least_s in zip(planned, estimates(bench, planned), strict=True):
+    for benchmark, least_s in zip(planned, estimates(bench, planned, soak_s), strict=True):
         settings, case = benchmark.settings, benchmark.case
         reference = settings.reference and least_s > 0 and bench.reference(case) is not None
         entries.append(
@@ -286,7 +269,7 @@ def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark]) -> Bud
                 launch_s=launch_estimate_s(settings, reference=reference),
                 launches=settings.min_launches + 1,
                 precision=settings.precision,
-                adaptive=is_adaptive(case, settings),
+                adaptive=is_adaptive(case, settings) and not benchmark.names & {"soak", "back_to_back"},
                 group=(case.dimension, case.switch),
             )
         )
@@ -297,7 +280,7 @@ def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark]) ->
     """None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
     if options.budget is None:
         return None
-    budget = budget_of(bench, options.budget, planned)
+    budget = budget_of(bench, options.budget, planned, options.soak_duration)
     if budget.least_s > budget.total_s:
         raise UsageError(
             f"--icbench-budget: {len(planned)} cases take at least {clock(budget.least_s)}, more than"

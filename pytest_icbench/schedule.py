@@ -20,6 +20,10 @@ RIG_OVERHEAD_S = 1.5
 
 #: Trials by which a search comes near, before it decides; with those of its calibration.
 SEARCH_STEPS = 12
+#: A long run that names no length, in seconds.
+SOAK_S = 20.0
+#: Trains of all lengths, then of those around the longest that passed, fifty times each: what that takes at least.
+TRAINS_S = 10.0
 #: Loads of a sweep that names none.
 SWEEP_LOADS = 10
 
@@ -30,6 +34,7 @@ def estimate_s(settings: Settings, *, reference: bool, build: bool = True, rate:
     Args:
         reference: a reference link is measured beside.
         build: its rig has to be built.
+        rate: a part of a rate that is looked for takes what a fixed load does: the search is a case of its own.
     """
     rigs = 2 if reference else 1
     building = RIG_OVERHEAD_S * rigs if build else 0.0
@@ -44,6 +49,11 @@ def estimate_s(settings: Settings, *, reference: bool, build: bool = True, rate:
     else:
         measuring = min((settings.min_launches + 1) * launch, max(settings.max_duration_s, launch))
     return measuring + building
+
+
+def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True) -> float:
+    """Seconds of a long run: one launch, no reference."""
+    return settings.warmup_s + duration_s + LAUNCH_OVERHEAD_S + (RIG_OVERHEAD_S if build else 0.0)
 
 
 def _search_s(goal: Goal, warmup_s: float) -> float:

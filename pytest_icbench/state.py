@@ -200,14 +200,15 @@ class State:
         self.run = Run(self.config, self.options, self._asked(), self._items, self.directory)
 
     def _plan(self) -> None:
+        from pytest_icbench.forecast import estimates
         from pytest_icbench.report.plan import Planned, plan_lines
-        from pytest_icbench.run import budget_of, estimates
+        from pytest_icbench.run import budget_of
 
-        bench, total_s = self._asked(), self.options.budget
-        seconds = estimates(bench, self._benchmarks())
+        bench, total_s, soak_s = self._asked(), self.options.budget, self.options.soak_duration
+        seconds = estimates(bench, self._benchmarks(), soak_s)
         allotted: list[float] | list[None] = [None] * len(seconds)
         if total_s is not None:
-            allotted = budget_of(bench, total_s, self._benchmarks()).allotments()
+            allotted = budget_of(bench, total_s, self._benchmarks(), soak_s).allotments()
         planned = []
         for item, each, given, benchmark in zip(self._items, seconds, allotted, self._benchmarks(), strict=True):
             reason = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -178,3 +179,38 @@ def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeBench]
     inner.run("--icbench-plan").stdout.fnmatch_lines(["*0:4?  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
     plan = inner.run("--icbench-plan", "--icbench-search-preset=tst009", "--icbench-rate=ndr")
     plan.stdout.fnmatch_lines(["*2:??  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
+
+
+def test_the_plan_knows_what_a_test_measures_by_its_code(inner: Runner) -> None:
+    """A long run, trains, a load of a rate that is looked for once, a sweep: beside plain launches."""
+    inner.write(
+        test_x="""
+import pytest
+
+@pytest.mark.icbench(switch="ovs")
+def test_plain(icbench): icbench.gate(icbench.throughput())
+
+@pytest.mark.icbench(switch="ovs")
+def test_soak(icbench): icbench.gate(icbench.soak())
+
+@pytest.mark.icbench(switch="ovs")
+def test_trains(icbench): icbench.gate(icbench.back_to_back())
+
+@pytest.mark.icbench(switch="ovs")
+def test_sweep(icbench): icbench.gate(icbench.sweep())
+
+@pytest.mark.icbench(dimension="latency", switch="ovs", rate=["pdr:0.5%*0.1", "pdr:0.5%*0.9"])
+def test_loads(icbench): icbench.gate(icbench.latency())
+"""
+    )
+    seconds = {}
+    for line in inner.run("--icbench-plan", "--icbench-soak-duration=2h").outlines:
+        found = re.match(r" *(?:(\d+):)?(\d+):(\d\d) +test_x.py::(\S+)", line)
+        if found:
+            hours, minutes, rest, name = found.groups()
+            seconds[name] = int(hours or 0) * 3600 + int(minutes) * 60 + int(rest)
+    plain, soak, trains, sweep, first, second = seconds.values()
+    assert 7200 < soak < 7210
+    assert trains > 30  # with the search by which the buffer time is corrected
+    assert sweep > plain / 2 + 10
+    assert first - second > 20  # one search serves both

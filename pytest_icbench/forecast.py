@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long the cases of a session will take, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.items import Benchmark
+from pytest_icbench.rate import Rate
+from pytest_icbench.schedule import RIG_OVERHEAD_S, SOAK_S, TRAINS_S, estimate_s, soak_estimate_s
+
+if TYPE_CHECKING:
+    from pytest_icbench.bench import Bench
+
+
+def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
+    """Seconds that each case takes at least; 0 for one that is skipped.
+
+    What a test measures beside the rate of its case is told by its own code: a long run, trains, a load's search.
+
+    Args:
+        soak_s: what the user wants a long run to take, None for what tests ask.
+    """
+    found = []
+    previous: object = None
+    searched = set[Case]()
+    for benchmark in planned:
+        try:
+            bench.placement(benchmark.case)
+        except (Unsupported, ProvisionError):
+            found.append(0.0)
+            continue
+        key = benchmark.case.rig_key
+        reference = benchmark.settings.reference and bench.reference(benchmark.case) is not None
+        settings, rate, names, build = benchmark.settings, benchmark.case.rate, benchmark.names, key != previous
+        seconds = estimate_s(settings, reference=reference, build=build, rate=rate)
+        whole = None
+        if "soak" in names:
+            seconds = soak_estimate_s(settings, soak_s or SOAK_S, build=build)
+        elif "back_to_back" in names:
+            seconds = TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
+            whole = replace(benchmark.case, rate=Rate(loss_ratio=0.0))
+        elif "sweep" in names and rate.is_max:
+            seconds = estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
+        elif rate.share is not None:
+            whole = replace(benchmark.case, dimension="throughput", rate=rate.searched)
+        if whole is not None and whole not in searched:  # looked for once a run
+            searched.add(whole)
+            seconds += estimate_s(settings, reference=False, build=False, rate=whole.rate)
+        found.append(seconds)
+        previous = key
+    return found
