@@ -18,6 +18,7 @@ from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import kernel, sriov_checks
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.uplink import Uplink
 
 VFIO = "vfio"
 VF = "vf"
@@ -89,6 +90,7 @@ class Sriov(Switch):
         try:
             card = sriov_checks.card(session)
             self._interface = card.interface
+            _check_uplink(spec.uplink, card.interface)
             existing = sriov_checks.choose(root, card, len(addresses))
             self._driver = self._load_driver(changes, card.pci)
         except Unsupported as error:  # it was there when the case was planned
@@ -240,6 +242,14 @@ class Sriov(Switch):
         self._functions.clear()
         if self._changes is not None:
             self._changes.undo(f"PF {self._interface}")
+
+
+def _check_uplink(uplink: Uplink | None, card: str) -> None:
+    if uplink is not None and uplink.nic != card:
+        raise ProvisionError(
+            f"sriov's uplink is its card's own port: --icbench-uplink says {uplink} and --icbench-pf {card};"
+            " name the same"
+        )
 
 
 def _counts(index: int, seen: Mapping[str, int]) -> PortCounters:

@@ -169,15 +169,12 @@ def test_a_cable_without_its_other_end(joined: None) -> None:
     run(["ip", "link", "set", ENDS[1], "up"], timeout_s=5)
 
 
+#: Over two hosts the others are the scenarios'.
 CASES: list[tuple[Case, Via]] = [
-    (Case("linux-bridge"), "kernel"),
     (Case("linux-bridge", pairs=2, api="raw-mmsg"), "kernel"),
     (Case("veth"), "kernel"),
-    (Case("direct"), "kernel"),
     (Case("direct"), "af_xdp"),
-    (Case("ovs"), "kernel"),
     (Case("ovs"), "af_xdp"),
-    (Case("vpp"), "kernel"),
     (Case("vpp", variant="xconnect"), "kernel"),
 ]
 

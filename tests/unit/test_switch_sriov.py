@@ -14,6 +14,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import vf
 from pytest_icbench.switch import sriov, sriov_checks
 from pytest_icbench.switch.sriov import Sriov
+from pytest_icbench.uplink import Uplink
 from tests.unit.card import CardRoot, CardSession, reacting, tree_of
 from tests.unit.recording_host import attachments_of, spec_of
 
@@ -143,6 +144,15 @@ def test_too_few_functions(tmp_path: Path) -> None:
     assert "4 endpoints take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
     assert sriov_checks.choose(other.root, sriov_checks.card(given), 2) == [1, 3]
+
+
+def test_the_uplink_is_the_cards_own_port(tmp_path: Path, net: RecordingNet) -> None:
+    session: Any = with_iommu(on(tmp_path, "pci/igb", "enp1s0"))
+    said = "sriov's uplink is its card's own port: --icbench-uplink says eth7 and --icbench-pf enp1s0; name the same"
+    with pytest.raises(ProvisionError, match=said):
+        Sriov().devices(session, spec_of(tmp_path, port="vfio", uplink=Uplink("eth7")), ADDRESSES)
+    assert net.calls == []
+    Sriov().devices(session, spec_of(tmp_path, port="vfio", uplink=Uplink("enp1s0")), ADDRESSES)
 
 
 def test_functions_that_a_topology_names(tmp_path: Path) -> None:
