@@ -26,7 +26,7 @@ SCENARIO = """
 import pytest
 
 @pytest.mark.icbench(switch="linux-bridge", api="raw", packet_size=[{sizes}], rate="10k", burst=1,
-                     repeats=3, warmup=0.1, duration=0.3, drain=0.1)
+                     repeats=2, warmup=0.1, duration=0.3, drain=0.1)
 def test_rate(icbench):
     icbench.gate(icbench.throughput())
 """

@@ -24,17 +24,24 @@ import pytest
 
 QUICK = dict(switch="linux-bridge", api="raw", rate="5k", burst=1, repeats=1, warmup=0.05, drain=0.2)
 
+def measured(icbench):
+    found = icbench.measure()
+    if found.verdict == "INVALID":  # a loaded machine stalls: once more
+        icbench.judge(found)
+        found = icbench.measure()
+    icbench.gate(found)
+
 @pytest.mark.icbench(**QUICK, duration={first_s})
 def test_first(icbench):
     icbench.gate(icbench.measure())
 
 @pytest.mark.icbench(**QUICK, remote=False, duration=0.5)
 def test_here(icbench):
-    icbench.gate(icbench.measure())
+    measured(icbench)
 
 @pytest.mark.icbench(**QUICK, pairs=2, duration=0.5)
 def test_second(icbench):
-    icbench.gate(icbench.measure())
+    measured(icbench)
 """
 
 

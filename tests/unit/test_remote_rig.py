@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two rigs as one, and the other host over lost connections, without any host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
+from pytest_icbench.executable import workload_path
+from pytest_icbench.hostrig import HostRig
+from pytest_icbench.placement import Placement, joined
+from pytest_icbench.remote import host as host_module
+from pytest_icbench.remote.connection import Reply
+from pytest_icbench.remote.end import WORKLOAD
+from pytest_icbench.remote.host import RemoteHost, placement_from_dict
+from pytest_icbench.remote.rig import RemoteRig, TwinRig
+
+
+class FakeConnection:
+    """Answers calls at once, out of a table; writes them down."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.calls: list[tuple[Any, ...]] = []
+        self.live = True
+        self.wake = -1
+
+    def begin(self, name: str, *arguments: Any) -> Reply:
+        if not self.live:
+            raise ConnectionLost("the connection to the remote host was lost")
+        self.calls.append((name, *arguments))
+        reply = Reply()
+        answer = self.answers.get(name)
+        reply.data = {"result": answer(*arguments) if callable(answer) else answer}
+        reply.arrived.set()
+        return reply
+
+    def result(self, reply: Reply, timeout_s: float = 0) -> Any:
+        if isinstance(reply.data["result"], Exception):
+            raise reply.data["result"]
+        return reply.data["result"]
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        return self.result(self.begin(name, *arguments))
+
+    def quiet(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.calls.append(("close",))
+        self.live = False
+
+    def names(self) -> list[str]:
+        return [call[0] for call in self.calls]
+
+
+class FakeRig:
+    """The part of HostRig on this host."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            answer = self.answers.get(name)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer(*arguments) if callable(answer) else answer
+
+        return call
+
+
+def made(*names: str) -> dict[str, Any]:
+    return {"endpoints": list(names), "nodes": list(names), "switch": {"version": names[0]}, "files": "/f"}
+
+
+def twin(here: FakeRig, connection: FakeConnection, away: tuple[int, ...] = (1, 3)) -> TwinRig:
+    return TwinRig(cast("HostRig", here), RemoteRig(cast("Any", connection)), away)
+
+
+def built(**answers: Any) -> tuple[TwinRig, FakeRig, FakeConnection]:
+    here = FakeRig(prepare=made("a0", "a1"), launch="l1", **answers)
+    connection = FakeConnection(build={**made("b0", "b1"), "rig": "x7"}, launch="l4")
+    rig = twin(here, connection)
+    found = rig.prepare({"here": {}, "there": {}})
+    assert found["endpoints"] == ["a0", "b0", "a1", "b1"]
+    assert found["remote_switch"] == {"version": "b0"}
+    return rig, here, connection
+
+
+def test_endpoints_are_by_index_wherever_they_are() -> None:
+    built()
+    here, connection = FakeRig(prepare=made("a", "b", "c")), FakeConnection(build={**made("d"), "rig": "x1"})
+    assert twin(here, connection, (2,)).prepare({"here": {}, "there": {}})["nodes"] == ["a", "b", "d", "c"]
+
+
+def test_a_half_that_fails_takes_the_other_along() -> None:
+    here = FakeRig(prepare=ProvisionError("no veth"))
+    connection = FakeConnection(build={**made("b"), "rig": "x1"})
+    with pytest.raises(ProvisionError, match="no veth"):
+        twin(here, connection, (1,)).prepare({"here": {}, "there": {}})
+    assert connection.names() == ["build", "undo"]
+    here, connection = FakeRig(prepare=made("a")), FakeConnection(build=ProvisionError("no veth there"))
+    with pytest.raises(ProvisionError, match="no veth there"):
+        twin(here, connection, (1,)).prepare({"here": {}, "there": {}})
+    assert here.calls == ["prepare", "undo"]
+
+
+def test_processes_start_where_their_endpoint_is() -> None:
+    rig, here, connection = built()
+    seen: list[Any] = []
+
+    def launch(plan: Any) -> str:
+        seen.append(plan)
+        return "l1"
+
+    here.answers["launch"] = launch
+    program = str(workload_path())
+    plan = {"processes": [{"index": index, "argv": [program, "send"]} for index in range(4)], "hello_timeout_s": 3}
+    assert rig.launch(plan) == "l1+l4"
+    assert [each["index"] for each in seen[0]["processes"]] == [0, 2]
+    sent = connection.calls[-1][2]
+    assert [each["index"] for each in sent["processes"]] == [1, 3]
+    assert [each["argv"][0] for each in sent["processes"]] == [WORKLOAD, WORKLOAD]  # its place is that host's own
+    assert sent["hello_timeout_s"] == 3
+
+
+def test_receivers_are_told_first() -> None:
+    rig, here, connection = built()
+    order: list[str] = []
+
+    def start(where: str, moment: int) -> Callable[..., int]:
+        def told(*_: Any) -> int:
+            order.append(where)
+            return moment
+
+        return told
+
+    here.answers["start"], connection.answers["start"] = start("here", 5), start("there", 99)
+    launch = rig.launch({"processes": []})
+    assert rig.start(launch, 0.02) == 5  # by this host's clock
+    assert order == ["there", "here"]
+
+
+def test_what_both_say_is_heard_once() -> None:
+    rig, here, connection = built()
+    launch = rig.launch({"processes": []})
+    here.answers["poll"] = lambda *_: {"lines": [[0, "a"]], "exited": {}}
+    connection.answers["poll"] = {"lines": [[1, "b"]], "exited": {"3": 0}}
+    assert rig.poll(launch, 1.0) == {"lines": [[0, "a"], [1, "b"]], "exited": {3: 0}}
+
+
+def test_a_late_answer_is_kept_for_the_next_poll() -> None:
+    rig, here, connection = built()
+    launch = rig.launch({"processes": []})
+    here.answers["poll"] = lambda *_: {"lines": [], "exited": {}}
+    late = Reply()
+    late.data = {"result": {"lines": [[1, "b"]], "exited": {}}}
+    begin = connection.begin
+    connection.begin = lambda name, *rest: late if name == "poll" else begin(name, *rest)  # type: ignore[method-assign]
+    assert rig.poll(launch, 0.0)["lines"] == []
+    rig.tell(launch, "stop\n", 1)  # which ends the poll over there; its answer is not lost
+    late.arrived.set()
+    assert rig.poll(launch, 0.0)["lines"] == [[1, "b"]]
+
+
+def test_undoing_goes_on_without_a_connection() -> None:
+    rig, here, connection = built()
+    connection.live = False
+    rig.undo()
+    assert here.calls[-1] == "undo"
+    rig.undo()
+
+
+HERE = Placement("dedicated", (5,), (1, 2), (0,), 0, 0)
+THERE = Placement("dedicated", (6,), (3, 4), (7,), 1, 0)
+
+
+def test_a_placement_of_two_hosts() -> None:
+    found = joined(HERE, THERE, (1, 3))
+    assert (found.policy, found.endpoints, found.own, found.switch) == ("dedicated", (1, 3, 2, 4), (1, 2), (5,))
+    assert found.there is not None
+    assert (found.there.endpoints, found.there.switch, found.there.numa_node) == ((1, 3, 2, 4), (6,), 1)
+    shared = Placement("cooperative", (), (3, 3), (), 0, 128)
+    assert (joined(HERE, shared, (1, 3)).policy, joined(HERE, shared, (1, 3)).yield_every) == ("cooperative", 128)
+
+
+def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
+    waiting = list(connections)
+
+    def connect() -> Any:
+        found = waiting.pop(0)
+        if isinstance(found, UsageError):
+            raise found
+        return found
+
+    return RemoteHost(connect, {"binaries": {}, "hugepage_size_kib": 2048}, node="netns")
+
+
+def test_a_refusal_is_said_again_without_asking_again() -> None:
+    host = remote(UsageError("no connection to the remote host: x"))
+    for _ in range(3):
+        with pytest.raises(ProvisionError, match="no connection to the remote host: x"):
+            host.plan(0, 2, "auto")
+    with pytest.raises(UsageError):
+        host.check()
+    host.close()
+
+
+def test_a_lost_connection_is_made_anew_and_the_host_held_again() -> None:
+    first, second = FakeConnection(hold=[]), FakeConnection(hold=["session abc: 3 changes undone"])
+    host = remote(first, second)
+    host.hold()
+    first.live = False
+    host.hold()
+    assert second.names() == ["hold"]
+    host.close()
+    assert second.names() == ["hold", "give_back", "close"]
+
+
+def test_the_end_of_a_lost_connection_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "_CLEANING_POLL_S", 0.0)
+    answers = iter([UsageError("another icbench session runs"), UsageError("another icbench session runs"), []])
+    first, second = FakeConnection(hold=[]), FakeConnection(hold=lambda _: next(answers))
+    host = remote(first, second)
+    host.hold()
+    first.live = False
+    host.hold()
+    assert second.names() == ["hold"] * 3
+
+
+def test_a_busy_host_is_not_waited_for() -> None:
+    host = remote(FakeConnection(hold=UsageError("another icbench session runs")))
+    with pytest.raises(UsageError, match="another icbench session"):
+        host.hold()
+    with pytest.raises(ProvisionError, match="another icbench session"):
+        host.rig()
+
+
+def test_what_may_be_left_is_said() -> None:
+    first = FakeConnection(hold=[])
+    host = remote(first, UsageError("no connection to the remote host: gone"))
+    host.hold()
+    first.live = False
+    with pytest.raises(ProvisionError, match=r"may not be as before \(.*gone\): run `icbench recover` there"):
+        host.close()
+    host.close()
+
+
+def test_plans_cross_as_json() -> None:
+    data = {"policy": "dedicated", "switch": [6], "endpoints": [3, 4], "service": [7], "numa_node": 1, "yield_every": 0}
+    assert placement_from_dict({**data, "away": [], "there": None}) == THERE
+    connection = FakeConnection(plan=data)
+    host = remote(connection)
+    assert host.plan(1, 2, "auto") == host.plan(1, 2, "auto")
+    assert connection.names() == ["plan"]
