@@ -30,7 +30,7 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 	@scripts/setup.sh
 
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
-	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
+	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes -p no:benchmark $(ARGS)
 
 test: lint test-c ## everything but test-dpdk, test-sriov and bench: checks, C tests with sanitizers, Python, real packets
 	$(PYTEST) tests $(ARGS)
