@@ -319,6 +319,10 @@ class State:
         for plugin in self._dropped:
             self.config.pluginmanager.register(plugin)
         self._dropped.clear()
+        if "xmlpath" in self._own_files and not self.options.host_names:
+            from pytest_icbench.report.junit import hide_host
+
+            hide_host(self.directory / "junit.xml")
 
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from xml.sax.saxutils import quoteattr
 
 import pytest
 
@@ -24,6 +27,16 @@ def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Se
     # JSON escapes what XML does not allow (ensure_ascii), so that no second escaping is needed.
     node.text = "\n".join(json_line(result) for result in results)
     xml.node_reporter(report).append(node)
+
+
+def hide_host(path: Path) -> None:
+    """Takes the host's name out of a file that pytest has written; ``localhost`` is what the format has for none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        shown = quoteattr(platform.node())
+        path.write_text(text.replace(f"hostname={shown}", 'hostname="localhost"'), encoding="utf-8")
+    except OSError:
+        return  # it was not written, or has been taken away
 
 
 def drop_unused(config: pytest.Config, options: Sequence[str]) -> list[Any]:

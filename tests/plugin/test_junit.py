@@ -94,3 +94,16 @@ def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type
     found = {name: properties(case).get("icbench.outcome") for name, case in cases.items()}
     assert found == {"ovs": "regressed", "vpp": "skipped", "veth": "passed"}
     assert properties(cases["ovs"])["icbench.verdict"] == "REGRESSED"
+
+
+def test_the_run_s_own_file_has_no_host_name(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.node", lambda: "lab7.example.org")
+    inner.write(test_x='@pytest.mark.icbench(switch="veth")\ndef test_a(icbench): icbench.throughput()\n')
+    for more, name in (((), "localhost"), (("--icbench-host-names",), "lab7.example.org")):
+        assert inner.run("-o", "icbench_run_files=yes", *more).ret == 0
+        text = (inner.path / "reports/latest/junit.xml").read_text()
+        assert f'hostname="{name}"' in text
+    assert inner.run("--junitxml=mine.xml").ret == 0
+    assert 'hostname="lab7.example.org"' in (inner.path / "mine.xml").read_text()
