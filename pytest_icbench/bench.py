@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
 from pytest_icbench.collect import misfit, read_topology
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.contenders import contender_key
+from pytest_icbench.contest import Contest
+from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
 from pytest_icbench.probing import why_not
@@ -23,7 +26,8 @@ from pytest_icbench.switch_config import checked, read
 from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure import OnProgress, Settings
+    from pytest_icbench.judging import Margin
+    from pytest_icbench.measure import OnProgress, Settings, Surroundings
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
     from pytest_icbench.remote.rig import Elsewhere
@@ -63,6 +67,11 @@ class Bench:
         }
         #: Who the endpoints are, where somebody says so.
         self.seating = read_topology(options)
+        #: What is compared with what there is: its binaries and configurations are known by the names of its cases.
+        self.contest = Contest(catalogue, options, self._user, self._configs)
+        self._arguments["binaries"] |= self.contest.binaries
+        self._user |= self.contest.user
+        self._configs |= self.contest.configs
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self.topology = Topology.read(self.session.root)
@@ -190,9 +199,10 @@ class Bench:
     def _probe(self, case: Case) -> None:
         cls = self.catalogue[case.switch]
         api = case.resolved_api(cls)
-        key = (case.switch, api)
+        name = contender_key(case)
+        key = (name, api)
         if key not in self._probed:
-            self._probed[key] = self._ask(cls, api)
+            self._probed[key] = self._ask(cls, api, self._arguments["binaries"].get(name))
         reason = self._probed[key]
         if reason is not None:
             raise Unsupported(reason)
@@ -229,8 +239,7 @@ class Bench:
         if reason is not None:
             raise Unsupported(reason)
 
-    def _ask(self, cls: type[Switch], api: str) -> str | None:
-        binary = self.options.binaries.get(cls.name)
+    def _ask(self, cls: type[Switch], api: str, binary: Path | None) -> str | None:
         return why_not(cls, api, self.session, node=self.options.node, binary=binary)
 
     def placement(self, case: Case) -> Placement:
@@ -240,9 +249,25 @@ class Bench:
             reason = self.seating.misfit(case)
         if reason is not None:
             raise Unsupported(reason)
+        if case.contender is not None:
+            self._check_contest(case)
         self._probe(case)
         self._probe_pairs(case)
         return self._place(case, self.policy)
+
+    def _check_contest(self, case: Case) -> None:
+        """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
+        from pytest_icbench.measure.versions import check_comparable
+
+        if case.remote:
+            raise Unsupported(
+                "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
+            )
+        try:
+            check_comparable(case)
+        except UsageError as error:
+            raise Unsupported(str(error)) from None
+        self._probe(case.base)
 
     def reference(self, case: Case) -> Case | None:
         """The case whose rig is the reference link, None if there is none."""
@@ -259,6 +284,11 @@ class Bench:
     def need(self, case: Case, settings: Settings) -> Need:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
+        if case.contender is not None:
+            base = case.base
+            return Need(
+                Wanted(case, placement, (case.rig_key, placement)), Wanted(base, placement, (base.rig_key, placement))
+            )
         # Over two hosts the reference would need the very NIC that the case's own rig holds.
         reference = self.reference(case) if settings.reference and not case.remote else None
         beside = None
@@ -272,15 +302,16 @@ class Bench:
         """A rig, not yet built."""
         from pytest_icbench.rig import Rig
 
-        seats = None if self.seating is None else self.seating.seats(wanted.case.pairs)
+        case = self.contest.built(wanted.case)
+        seats = None if self.seating is None else self.seating.seats(case.pairs)
         return Rig(
-            wanted.case,
+            case,
             wanted.placement,
             self.session,
             self.options,
             switches=self.catalogue,
             seats=seats,
-            elsewhere=self._elsewhere(wanted.case),
+            elsewhere=self._elsewhere(case),
         )
 
     def _elsewhere(self, case: Case) -> Elsewhere | None:
@@ -306,11 +337,46 @@ class Bench:
         on_progress: OnProgress,
     ) -> Measurement:
         """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
-        from pytest_icbench.host import facts
-        from pytest_icbench.measure import Surroundings, measure
+        from pytest_icbench.measure import measure
 
         rig, beside = rigs
-        around = Surroundings(
+        around = self._around(rig)
+        if self.remote is not None and case.remote:
+            around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
+        api = case.resolved_api(self.catalogue[case.switch])
+        found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
+        return _with_ports(found, rig)
+
+    def measure_versions(
+        self,
+        rigs: tuple[Rig, Rig],
+        case: Case,
+        settings: Settings,
+        margin: Margin,
+        cases: int,
+        on_progress: OnProgress,
+    ) -> tuple[Measurement, Measurement]:
+        """Measures a contender beside its base, whose rigs these are: both results. Raises as ``measure`` does."""
+        from pytest_icbench.measure.versions import measure_versions
+
+        now, base = measure_versions(
+            rigs,
+            case,
+            settings,
+            margin,
+            cases,
+            (self._around(rigs[0]), self._around(rigs[1])),
+            api=case.resolved_api(self.catalogue[case.switch]),
+            on_progress=on_progress,
+            executables=(self.contest.workload(case), None),
+        )
+        return _with_ports(now, rigs[0]), _with_ports(base, rigs[1])
+
+    def _around(self, rig: Rig) -> Surroundings:
+        from pytest_icbench.host import facts
+        from pytest_icbench.measure import Surroundings
+
+        return Surroundings(
             placement=rig.placement.policy,
             endpoints=tuple(rig.endpoints),
             identity=self._identity,
@@ -321,16 +387,6 @@ class Bench:
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
         )
-        if self.remote is not None and case.remote:
-            around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
-        api = case.resolved_api(self.catalogue[case.switch])
-        found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
-        # Some switches give queues to workers only when endpoints connect.
-        ports = None
-        with suppress(ProvisionError):  # the switch died, which the measurement says
-            ports = rig.assignment()
-        cpus = {**found.treatment["cpus"], "ports": ports}
-        return replace(found, treatment={**found.treatment, "cpus": cpus})
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -342,8 +398,13 @@ class Bench:
         return common_treatment(self.session.root, self.options, self._arguments["hugepage_size_kib"], self.seating)
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
-        user = self._user.get(rig.case.switch)
-        return {**self._common_treatment, **rig_treatment(rig, None if user is None else user.treatment())}
+        user = self._user.get(contender_key(rig.case))
+        return {
+            **self._common_treatment,
+            **self.contest.workload_treatment(rig.case),
+            **rig_treatment(rig, None if user is None else user.treatment()),
+            "contender": self.contest.treatment(rig.case),
+        }
 
     def close(self) -> None:
         """Gives both hosts back. Idempotent. Raises ProvisionError with what could not be undone."""
@@ -355,3 +416,12 @@ class Bench:
                 failures.append(str(error))
         if failures:
             raise ProvisionError("\n".join(failures))
+
+
+def _with_ports(found: Measurement, rig: Rig) -> Measurement:
+    """Some switches give queues to workers only when endpoints connect."""
+    ports = None
+    with suppress(ProvisionError):  # the switch died, which the measurement says
+        ports = rig.assignment()
+    cpus = {**found.treatment["cpus"], "ports": ports}
+    return replace(found, treatment={**found.treatment, "cpus": cpus})

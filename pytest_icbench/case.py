@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
 from pytest_icbench.rate import MAXIMUM
@@ -44,6 +44,9 @@ class Case:
         dimension: what the measurement is about; not part of the id (a baseline's key is dimension and id).
         switch: driver name, for example ``ovs``.
         port: port kind, for example ``vhost-user``; None where the switch has its natural one.
+        variant: one of the switch's own ways to forward; None for its natural one.
+        contender: name of what is measured side by side with what there is (``--icbench-variant``); None for the
+            latter.
         api: API technique of the endpoints, one of ``APIS``; None where the switch has one natural choice.
         switch_cores: worker cores of the switch; None for its natural number.
         packet_size: Ethernet frame in bytes with FCS (RFC 2544), 64 to 9216.
@@ -64,15 +67,19 @@ class Case:
     blocking: bool = False
     touch: bool = False
     remote: bool = False
+    contender: str | None = None
 
     @property
     def id(self) -> str:
-        """``switch[+port][:variant][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``, only ``\\w : + - .``."""
+        """``switch[+port][:variant][:contender][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
+
+        Only ``\\w : + - .``.
+        """
         head = self.switch
         if self.port is not None:
             head += f"+{self.port}"
-        if self.variant is not None:
-            head += f":{self.variant}"
+        if self.variant_label is not None:
+            head += f":{self.variant_label}"
         parts = [head]
         if self.switch_cores is not None:
             parts.append(f"c{self.switch_cores}")
@@ -88,6 +95,16 @@ class Case:
         return "-".join(parts)
 
     @property
+    def variant_label(self) -> str | None:
+        """Both kinds of variant, as the id has them: ``cost1000:new``."""
+        return ":".join(filter(None, (self.variant, self.contender))) or None
+
+    @property
+    def base(self) -> Case:
+        """The case that this one is measured side by side with: itself without a contender."""
+        return replace(self, contender=None)
+
+    @property
     def jumbo(self) -> bool:
         """Whether the frame needs an MTU above 1500."""
         return self.packet_size > MTU_1500_FRAME_BYTES
@@ -99,6 +116,7 @@ class Case:
             self.remote,
             self.switch,
             self.variant or "",
+            self.contender or "",
             self.port or "",
             self.switch_cores or 0,
             self.pairs,

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_icbench.baseline.commands import add_commands
+from pytest_icbench.calibration import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.history import command as history
 
@@ -163,6 +164,7 @@ def parser() -> argparse.ArgumentParser:
 
     history.add_to(commands)
     add_commands(commands)
+    calibration.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")
     topology.add_argument("pairs", metavar="NvsN", help="its pairs, as 4vs4")

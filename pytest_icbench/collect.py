@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_icbench import values
+from pytest_icbench import contenders, values
 from pytest_icbench.case import SOCKET_APIS, Case, Dimension, Rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options, too_large_burst
@@ -144,6 +144,7 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
         checked(read(path, "--icbench-switch-config"), name, catalogue[name].config_keys)
+    contenders.check(options.variant, catalogue, "--icbench-variant")
 
 
 def read_topology(options: Options) -> Topology | None:
@@ -240,7 +241,11 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 touch=touch,
                 remote=remote,
             )
-            cases[case] = None
+            # What is compared is measured with its base beside it: the base needs no test of its own.
+            for beside in contenders.of_switch(options.variant, name):
+                cases[replace(case, contender=beside.name)] = None
+            if not contenders.of_switch(options.variant, name):
+                cases[case] = None
     return list(cases)
 
 

@@ -14,6 +14,7 @@ from pytest_icbench.case import Case, Dimension
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate import Judgement, enforce, judge
 from pytest_icbench.items import Benchmark, check_rate
+from pytest_icbench.margins import Allowed
 from pytest_icbench.overrides import as_text, parse_overrides, settings_for
 from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import path_part, properties
@@ -21,6 +22,7 @@ from pytest_icbench.report.series import windows_of
 from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run
 from pytest_icbench.schedule import SOAK_S
+from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
     from pytest_icbench.exchange import Exchange
@@ -40,6 +42,8 @@ How = Callable[[Case, "Settings"], Measurement]
 class _Record:
     case: Case
     measurement: Measurement
+    #: The base of a comparison: nobody judges it, and the test's properties are the contender's.
+    beside: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
 
@@ -204,6 +208,8 @@ class Icbench:
         limits, margins = thresholds.for_case(measurement.case), thresholds.margins(measurement.case)
         comparer = self._run.comparer
         against = comparer.compare(measurement, margins) if comparer is not None else None
+        if measurement.side_by_side is not None:  # the base stands for a baseline, and is the better one
+            against = against_base(measurement, self._base_of(measurement), self._allowed(measurement.dimension))
         judgement = judge(measurement, limits, against=against, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
@@ -235,6 +241,10 @@ class Icbench:
             taken = self._take(case)
             if taken is not None:
                 return taken
+            if case.contender is not None:
+                if how is not None:
+                    raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
+                how = self._beside
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)
@@ -262,8 +272,11 @@ class Icbench:
             return
         for found in resumed.rest(self._item.nodeid):
             open_again = replace(found, verdict=None, reason=None)
-            self._records.insert(0, _Record(Case.from_dict(found.axes), open_again, taken_from=resumed.name))
-            self.judge(open_again)
+            case = Case.from_dict(found.axes)
+            beside = self.case.contender is not None and case.contender is None
+            self._records.insert(0, _Record(case, open_again, beside, taken_from=resumed.name))
+            if not beside:
+                self.judge(open_again)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
         from pytest_icbench.measure.soaking import soak_settings, with_losses
@@ -272,16 +285,42 @@ class Icbench:
         stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
         return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
 
+    def _beside(self, case: Case, settings: Settings) -> Measurement:
+        """A contender beside its base, at a part of the base's rate where the case is about that."""
+        offered = self._offered(case.base, settings) if case.rate.share else None
+        measured = case if offered is None else replace(case, rate=offered[0])
+        now, base = self._run.measure_versions(measured, settings, self._allowed(case.dimension).margin)
+        if offered is not None:
+            named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
+            now = replace(now, case=case.id, axes=case.to_dict(), **named)
+            base = replace(base, case=case.base.id, axes=case.base.to_dict(), **named)
+        self._records.append(_Record(case.base, base, beside=True))
+        return now
+
+    def _allowed(self, dimension: str) -> Allowed:
+        """How much worse than its base a contender may be: what a baseline of the base would be held to."""
+        return self._benchmark.thresholds.margins(self.case.base.id).of(dimension)[0]
+
+    def _base_of(self, now: Measurement) -> Measurement | None:
+        """What was measured beside it; None if it was taken from a run that is resumed."""
+        named = (record.measurement for record in self._records if record.beside)
+        found = now.side_by_side
+        return next((each for each in named if found is not None and each.case == found.base), None)
+
     def _loaded(self, case: Case, settings: Settings) -> Measurement:
         """Measures at a part of a rate that is looked for first, once a run. Raises Invalid if none was found."""
+        rate, found_pps = self._offered(case, settings)
+        measured = self._run.measure(replace(case, rate=rate), settings)
+        return replace(measured, case=case.id, axes=case.to_dict(), load=case.rate.share, load_of_pps=found_pps)
+
+    def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
+        """The load of each pair that is this part of the rate looked for, and that rate over all pairs."""
         whole = replace(case, dimension="throughput", rate=case.rate.searched)
         found = self._searched(whole, settings)
         if found.verdict == "INVALID" or not found.throughput_pps:
             raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
         share = case.rate.share or 1.0
-        offered = replace(case, rate=Rate(max(1, round(share * found.throughput_pps / case.pairs))))
-        measured = self._run.measure(offered, settings)
-        return replace(measured, case=case.id, axes=case.to_dict(), load=share, load_of_pps=found.throughput_pps)
+        return Rate(max(1, round(share * found.throughput_pps / case.pairs))), found.throughput_pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
         """The case whose rate is looked for, measured once a run; a result of the test that came first."""
@@ -293,31 +332,13 @@ class Icbench:
         return found
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
-        from pytest_icbench.measure import trains
-        from pytest_icbench.measure.summarize import throughput_fields
+        from pytest_icbench.measure.training import measure_trains
 
         if not case.rate.is_max or repetitions < 1:
             raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
-        plan = trains.train_settings(settings, trains.COARSE, trains.COARSE_WINDOW_S, 1)
-        measured = self._run.measure(case, plan)
-        if measured.verdict == "INVALID":
-            return measured
-        launch, rate_pps = measured.per_launch[0], trains.burst_rate(measured.per_launch[0])
-        if rate_pps is None:
-            raise UsageError("back-to-back frames need a sender that counts its cycles: not with blocking sockets")
-        found = trains.climbs([window for window in launch.windows if window.pair == 1], trains.COARSE)
-        ladder = trains.fine_ladder(found)
-        if ladder is not None:
-            window_s = trains.fine_window_s(ladder, rate_pps)
-            measured = self._run.measure(case, trains.train_settings(settings, ladder, window_s, repetitions))
-            if measured.verdict == "INVALID":
-                return measured
-            windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
-            found = trains.climbs(windows, ladder)
         proven = None if ndr.verdict == "INVALID" or not ndr.throughput_pps else ndr.throughput_pps / case.pairs
-        figures = trains.back_to_back(found, rate_pps, proven)
-        return replace(measured, **throughput_fields(case, None), back_to_back=figures)
+        return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:
         """Writes what was measured. Called once, when the test has ended in whatever way. Raises ProvisionError."""
@@ -335,12 +356,13 @@ class Icbench:
             windows = windows_of(measurement)
             self.windows.append(None if windows is None else windows.to_dict())
             self.taken_from.append(record.taken_from)
-            self._item.user_properties.extend(properties(result))
+            if not record.beside:
+                self._item.user_properties.extend(properties(result))
 
     def unjudged(self) -> Invalid | None:
         """An INVALID measurement that nobody has looked at."""
         for record in self._records:
-            if record.measurement.verdict == "INVALID" and record.judgement is None:
+            if record.measurement.verdict == "INVALID" and record.judgement is None and not record.beside:
                 return Invalid(record.measurement.reason or "unknown", record.measurement.evidence or "no evidence")
         return None
 

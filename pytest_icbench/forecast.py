@@ -35,7 +35,7 @@ def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None =
             found.append(0.0)
             continue
         key = benchmark.case.rig_key
-        reference = benchmark.settings.reference and bench.reference(benchmark.case) is not None
+        reference = has_neighbour(bench, benchmark)
         settings, rate, names, build = benchmark.settings, benchmark.case.rate, benchmark.names, key != previous
         seconds = estimate_s(settings, reference=reference, build=build, rate=rate)
         whole = None
@@ -54,3 +54,10 @@ def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None =
         found.append(seconds)
         previous = key
     return found
+
+
+def has_neighbour(bench: Bench, benchmark: Benchmark) -> bool:
+    """Whether another launch is made beside each: of the base of a contender, or of the reference link."""
+    if benchmark.case.contender is not None:
+        return True
+    return benchmark.settings.reference and bench.reference(benchmark.case) is not None

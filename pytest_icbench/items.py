@@ -87,7 +87,8 @@ def arrange(config: pytest.Config, items: list[pytest.Item], options: Options) -
         UsageError: one sentence; nothing has been run.
     """
     marked = [item for item in items if _parameter(item) is not _ABSENT]
-    if not marked and not (options.switch or options.port or options.switch_config or options.topology):
+    named = options.switch or options.port or options.switch_config or options.topology or options.variant
+    if not marked and not named:
         return
     switches = catalogue(config)
     check_names(options, switches)

@@ -38,6 +38,7 @@ class Row:
         flag: takes no value on the command line.
         setting: the name in ``measure.Settings``, empty for what is none.
         path: a file or directory.
+        repeated: can be given several times; its values are lines (of the ini value, too).
     """
 
     name: str
@@ -47,6 +48,7 @@ class Row:
     flag: bool = False
     setting: str = ""
     path: bool = False
+    repeated: bool = False
 
     @property
     def option(self) -> str:
@@ -354,6 +356,14 @@ TABLE: tuple[Row, ...] = (
         "SWITCH=FILE",
         "the user's own configuration of a switch, in TOML (docs/switches.md); several with spaces between",
         values.assignments,
+    ),
+    Row(
+        "variant",
+        "SWITCH:NAME=WHAT",
+        "measure this beside what there is, launch by launch in turn, and decide whether it is worse: the path of"
+        " another binary, config:FILE, or variant:NAME for another of the switch's own variants; workload:NAME=PATH for"
+        " another workload; can be repeated",
+        repeated=True,
     ),
     Row("vpp", "PATH", "vpp that is not on PATH", path=True),
     Row("snabb", "PATH", "snabb that is not on PATH", path=True),

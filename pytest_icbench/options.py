@@ -13,8 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench import comparable, values
+from pytest_icbench import comparable, contenders, values
 from pytest_icbench.case import Rate
+from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.uplink import Uplink
@@ -52,6 +53,7 @@ class Options:
         uplink: NIC that leads to the other host, by host; this one's name is empty.
         host_names: results may have the hosts' names.
         topology: file that says who the endpoints are and where they run.
+        variant: what is measured side by side with what there is.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
     """
@@ -96,6 +98,7 @@ class Options:
     uplink: Mapping[str, Uplink] = field(default_factory=dict)
     host_names: bool = False
     topology: Path | None = None
+    variant: tuple[Contender, ...] = ()
     run_files: bool = False
     given: tuple[str, ...] = ()
 
@@ -106,6 +109,10 @@ def add_options(parser: pytest.Parser) -> None:
     for row in TABLE:
         if row.flag:
             group.addoption(row.option, action="store_true", default=None, dest=row.dest, help=row.help)
+        elif row.repeated:
+            group.addoption(
+                row.option, metavar=row.metavar, action="append", default=None, dest=row.dest, help=row.help
+            )
         else:
             group.addoption(row.option, metavar=row.metavar, default=None, dest=row.dest, help=row.help)
         parser.addini(row.ini, f"the same as {row.option}", type="string", default="")
@@ -125,7 +132,8 @@ def from_config(config: pytest.Config) -> Options:
         if row is not None:
             typed = config.getoption(row.dest, default=None)
             if typed is not None:
-                return row.option, "yes" if typed is True else str(typed)
+                text = "\n".join(typed) if row.repeated else str(typed)
+                return row.option, "yes" if typed is True else text
         ini = row.ini if row is not None else name
         text = str(config.getini(ini) or "").strip()
         return (ini, text) if text else None
@@ -160,6 +168,8 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
             found[name] = MappingProxyType({switch: _path(path, base) for switch, path in row.parse(text, origin)})
         elif name == "uplink":
             found[name] = MappingProxyType(dict(row.parse(text, origin)))
+        elif name == "variant":
+            found[name] = contenders.parse(text, origin, directory if origin.startswith("--") else root)
         elif row.path:
             found[name] = _path(text, directory if origin.startswith("--") else root)
         else:

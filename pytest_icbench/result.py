@@ -17,6 +17,7 @@ from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_rates import Search, SweepPoint
 from pytest_icbench.result_soak import BackToBack, LossEvent
+from pytest_icbench.result_versions import SideBySide
 from pytest_icbench.stats import Histogram
 
 #: Version of the form in which results are written. A reader refuses newer ones.
@@ -239,6 +240,8 @@ class Measurement:
         placement: the policy; where every thread ran stands in ``treatment``.
         identity, treatment, conditions: of the host; of what is tested; of the moment.
         settings: how it was measured.
+        decision: of versions side by side, what comes of it; None for other measurements.
+        ratio_to_base: contender over base. side_by_side: how it was found.
     """
 
     case: str
@@ -372,6 +375,11 @@ class Measurement:
     treatment_changes: dict[str, Any] = field(default_factory=dict)
     waiver: str | None = None
     rules: int = 1
+    side_by_side: SideBySide | None = None
+    decision: str | None = None
+    ratio_to_base: float | None = None
+    ratio_to_base_low: float | None = None
+    ratio_to_base_high: float | None = None
     search_lower_pps: float | None = None
     search_upper_pps: float | None = None
     search: Search | None = None

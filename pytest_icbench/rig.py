@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from pytest_icbench.case import Case
+from pytest_icbench.contenders import contender_key
 from pytest_icbench.endpoints import Endpoint, endpoint_from_dict
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
@@ -79,14 +80,15 @@ class Rig:
         """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
         if self._host is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
-        binary = self.session.binaries.get(self.case.switch)
+        key = contender_key(self.case)
+        binary = self.session.binaries.get(key)
         spec = {
             "name": f"r{next(_numbers) % 1000}",
             "case": self.case.to_dict(),
             "placement": asdict(self.placement),
             "node": self.options.node,
             "binary": None if binary is None else str(binary),
-            "config": dict(self.session.configs.get(self.case.switch, {})),
+            "config": dict(self.session.configs.get(key, {})),
             "seats": seats_to_json(self.seats),
         }
         host: HostRig | TwinRig

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
 from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.forecast import estimates
+from pytest_icbench.forecast import estimates, has_neighbour
 from pytest_icbench.gate import Policy
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
@@ -34,13 +34,14 @@ from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
 from pytest_icbench.result import Measurement
 from pytest_icbench.resume import Taken, find_run
-from pytest_icbench.rigpool import RigPool
+from pytest_icbench.rigpool import Acquired, Need, RigPool
 from pytest_icbench.runinfo import gather
 from pytest_icbench.schedule import Schedule, clock, launch_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.exchange import Exchange
+    from pytest_icbench.judging import Margin
     from pytest_icbench.measure import Progress, Settings
     from pytest_icbench.rig import Rig
 
@@ -76,6 +77,8 @@ class Run:
         self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items), options.soak_duration)))
         #: Rates that were looked for, since loads of others are parts of them.
         self.found_rates: dict[Case, Measurement] = {}
+        #: Comparisons of versions, by which the error rate of the session is kept.
+        self.compared = sum(benchmark.case.contender is not None for benchmark in benchmarks(items))
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items))
@@ -113,15 +116,41 @@ class Run:
 
         Raises Unsupported, ProvisionError, WorkloadError.
         """
+
+        def measured(got: Acquired[Any], need: Need, given: Settings) -> Measurement:
+            reference = need.reference.case if need.reference is not None else None
+            found = self.bench.measure((got.rig, got.reference), case, reference, given, self._show)
+            return replace(found, reference_evidence=got.trouble) if got.trouble is not None else found
+
+        return self._on_rigs(case, settings, measured)[0]
+
+    def measure_versions(self, case: Case, settings: Settings, margin: Margin) -> tuple[Measurement, Measurement]:
+        """Measures a contender beside its base: both results. Raises as ``measure`` does."""
+
+        def measured(got: Acquired[Any], _need: Need, given: Settings) -> tuple[Measurement, Measurement]:
+            if got.reference is None:
+                raise ProvisionError(f"the base, {got.trouble}")
+            rigs = got.rig, got.reference
+            return self.bench.measure_versions(rigs, case, given, margin, self.compared, self._show)
+
+        now, base = self._on_rigs(case, settings, measured)
+        return now, base
+
+    def _on_rigs(
+        self,
+        case: Case,
+        settings: Settings,
+        measured: Callable[[Acquired[Any], Need, Settings], Measurement | tuple[Measurement, ...]],
+    ) -> tuple[Measurement, ...]:
+        """What is measured on the case's rigs, within the budget. The first result is the case's."""
         began = time.monotonic()
         try:
             self._free_endpoints()
             self.progress.update(case.id, "build")
             need = self.bench.need(case, settings)
             got = self.pool.acquire(need)
-            reference = need.reference.case if need.reference is not None else None
             given = self._within_budget(case, settings, began)
-            measurement = self.bench.measure((got.rig, got.reference), case, reference, given, self._show)
+            found = measured(got, need, given)
         except Unsupported:
             raise
         except BaseException:
@@ -131,12 +160,13 @@ class Run:
         finally:
             self._began = began if self._began is None else self._began
             self.progress.clear()
-        if measurement.verdict == "INVALID":
+        results = found if isinstance(found, tuple) else (found,)
+        if results[0].verdict == "INVALID":
             self.pool.close()
-        self._width = measurement.precision, measurement.launches
-        if measurement.ended_by == "max-duration" and given != settings:
-            measurement = replace(measurement, ended_by="budget")
-        return replace(measurement, reference_evidence=got.trouble) if got.trouble is not None else measurement
+        self._width = results[0].precision, results[0].launches
+        if results[0].ended_by == "max-duration" and given != settings:
+            results = tuple(replace(each, ended_by="budget") for each in results)
+        return results
 
     def _within_budget(self, case: Case, settings: Settings, began: float) -> Settings:
         """The same settings, with what the budget leaves for this case. ``began``: when this measurement did."""
@@ -262,7 +292,7 @@ def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark], soak_s
     entries = []
     for benchmark, least_s in zip(planned, estimates(bench, planned, soak_s), strict=True):
         settings, case = benchmark.settings, benchmark.case
-        reference = settings.reference and least_s > 0 and bench.reference(case) is not None
+        reference = least_s > 0 and has_neighbour(bench, benchmark)
         entries.append(
             Entry(
                 least_s=least_s,

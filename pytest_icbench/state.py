@@ -105,7 +105,8 @@ class State:
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Checks, deselects and sorts collected items. Raises UsageError."""
-        if not (self.collected or self.options.switch or self.options.port or self.options.switch_config):
+        named = self.options.switch or self.options.port or self.options.switch_config or self.options.variant
+        if not (self.collected or named):
             return
         from pytest_icbench.items import arrange, is_benchmark
 
@@ -355,7 +356,9 @@ class State:
         from pytest_icbench.report.terminal import table
 
         reporter.write_sep("=", "icbench results")
-        for line in table(self.results):
+        from pytest_icbench.sidebyside import overall
+
+        for line in (*table(self.results), *overall(self.results)):
             reporter.write_line(line)
         if self.heard.page.taken:
             origin = next(iter(self.heard.page.taken.values()))

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 
 from pytest_icbench.errors import WorkloadError
 
@@ -34,9 +35,14 @@ def package_version() -> str:
 def workload_version() -> WorkloadVersion:
     """What ``icbench-workload --version`` says. Raises WorkloadError if there is no workload that runs."""
     from pytest_icbench.executable import workload_path
+
+    return version_of(workload_path())
+
+
+def version_of(path: Path) -> WorkloadVersion:
+    """What a workload's ``--version`` says. Raises WorkloadError if it is none."""
     from pytest_icbench.host.exec import run
 
-    path = workload_path()
     said = run([str(path), "--version"], timeout_s=10, check=False)
     match = _LINE.search(said.stdout)
     if match is None:

@@ -99,7 +99,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         metric=metric(case),
         switch=case.switch,
         port=case.port,
-        variant=case.variant,
+        variant=case.variant_label,
         placement=around.placement,
         verdict="INVALID" if invalid else None,
         reason=invalid[0] if invalid else None,

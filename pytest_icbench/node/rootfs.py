@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_icbench.contenders import WORKLOAD
 from pytest_icbench.host.session import HostSession
 
 #: Mounted on in every container.
@@ -33,7 +34,8 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
     """The session's skeleton, built at the first call; it goes with the session's directory.
 
     Args:
-        program: the workload; its directory is bound if it is outside /usr. It has no other files of its own.
+        program: the workload; its directory is bound if it is outside /usr. It has no other files of its own. So is
+            that of each workload that is compared with it.
     """
     path = session.dir / "rootfs"
     binds = [Path("/usr")]
@@ -49,7 +51,9 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
     if not (path / "etc/ld.so.cache").exists():
         with suppress(OSError):  # libraries outside the default directories, /usr/local/lib for one
             shutil.copyfile("/etc/ld.so.cache", path / "etc/ld.so.cache")
-    for directory in (program.parent, program.resolve().parent):  # one and the same but for a symlink
+    programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
+    # A file and its target are one and the same but for a symlink.
+    for directory in (parent for each in programs for parent in (each.parent, each.resolve().parent)):
         if not directory.is_relative_to("/usr") and directory not in binds:
             binds.append(directory)
     for bind in binds:

@@ -22,6 +22,7 @@ class Direct(Switch):
 
     name = "direct"
     family = "dpdk"
+    takes_binary = False
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
     apis = ("dpdk",)
     default_apis = ("dpdk",)

@@ -127,7 +127,7 @@ class Forward(ForwarderSwitch):
         # A frame in memif's buffers is whole: their length is the endpoint's choice, and the check of it is here.
         more = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
         return [
-            str(workload_path()),
+            str(spec.binary or workload_path()),
             "dpdk-forward",
             "--supervised",
             *options,

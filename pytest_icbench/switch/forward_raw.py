@@ -60,7 +60,7 @@ class ForwardRaw(ForwarderSwitch):
             links.create_pair(session, kernel.node_end(attachment), links.End(port, netns), mtu=spec.mtu)
         interfaces = [word for port in ports for word in ("-R", port)]
         process = session.spawner.start(
-            [workload_path(), "forward", "--supervised", "--mmsg", *options, *interfaces],
+            [spec.binary or workload_path(), "forward", "--supervised", "--mmsg", *options, *interfaces],
             log=spec.work_dir / f"{self.name}.log",
             cpus=spec.worker_cpus[:1],
             netns=netns,

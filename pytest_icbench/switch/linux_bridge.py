@@ -27,6 +27,7 @@ class LinuxBridge(Switch):
 
     name = "linux-bridge"
     family = "kernel"
+    takes_binary = False
     ports = (kernel.VETH,)
     apis = (*SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("udp-mmsg",)

@@ -163,6 +163,8 @@ class Switch(Protocol):
     max_frame_bytes: ClassVar[int]
     #: Greatest number of pairs, None without a limit.
     max_pairs: ClassVar[int | None]
+    #: Whether it runs a program that the user can name another of.
+    takes_binary: ClassVar[bool] = True
     #: Ways to forward beside the natural one, by name.
     variants: ClassVar[tuple[str, ...]] = ()
     #: What its variants look like, for messages, where they have parameters.

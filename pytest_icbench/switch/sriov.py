@@ -31,6 +31,7 @@ class Sriov(Switch):
 
     name = "sriov"
     family = "dpdk"
+    takes_binary = False
     ports = (VFIO, VF)
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)

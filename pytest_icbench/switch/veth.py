@@ -20,6 +20,7 @@ class VethLink(Switch):
 
     name = "veth"
     family = "kernel"
+    takes_binary = False
     ports = (kernel.VETH,)
     apis = (*SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("udp-mmsg",)

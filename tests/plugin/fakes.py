@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from pytest_icbench.case import Case
+from pytest_icbench.contenders import contender_key
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.judging import Margin
 from pytest_icbench.measure import Progress, Settings
 from pytest_icbench.options import Options
 from pytest_icbench.result import Measurement
@@ -48,11 +50,13 @@ class FakeBench:
         unsupported: reasons by switch.
         hold_error: raised by ``hold``; ``close_error`` by ``close``.
         broken: switches that cannot be built.
+        compared: what measuring a contender beside its base gives.
         detail: what a measurement's progress tells instead of its launch.
     """
 
     log: ClassVar[list[str]] = []
     behaviour: ClassVar[Behaviour] = staticmethod(lambda case: measurement(case))
+    compared: ClassVar[Callable[[Case], tuple[Measurement, Measurement]]]
     unsupported: ClassVar[dict[str, str]] = {}
     hold_error: ClassVar[BaseException | None] = None
     broken: ClassVar[set[str]] = set()
@@ -78,6 +82,19 @@ class FakeBench:
         if case.switch in self.unsupported:
             raise Unsupported(self.unsupported[case.switch])
 
+    def measure_versions(
+        self,
+        rigs: tuple[FakeRig, FakeRig],
+        case: Case,
+        settings: Any,
+        margin: Margin,
+        cases: int,
+        on_progress: Callable[[Progress], None],
+    ) -> tuple[Measurement, Measurement]:
+        self.log.append(f"versions {case.id} of {cases}, {margin.tolerated:g} + {margin.allowance:g}")
+        on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
+        return type(self).compared(case)
+
     def reference(self, case: Case) -> Case | None:
         if case.switch in ("veth", "direct"):
             return None
@@ -85,12 +102,15 @@ class FakeBench:
 
     def need(self, case: Case, settings: Settings) -> Need:
         self.placement(case)
+        if case.contender is not None:
+            rigs = (Wanted(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
+            return Need(*rigs)
         reference = self.reference(case) if settings.reference else None
         beside = None if reference is None else Wanted(reference, None, reference.rig_key)  # type: ignore[arg-type]
         return Need(Wanted(case, None, case.rig_key), beside)  # type: ignore[arg-type]
 
     def make_rig(self, wanted: Wanted) -> FakeRig:
-        return FakeRig(wanted.case.switch, self.log)
+        return FakeRig(contender_key(wanted.case), self.log)
 
     def measure(
         self,

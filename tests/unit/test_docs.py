@@ -19,6 +19,7 @@ from pytest_icbench.result import Launch, Measurement, PairCounts, PairResult, W
 from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_rates import Search, SweepPoint, Trial
 from pytest_icbench.result_soak import BackToBack, LossEvent
+from pytest_icbench.result_versions import SideBySide
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
@@ -78,6 +79,7 @@ def test_user_guide_lists_every_axis_of_the_marker() -> None:
         ("A pair of a launch", PairCounts),
         ("A pair of a result", PairResult),
         ("A loss event", LossEvent),
+        ("Side by side", SideBySide),
         ("Back-to-back frames", BackToBack),
         ("A window", Window),
         ("A finding", Finding),

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench calibrate``: arguments, the run on the host, the table and the file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench import values
+from pytest_icbench.calibration.curve import FALSE_ALARMS, lengths, point, sentence, table
+from pytest_icbench.calibration.running import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
+from pytest_icbench.case import Case
+from pytest_icbench.errors import UsageError
+from pytest_icbench.measure import Settings
+from pytest_icbench.measure.versions import confirming
+from pytest_icbench.options import Options
+from pytest_icbench.pairs import factor
+from pytest_icbench.report.names import printable
+from pytest_icbench.wording import suggestion
+
+#: Version of the form of the file.
+SCHEMA = 1
+TIME_S = (60.0, 86_400.0)
+#: Least time between two lines of progress in a pipe.
+PLAIN_INTERVAL_S = 10.0
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    """The subcommand."""
+    command = commands.add_parser(
+        "calibrate", help="which change a comparison of versions finds on this host, and in which time (root)"
+    )
+    command.add_argument("--time", metavar="T", default="10m", help="how long to measure (default: %(default)s)")
+    command.add_argument(
+        "--switch",
+        metavar="NAME",
+        default=KNOWN,
+        help="measured beside itself; a slow-down is injected only into forward (default: %(default)s)",
+    )
+    command.add_argument(
+        "--variant", metavar="NAME", help=f"of the switch; of {KNOWN} one with a cost (default: cost{COST})"
+    )
+    command.add_argument("--packet-size", metavar="N", default="64", help="frame in bytes (default: %(default)s)")
+    command.add_argument("--api", metavar="API", help="technique of the endpoints (default: the switch's)")
+    command.add_argument("--latency", action="store_true", help="round-trip times instead of rates")
+    command.add_argument("--rate", metavar="R", default="max", help="load: max or frames per second (default: max)")
+    command.add_argument(
+        "--duration", metavar="S", default="1", help="measured part of a launch (default: %(default)s)"
+    )
+    command.add_argument("--node", choices=("lxc", "netns"), default="lxc", help="default: %(default)s")
+    command.add_argument("--binary", metavar="PATH", help="of the switch, where it is not on PATH")
+    command.add_argument(
+        "--target", metavar="T", default="20m", help="the time that the sentence is about (default: %(default)s)"
+    )
+    command.add_argument("--out", metavar="FILE", help="where the figures go (default: calibration-TIME.json)")
+    command.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measures, prints, saves. Raises UsageError before the host is changed."""
+    case, options, settings = plan(arguments)
+    budget_s = values.seconds(*TIME_S)(arguments.time, "--time")
+    target_s = values.seconds(1.0, 604_800.0)(arguments.target, "--target")
+    out = Path(arguments.out or f"calibration-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json")
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise UsageError(f"--out: {out} cannot be written: name a file in a directory that exists")
+    recorded = measured(case, options, settings, budget_s)
+    document = evaluate(case, recorded, target_s)
+    try:
+        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out: {out} cannot be written ({error.strerror})") from None
+    for line in [*document["text"], f"saved: {out}"]:
+        print(line)
+    return 0
+
+
+def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
+    """What is measured. Raises UsageError."""
+    from pytest_icbench.switch.registry import builtin_switches
+
+    catalogue = builtin_switches()
+    name = arguments.switch
+    if name not in catalogue:
+        raise UsageError(f"--switch: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
+    variant = arguments.variant or (f"cost{COST}" if name == KNOWN else None)
+    if variant is not None and not catalogue[name].has_variant(variant):
+        known = catalogue[name].variant_help or " ".join(catalogue[name].variants) or "none"
+        raise UsageError(f"--variant: {name} has no variant '{variant}'; its variants: {known}")
+    if arguments.api is not None and arguments.api not in catalogue[name].apis:
+        raise UsageError(f"--api: {name} has no API {arguments.api}; it has {' '.join(catalogue[name].apis)}")
+    rate, *others = values.rates(arguments.rate, "--rate")
+    if others or not (rate.is_max or rate.pps):
+        raise UsageError(f"--rate: '{arguments.rate}' is not one load; give max or frames per second")
+    size, *more = values.packet_sizes(arguments.packet_size, "--packet-size")
+    if more:
+        raise UsageError(f"--packet-size: '{arguments.packet_size}' is not one size")
+    case = Case(
+        name,
+        packet_size=size,
+        rate=rate,
+        variant=variant,
+        api=arguments.api,
+        dimension="latency" if arguments.latency else "throughput",
+    )
+    binaries = {}
+    if arguments.binary is not None:
+        if not Path(arguments.binary).is_file():
+            raise UsageError(f"--binary: there is no file {arguments.binary}")
+        binaries[name] = Path(arguments.binary)
+    options = options_for(Options(node=arguments.node, binaries=binaries), case)
+    duration = values.seconds(0.05, 3600.0)(arguments.duration, "--duration")
+    settings = Settings(duration_s=duration, window_s=min(0.1, duration / 5), reference=False, ring=options.ring)
+    return case, options, settings
+
+
+def measured(case: Case, options: Options, settings: Settings, budget_s: float) -> Recorded:
+    """The launches, on a host that is held and given back as by a run of benchmarks."""
+    from pytest_icbench.bench import Bench
+    from pytest_icbench.host.signals import SignalGuard
+    from pytest_icbench.run import check_root
+    from pytest_icbench.switch.registry import builtin_switches
+
+    check_root()
+    bench = Bench(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])
+    for each in options.variant:
+        bench.placement(replace(case, contender=each.name))
+    progress = _Progress()
+    with ExitStack() as undo:
+        undo.enter_context(SignalGuard())
+        bench.hold()
+        undo.callback(bench.close)
+        undo.callback(progress.clear)
+        return calibrate(bench, case, settings, budget_s, progress.tell)
+
+
+def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
+    """The figures, and the text that shows them. Pure."""
+    wanted = int(target_s / (2 * recorded.pair_s)) if recorded.pair_s else 0
+    points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(wanted, 200))]
+    text = [
+        f"{case.id}, {sum(map(len, recorded.same))} pairs of the same version, {recorded.pair_s:.1f} s a pair",
+        *table(points),
+    ]
+    injected = None
+    if recorded.slower:
+        own = [value for block in recorded.slower for value in block]
+        found = factor(own, [1.0] * len(own))
+        injected = {
+            "cycles": INJECTED,
+            "expected": recorded.expected,
+            "ratio": found.value,
+            "low": found.low,
+            "high": found.high,
+        }
+        text.append(_injected(injected))
+    text.append(sentence(points, target_s))
+    return {
+        "schema": SCHEMA,
+        "case": case.id,
+        "axes": case.to_dict(),
+        "at": time.time(),
+        "pair_s": recorded.pair_s,
+        "false_alarms": FALSE_ALARMS,
+        "confirming": confirming(1),
+        "points": [asdict(each) for each in points],
+        "injected": injected,
+        "same": recorded.same,
+        "slower": recorded.slower,
+        **recorded.surroundings,
+        "text": [printable(line) for line in text],
+    }
+
+
+def _injected(found: dict[str, Any]) -> str:
+    shown = f"{(found['ratio'] - 1) * 100:+.1f} %"
+    if found["low"] is not None:
+        shown += f" ({(found['low'] - 1) * 100:+.1f} % to {(found['high'] - 1) * 100:+.1f} %)"
+    text = f"injected slow-down: measured {shown}"
+    return text if found["expected"] is None else f"{text}, its cycles make {(found['expected'] - 1) * 100:+.1f} %"
+
+
+class _Progress:
+    """A line on a terminal that is written over, or a line now and then in a pipe."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._last: float | None = None
+
+    def tell(self, text: str) -> None:
+        now = time.monotonic()
+        if self._live:
+            sys.stderr.write(f"\r{text[:99]}\x1b[K")
+            sys.stderr.flush()
+        elif self._last is None or now - self._last >= PLAIN_INTERVAL_S:
+            self._last = now
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

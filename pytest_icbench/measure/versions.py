@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two versions side by side: their launches in adjacent pairs, and what they decide.
+
+A first look launches pairs until the interval of their ratio is narrow, by its width alone (as ``stopping`` does for
+one version). What it finds, REGRESSED or IMPROVED, is a suspicion: both rigs are built anew, and a fixed number of
+fresh pairs decides alone. With the confidence ``confirming`` of that second interval the probability that any of a
+session's comparisons ends in REGRESSED although none is worse than allowed is at most ``SESSION_ERROR``, however many
+there are and whatever the first looks found (Bonferroni; the fresh launches know nothing of how they came to be asked
+for).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.intervals import LOOKED_CONFIDENCE
+from pytest_icbench.judging import Margin, Verdict
+from pytest_icbench.measure.progress import OnProgress, Phase
+from pytest_icbench.measure.rigs import MeasuredRig
+from pytest_icbench.measure.session import Course
+from pytest_icbench.measure.settings import Settings
+from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
+from pytest_icbench.pairs import factor, fewest_pairs
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.stats import CONFIDENCE, Estimate, median
+
+#: Greatest probability that a session accuses any version although none is worse than allowed.
+SESSION_ERROR = 0.01
+#: An interval this part of the distance between "the same" and the limit tells the two apart.
+TELLING = 0.5
+_AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores would tell"
+
+
+def confirming(cases: int) -> float:
+    """Confidence of the two-sided interval by which one of so many suspicions is confirmed."""
+    return 1 - 2 * SESSION_ERROR / max(cases, 1)
+
+
+def check_comparable(case: Case) -> None:
+    """Raises UsageError for a rate that is looked for: it is no launch that could have a neighbour."""
+    if case.rate.is_search or case.rate.is_sweep:
+        raise UsageError(
+            f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-variant give"
+            " --icbench-rate max or a load"
+        )
+
+
+class PairCourse(Course):
+    """``rig`` is the contender's, ``base`` the other's; of the two one runs at a time.
+
+    Args:
+        margin: what is allowed.
+        cases: comparisons of the session.
+        executables: the workload of the contender and of the base.
+    """
+
+    def __init__(
+        self,
+        rig: MeasuredRig,
+        base: MeasuredRig,
+        case: Case,
+        settings: Settings,
+        margin: Margin,
+        cases: int,
+        on_progress: OnProgress | None = None,
+        executables: tuple[Path | None, Path | None] = (None, None),
+    ) -> None:
+        super().__init__(rig, base, case, case.base, case.id, settings, on_progress, executables[0])
+        self.base = base
+        self.base_id = case.base.id
+        self.margin = margin
+        self.cases = cases
+        self.executables = executables
+        self.screened = 0
+        self.first: tuple[Estimate, Verdict] | None = None
+        self.found: SideBySide | None = None
+
+    # -- launches
+
+    def _launches(self) -> None:
+        while True:
+            self._pair()
+            why = self._why_stop()
+            if why is not None:
+                self.gathered.ended_by = why
+                break
+        self.screened = len(self.gathered.launches)
+        found = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
+        self.first = found, self.margin.verdict(found)
+        if self.first[1] in ("REGRESSED", "IMPROVED") and not self._at_least(self.first[1]):
+            self._build_anew()
+            for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
+                self._pair()
+        self.found = self._decide(*self.first)
+
+    def _pair(self) -> None:
+        number = len(self.gathered.launches)
+        # Who comes first changes: the rigs change places half as often, and drift cancels.
+        if number % 2:
+            self._base_launch()
+        self._case_launch()
+        if not number % 2:
+            self._base_launch()
+
+    def _base_launch(self) -> None:
+        try:
+            self._reference_launch(self.base)
+        except Invalid as invalid:
+            raise Invalid(invalid.reason, f"the base, {self.base_id}: {invalid.evidence}") from None
+        except (ProvisionError, WorkloadError) as error:
+            raise type(error)(f"the base, {self.base_id}: {error}") from None
+
+    def _turn_to(self, rig: MeasuredRig) -> None:
+        super()._turn_to(rig)
+        self.executable = self.executables[rig is self.base]
+
+    def _build_anew(self) -> None:
+        """Both rigs, so that what a rig draws when it is built (where its memory lies) is drawn again."""
+        self.rig.close()
+        self.base.close()
+        self.seen.clear()
+        self.base.build()
+        self.base.pause()
+        self.rig.build()
+        self.running = self.rig
+        self.executable = self.executables[0]
+
+    # -- decisions
+
+    def _ratio(self, begin: int, confidence: float) -> Estimate:
+        """Of the pairs from the index ``begin`` on. Raises Invalid where there is nothing to divide."""
+        now, base = self._pairs(begin, None)
+        if not now:
+            raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a figure on both sides")
+        return factor(now, base, confidence)
+
+    def _pairs(self, begin: int, end: int | None) -> tuple[list[float], list[float]]:
+        """Figures of the pairs in which both sides have one: a percentile takes enough samples."""
+        sides = (self.gathered.launches[begin:end], self.gathered.reference[begin:end])
+        now, base = ([main_figure(self.case, launch) for launch in side] for side in sides)
+        kept = [place for place, pair in enumerate(zip(now, base, strict=True)) if all(value > 0 for value in pair)]
+        return [now[place] for place in kept], [base[place] for place in kept]
+
+    def _why_stop(self) -> str | None:
+        settings, done, elapsed = self.settings, len(self.gathered.launches), self._elapsed()
+        if settings.repeats is not None:
+            return "repeats" if done >= settings.repeats else None
+        if done > settings.min_launches and self._narrow(done) and self._narrow(done - 1):
+            return "precision"
+        return "max-duration" if elapsed + elapsed / done > settings.max_duration_s else None
+
+    def _narrow(self, pairs: int) -> bool:
+        now, base = self._pairs(0, pairs)
+        if not now:
+            return False
+        width = factor(now, base, LOOKED_CONFIDENCE).relative_half_width
+        wanted = min(self.settings.precision, TELLING * abs(1 - self.margin.limit))
+        return width is not None and width <= wanted
+
+    def _at_least(self, verdict: Verdict) -> bool:
+        """Whether the figures are lower bounds, so that the verdict cannot be drawn from them."""
+        if self.case.dimension != "throughput":
+            return False
+        now, base = (
+            summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound
+            for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
+        )
+        # A base that is "at least" can still be fallen short of.
+        return now or (base and verdict != "REGRESSED")
+
+    @staticmethod
+    def _around(rig: MeasuredRig) -> Surroundings:
+        cpus = rig.placement.endpoints
+        return Surroundings(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
+
+    def _decide(self, found: Estimate, verdict: Verdict) -> SideBySide:
+        """What comes of it all, the first look having found this. Raises Invalid."""
+        screen = found
+        begin, note, confirmed, confidence = 0, None, None, CONFIDENCE
+        decision = verdict
+        if self._at_least(verdict):
+            decision, note = "INCONCLUSIVE", _AT_LEAST
+        elif len(self.gathered.launches) > self.screened:
+            begin, confidence = self.screened, confirming(self.cases)
+            found = self._ratio(begin, confidence)
+            confirmed = self.margin.verdict(found) == verdict
+            if not confirmed:
+                confidence = CONFIDENCE
+                found = self._ratio(begin, confidence)
+                decision = "PASS" if self.margin.verdict(found) == "PASS" else "INCONCLUSIVE"
+                if decision == "INCONCLUSIVE":
+                    note = f"the first look said {verdict}, fresh launches do not say it surely enough"
+        return SideBySide(
+            base=self.base_id,
+            figure="throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns",
+            decision=decision,
+            ratio=found.value,
+            ratio_low=found.low,
+            ratio_high=found.high,
+            confidence=confidence,
+            base_value=median(self._pairs(begin, None)[1]),
+            tolerated=self.margin.tolerated,
+            allowance=self.margin.allowance,
+            pairs=len(self.gathered.launches) - begin,
+            screened=self.screened,
+            screen=verdict,
+            screen_ratio=screen.value,
+            screen_low=screen.low,
+            screen_high=screen.high,
+            confirmed=confirmed,
+            cases=self.cases,
+            error_rate=SESSION_ERROR,
+            note=note,
+        )
+
+    # -- progress
+
+    def _tell(self, phase: Phase, pps: float | None) -> None:
+        if phase == "preflight":
+            self.detail = None
+        else:
+            done = len(self.gathered.launches)
+            side = self.case.contender if phase == "case" else "base"
+            again = ", confirming" if self.first is not None else ""
+            self.detail = f"{side} launch {done + 1}/{self._outlook(done)[1]}{again}"
+        super()._tell(phase, pps)
+
+    def _outlook(self, done: int) -> tuple[float, int]:
+        if self.first is None:
+            return super()._outlook(done)
+        launches = self.screened + max(self.screened, fewest_pairs(confirming(self.cases)))
+        return max(launches - done, 0) * self._elapsed() / max(done, 1), launches
+
+
+def measure_versions(
+    rigs: tuple[MeasuredRig, MeasuredRig],
+    case: Case,
+    settings: Settings,
+    margin: Margin,
+    cases: int,
+    around: tuple[Surroundings, Surroundings],
+    *,
+    api: str | None = None,
+    on_progress: OnProgress | None = None,
+    executables: tuple[Path | None, Path | None] = (None, None),
+) -> tuple[Measurement, Measurement]:
+    """Measures a contender beside its base.
+
+    Args:
+        rigs: the contender's, running, and the base's, paused. So they are at the end, too.
+        case: the contender's.
+        margin: what is allowed. cases: comparisons of the session.
+        around: what stands around the figures of each.
+        api: the technique that a case without one comes to.
+
+    Returns:
+        The contender's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
+
+    Raises what ``measure`` raises, and UsageError for a rate that is looked for.
+    """
+    check_comparable(case)
+    launched = replace(case, api=case.api or api)
+    course = PairCourse(*rigs, launched, settings, margin, cases, on_progress, executables)
+    course.case_id, course.base_id = case.id, case.base.id
+    try:
+        course.run()
+    finally:
+        course.leave()
+    own = course.gathered
+    shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
+    sides = [
+        Gathered(
+            launches=launches,
+            rejected=rejected,
+            invalid=own.invalid,
+            faults=own.faults,
+            ended_by=own.ended_by,
+            started_at=own.started_at,
+            duration_s=own.duration_s,
+        )
+        for launches, rejected in ((own.launches, own.rejected), (own.reference, []))
+    ]
+    now, base = (
+        summarize(each, settings, side, replace(surroundings, shared=crowded))
+        for each, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
+    )
+    return _with(now, course.found), base
+
+
+def _with(now: Measurement, found: SideBySide | None) -> Measurement:
+    if found is None:
+        return now
+    return replace(
+        now,
+        side_by_side=found,
+        decision=found.decision,
+        ratio_to_base=found.ratio,
+        ratio_to_base_low=found.ratio_low,
+        ratio_to_base_high=found.ratio_high,
+    )

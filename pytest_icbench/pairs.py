@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two versions launched in adjacent pairs: the ratio of their figures with its interval. Pure.
+
+Within a pair the machine is the same to both, and who comes first changes from pair to pair. So under "one is the other
+times a factor" the logarithm of a pair's quotient is as likely above the logarithm of the factor as below it by the
+same amount: its distribution is symmetric, whatever that of a single launch. That is all that Wilcoxon's signed ranks
+ask for. The estimate is Hodges and Lehmann's, the median of the means of all two quotients (each with itself too), and
+the interval is the exact one of Tukey (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed.,
+3.2 and 3.3), both on logarithms. Six pairs are the fewest with an interval of 95 %: the range of their quotients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from statistics import NormalDist
+
+from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
+
+#: Pairs up to which the distribution is counted out; beyond, the normal one is as good.
+MOST_EXACT = 120
+
+
+def factor(now: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Now over before, for values in adjacent pairs: value n of one ran next to value n of the other.
+
+    No interval if there are too few pairs for the confidence (see ``fewest_pairs``).
+
+    Raises ValueError: other lengths, no values, or one that is not positive.
+    """
+    if not now or min(now) <= 0:
+        raise ValueError("a factor needs pairs of positive values")
+    logs = [math.log(quotient) for quotient in quotients(now, before)]
+    means = sorted((a + b) / 2 for place, a in enumerate(logs) for b in logs[place:])
+    found = signed_rank(len(logs), confidence)
+    if found is None:
+        return Estimate(math.exp(median(means)))
+    rank, coverage = found
+    return Estimate(math.exp(median(means)), math.exp(means[rank - 1]), math.exp(means[-rank]), coverage)
+
+
+@cache
+def signed_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
+    """Rank k such that [k-th least, k-th greatest] of the n(n + 1)/2 means covers the centre, and its coverage.
+
+    Coverage is 1 - 2 P(T < k) with T Wilcoxon's statistic, exact up to ``MOST_EXACT`` pairs. None when even the range
+    (k = 1) covers less than ``confidence``.
+    """
+    total = n * (n + 1) // 2
+    if n > MOST_EXACT:
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        rank = math.floor(total / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+        return (rank, confidence) if rank >= 1 else None
+    best: tuple[int, float] | None = None
+    below = 0
+    for rank, count in enumerate(_counts(n)[: total // 2], start=1):
+        below += count
+        coverage = 1 - 2 * below / 2**n
+        if coverage < confidence:
+            break
+        best = rank, coverage
+    return best
+
+
+@cache
+def _counts(n: int) -> tuple[int, ...]:
+    """How many subsets of 1 … n have each sum, from 0."""
+    counts = [1]
+    for rank in range(1, n + 1):
+        longer = counts + [0] * rank
+        for place, count in enumerate(counts):
+            longer[place + rank] += count
+        counts = longer
+    return tuple(counts)
+
+
+def fewest_pairs(confidence: float) -> int:
+    """Pairs from which on there is an interval of that confidence: the range of n covers 1 - 2 / 2**n."""
+    return max(math.ceil(math.log2(2 / (1 - confidence)) - 1e-9), 1)

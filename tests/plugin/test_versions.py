@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contenders in a run of pytest, on a bench without a host: ids, order, decisions, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_versions import SideBySide
+from tests.measurements import measurement
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeBench
+
+FLAT = """
+@pytest.mark.icbench(switch=["ovs", "veth"], packet_size=[64, 128])
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+"""
+Decision = Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "ovs-vswitchd"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def gives(decision: Decision, ratio: float, **more: Any) -> Callable[[Case], tuple[Measurement, Measurement]]:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        found = SideBySide(
+            **{
+                "base": case.base.id,
+                "figure": "throughput_pps",
+                "decision": decision,
+                "ratio": ratio,
+                "ratio_low": ratio - 0.01,
+                "ratio_high": ratio + 0.01,
+                "confidence": 0.98,
+                "base_value": 5e6,
+                "tolerated": 0.0,
+                "allowance": 0.03,
+                "pairs": 9,
+                "screened": 7,
+                "screen": decision,
+                "screen_ratio": ratio,
+                "screen_low": ratio - 0.01,
+                "screen_high": ratio + 0.01,
+                "confirmed": decision in ("REGRESSED", "IMPROVED") or None,
+                "cases": 2,
+                "error_rate": 0.01,
+                **more,
+            }
+        )
+        now = measurement(case, side_by_side=found, decision=found.decision, ratio_to_base=ratio)
+        old, new = ({"switch": {"version": version}} for version in ("3.1", "3.2"))
+        return replace(now, treatment=new), replace(measurement(case.base), treatment=old)
+
+    return compared
+
+
+def results(inner: Runner) -> list[Measurement]:
+    text = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
+    return [Measurement.from_json(line) for line in text.splitlines()]
+
+
+def test_a_contender_takes_its_bases_place_and_both_results_are_kept(
+    inner: Runner, bench: type[FakeBench], binary: Path
+) -> None:
+    bench.compared = staticmethod(gives("PASS", 1.0))
+    inner.write(test_x=FLAT)
+    result = inner.run("-v", f"--icbench-variant=ovs:new={binary}", "--junitxml=junit.xml")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*test_a?ovs:new-64B-b32-1vs1-Rmax? PASSED*"])
+    assert [entry for entry in bench.log if entry.startswith(("build ovs", "versions", "close ovs"))] == [
+        "build ovs:new",
+        "build ovs",
+        "versions ovs:new-64B-b32-1vs1-Rmax of 2, 0 + 0.03",
+        "versions ovs:new-128B-b32-1vs1-Rmax of 2, 0 + 0.03",
+        "close ovs:new",
+        "close ovs",
+    ]
+    assert [(each.case, each.verdict, each.decision) for each in results(inner)][:3] == [
+        ("ovs-64B-b32-1vs1-Rmax", None, None),
+        ("ovs:new-64B-b32-1vs1-Rmax", "PASS", "PASS"),
+        ("ovs-128B-b32-1vs1-Rmax", None, None),
+    ]
+    assert results(inner)[1].treatment_changes == {"switch.version": ["3.1", "3.2"]}
+    junit = (inner.path / "junit.xml").read_text()
+    assert junit.count('name="icbench.decision" value="PASS"') == 2
+    assert junit.count('name="icbench.ratio_to_base"') == 2
+    assert 'name="icbench.case" value="ovs-64B-b32-1vs1-Rmax"' not in junit
+    result.stdout.fnmatch_lines(
+        [
+            "ovs:new beside what there is: PASS (2 PASS)",
+            "  ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs)",
+        ]
+    )
+
+
+def test_a_regression_fails_with_both_sides_and_their_versions(
+    inner: Runner, bench: type[FakeBench], binary: Path
+) -> None:
+    bench.compared = staticmethod(gives("REGRESSED", 0.9))
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*REGRESSED: throughput_pps 4.5M 10 % lower than 5M of ovs-64B-b32-1vs1-Rmax beside it*",
+            "*changed since*switch.version is 3.2 here and 3.1 there*",
+            "ovs:new beside what there is: REGRESSED (1 REGRESSED)",
+            "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version",
+        ]
+    )
+
+
+def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    bench.compared = staticmethod(gives("PASS", 1.0))
+    inner.write(test_x=FLAT)
+    (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nmax_drop = 0.1\nallowance = 0.02\n')
+    inner.run(f"--icbench-variant=ovs:new={binary}").assert_outcomes(passed=4)
+    assert [entry.partition(", ")[2] for entry in bench.log if entry.startswith("versions")] == [
+        "0.1 + 0.02",
+        "0 + 0.03",
+    ]
+
+
+def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        note = {"note": "the switch had idle share"}
+        return gives("IMPROVED", 1.2)(case) if case.packet_size == 64 else gives("INCONCLUSIVE", 0.96, **note)(case)
+
+    bench.compared = staticmethod(compared)
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant=ovs:new={binary}")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["ovs:new beside what there is: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"])
+
+
+def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        bad = {"verdict": "INVALID", "reason": "stalled", "evidence": "the base, x: nothing came"}
+        return measurement(case, **bad), measurement(case.base, **bad)
+
+    bench.compared = staticmethod(compared)
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*Invalid: stalled*", "ovs:new beside what there is: INVALID (1 INVALID)"])
+
+
+def test_a_base_that_does_not_start_is_no_missing_ratio(
+    inner: Runner, bench: type[FakeBench], binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeBench, "broken", {"ovs"})
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*ProvisionError: the base, *ovs does not start*"])
+
+
+@pytest.mark.parametrize(
+    ("variant", "sentence"),
+    [
+        ("osv:new={binary}", "--icbench-variant: there is no switch 'osv'; did you mean ovs?"),
+        ("ovs:new=/none", "--icbench-variant: ovs:new: there is no file /none"),
+        ("ovs:a/b={binary}", "--icbench-variant: 'a/b' is no name for a variant*"),
+        ("veth:new={binary}", "--icbench-variant: veth:new: veth has no binary of its own*"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_run(
+    inner: Runner, bench: type[FakeBench], binary: Path, variant: str, sentence: str
+) -> None:
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant={variant.format(binary=binary)}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
+    assert bench.log == []
+
+
+def test_a_long_run_is_skipped(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="ovs")
+def test_a(icbench):
+    icbench.soak()
+"""
+    )
+    result = inner.run(f"--icbench-variant=ovs:new={binary}", "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*--icbench-variant compares launches; leave it out for long runs and trains*"])
+
+
+def test_an_ini_file_names_several(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    bench.compared = staticmethod(gives("PASS", 1.0))
+    inner.ini(f"icbench_variant =\n    ovs:a={binary}\n    ovs:b={binary}\n")
+    inner.write(test_x=FLAT)
+    result = inner.run("--icbench-packet-size=64", "--icbench-switch=ovs", "-v")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["ovs:a beside what there is: PASS (1 PASS)", "ovs:b beside what there is: PASS*"])

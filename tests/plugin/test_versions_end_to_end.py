@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Versions side by side on the real host: a slower one is found, another workload runs at both ends. Needs root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.executable import workload_path
+from pytest_icbench.result import Measurement
+from tests.host.snapshot import left_since, take
+from tests.plugin.conftest import Runner
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
+
+# Time, not rate: what limits a rate on a loaded machine need not be the switch, and then nothing is decided.
+SLOW = """
+@pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
+                     repeats=7, duration=0.2, drain=0.2)
+def test_a(icbench):
+    icbench.gate(icbench.latency())
+"""
+PLAIN = """
+@pytest.mark.icbench(switch="veth", api="udp-mmsg", repeats=2, duration=0.2, warmup=0.05, drain=0.2)
+def test_a(icbench):
+    assert icbench.gate(icbench.throughput()).verdict == "INCONCLUSIVE"
+"""
+
+
+@pytest.fixture(autouse=True)
+def unchanged_host() -> Iterator[None]:
+    """Whatever a test does, the host is afterwards as it was."""
+    before = take()
+    yield
+    assert left_since(before) == []
+
+
+def results(inner: Runner) -> list[Measurement]:
+    text = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
+    return [Measurement.from_json(line) for line in text.splitlines()]
+
+
+def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
+    inner.write(test_x=SLOW)
+    inner.spawn("--icbench-variant=forward-raw:slow=variant:delay4ms").assert_outcomes(failed=1)
+    base, now = results(inner)
+    assert (base.case, now.case) == (
+        "forward-raw:delay100us-64B-b4-1vs1-R1k",
+        "forward-raw:delay100us:slow-64B-b4-1vs1-R1k",
+    )
+    assert (now.verdict, now.decision) == ("REGRESSED", "REGRESSED")
+    assert now.side_by_side is not None
+    assert (now.side_by_side.screened, now.side_by_side.pairs, now.side_by_side.confirmed) == (7, 7, True)
+    # There and back: 8 ms, and 0.2 ms.
+    assert now.rtt_p50_ns is not None
+    assert now.rtt_p50_ns > 8e6
+    assert now.side_by_side.ratio > 1.5
+    assert now.treatment["contender"] == {"target": "forward-raw", "kind": "variant", "value": "delay4ms"}
+    # Neighbours in time: no two launches of one side without one of the other before the next but one.
+    sides = {"b": base.per_launch, "n": now.per_launch}
+    order = sorted((launch.started_at, side) for side, launches in sides.items() for launch in launches)
+    assert "".join(side for _, side in order) == "nbbnnbbnnbbnnb" + "bnnbbnnbbnnbbn"
+
+
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_another_workload_runs_at_both_ends(inner: Runner, node: str, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "icbench-workload"
+    other.parent.mkdir()
+    shutil.copy(workload_path(), other)
+    inner.write(test_x=PLAIN)
+    inner.spawn(f"--icbench-variant=workload:w={other}", f"--icbench-node={node}").assert_outcomes(passed=1)
+    base, now = results(inner)
+    assert (base.treatment["contender"], now.case) == (None, "veth:w-64B-b32-1vs1-Rmax")
+    assert now.treatment["contender"]["kind"] == "binary"
+    assert min(base.received, now.received) > 0

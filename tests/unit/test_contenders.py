@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``--icbench-variant`` takes, and what stands behind a case's name then."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.collect import check_names, expand, parse_marker
+from pytest_icbench.contenders import Contender, check, contender_key, parse
+from pytest_icbench.contest import Contest
+from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options
+from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.switch_config import SwitchConfig
+
+SWITCHES = builtin_switches()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "new ovs").write_text("#!/bin/sh\n")
+    (tmp_path / "new ovs").chmod(0o755)
+    (tmp_path / "plain").write_text("")
+    (tmp_path / "ovs.toml").write_text('[other_config]\n"pmd-rxq-assign" = "cycles"\n')
+    return tmp_path
+
+
+def one(text: str, directory: Path) -> Contender:
+    (found,) = parse(text, "--icbench-variant", directory)
+    return found
+
+
+def test_three_kinds_of_contender(files: Path) -> None:
+    assert one("ovs:new=new ovs", files) == Contender("ovs", "new", "binary", str(files / "new ovs"))
+    assert one("ovs:rxq.2=config:ovs.toml", files) == Contender("ovs", "rxq.2", "config", str(files / "ovs.toml"))
+    assert one("forward:slow=variant:cost100", files) == Contender("forward", "slow", "variant", "cost100")
+
+
+def test_several_are_lines(files: Path) -> None:
+    found = parse("ovs:a=new ovs\n\n  workload:b=new ovs \n", "icbench_variant", files)
+    assert [each.key for each in found] == ["ovs:a", "workload:b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("ovs=x", "'ovs=x' is not SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"),
+        ("ovs:new", "'ovs:new' is not SWITCH:NAME=PATH"),
+        (":new=x", "':new=x' is not SWITCH:NAME=PATH"),
+        ("ovs:a b=plain", "'a b' is no name for a variant; use letters, digits and _ [+] [.] -"),
+        ("ovs:ä=plain", "'ä' is no name for a variant"),
+        ("ovs:=plain", "'' is no name for a variant"),
+        ("ovs:default=plain", "'default' is what ovs is without a variant; give yours another name"),
+        ("ovs:new=none", "ovs:new: there is no file .*none"),
+        ("ovs:new=config:none", "ovs:new: there is no file .*none"),
+        ("ovs:new=plain", "ovs:new: .*plain is not executable"),
+        ("ovs:new=new ovs\novs:new=new ovs", "there are two variants ovs:new; give one another name"),
+        ("ovs:new=new ovs\nworkload:new=new ovs", "ovs:new and workload:new would have the same ids; rename one"),
+    ],
+)
+def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^--icbench-variant: {sentence}"):
+        parse(text, "--icbench-variant", files)
+
+
+@pytest.mark.parametrize(
+    ("contender", "sentence"),
+    [
+        (Contender("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
+        (
+            Contender("vpp", "xconnect", "binary", "x"),
+            "vpp has a variant 'xconnect' of its own; give yours another name",
+        ),
+        (Contender("vpp", "new", "variant", "wire"), "vpp:new: vpp has no variant 'wire'; its variants: xconnect"),
+        (Contender("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or variant:"),
+        (Contender("workload", "w", "config", "x"), "workload:w: another workload is another binary; give its path"),
+    ],
+)
+def test_what_the_switches_refuse(contender: Contender, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check([contender], SWITCHES, "--icbench-variant")
+    assert str(caught.value) == f"--icbench-variant: {sentence}"
+
+
+def test_a_configuration_is_checked_before_anything_is_run(files: Path) -> None:
+    (files / "ovs.toml").write_text("flow = 3\n")
+    options = Options(variant=(one("ovs:x=config:ovs.toml", files),))
+    with pytest.raises(UsageError, match=r"ovs\.toml: ovs has no key 'flow'"):
+        check_names(options, SWITCHES)
+
+
+def cases(options: Options, **marker: object) -> list[str]:
+    request = parse_marker((), marker, "x.py::t")
+    return [case.id for case in expand(request, options, SWITCHES, "x.py::t")]
+
+
+def test_a_contender_takes_the_place_of_its_base() -> None:
+    options = Options(
+        variant=(Contender("ovs", "new", "binary", "x"), Contender("ovs", "cfg", "config", "y")), switch=("ovs", "vpp")
+    )
+    assert cases(options, switch=["ovs", "vpp"]) == [
+        "ovs:new-64B-b32-1vs1-Rmax",
+        "ovs:cfg-64B-b32-1vs1-Rmax",
+        "vpp-64B-b32-1vs1-Rmax",
+    ]
+
+
+def test_both_kinds_of_variant_stand_in_the_id() -> None:
+    options = Options(variant=(Contender("workload", "w", "binary", "x"),))
+    assert cases(options, switch=["vpp"], variant=["default", "xconnect"]) == [
+        "vpp:w-64B-b32-1vs1-Rmax",
+        "vpp:xconnect:w-64B-b32-1vs1-Rmax",
+    ]
+
+
+def test_a_base_is_the_case_without_its_contender() -> None:
+    case = Case("vpp", variant="xconnect", contender="w")
+    assert case.base == Case("vpp", variant="xconnect")
+    assert case.base.base == case.base
+    assert case.rig_key != case.base.rig_key
+    assert Case.from_dict(case.to_dict()) == case
+    assert (contender_key(case), contender_key(case.base)) == ("vpp:w", "vpp")
+
+
+def test_a_contender_has_what_its_base_has_but_for_what_is_named(files: Path) -> None:
+    user = {"ovs": SwitchConfig(files / "ovs.toml", "0", {"other_config": {"a": "1"}})}
+    options = Options(
+        variant=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)), binaries={"ovs": Path("/old")}
+    )
+    contest = Contest(SWITCHES, options, user, {"ovs": {"other_config": {"a": "1"}}})
+    assert contest.binaries == {"ovs:bin": files / "new ovs", "ovs:cfg": Path("/old")}
+    assert contest.configs["ovs:bin"] == {"other_config": {"a": "1"}}
+    assert contest.configs["ovs:cfg"] == {"other_config": {"pmd-rxq-assign": "cycles"}}
+    told = contest.treatment(Case("ovs", contender="bin"))
+    assert told is not None
+    assert (told["kind"], told["value"], len(told["sha256"])) == ("binary", "new ovs", 64)
+    assert contest.treatment(Case("ovs")) is None
+
+
+def test_another_of_the_switchs_own_variants(files: Path) -> None:
+    options = Options(variant=(Contender("forward", "slow", "variant", "cost200"),))
+    contest = Contest(SWITCHES, options, {}, {})
+    case = Case("forward", variant="cost100", contender="slow")
+    assert contest.built(case).variant == "cost200"
+    assert contest.built(case.base) == case.base
+    assert contest.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
+
+
+def test_a_workload_that_is_none_is_refused(files: Path) -> None:
+    contender = Contender("workload", "w", "binary", sys.executable)
+    with pytest.raises(UsageError, match=r"^--icbench-variant: workload:w: .* --version says 'Python"):
+        Contest(SWITCHES, Options(variant=(contender,)), {}, {})
+
+
+def test_a_workload_is_the_contenders_alone(files: Path) -> None:
+    program = files / "icbench-workload"
+    program.write_text("#!/bin/sh\necho icbench-workload 9.9, without DPDK\n")
+    program.chmod(0o755)
+    contest = Contest(SWITCHES, Options(variant=(Contender("workload", "w", "binary", str(program)),)), {}, {})
+    case = Case("veth", contender="w")
+    assert contest.workload(case) == program
+    assert contest.workload(case.base) is None
+    assert contest.workload_treatment(case) == {"workload": "9.9", "workload_build": None, "dpdk": None}
+    assert contest.workload_treatment(case.base) == {}
