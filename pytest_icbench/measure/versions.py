@@ -288,10 +288,11 @@ def measure_versions(
         summarize(each, settings, side, replace(surroundings, shared=crowded))
         for each, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
     )
-    return _with(now, course.found), base
+    return with_comparison(now, course.found), base
 
 
-def _with(now: Measurement, found: SideBySide | None) -> Measurement:
+def with_comparison(now: Measurement, found: SideBySide | None) -> Measurement:
+    """The contender's measurement with what its comparison gave; unchanged without any."""
     if found is None:
         return now
     return replace(

@@ -26,10 +26,12 @@ from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import with_losses
 from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.sweep_summary import with_sweep
+from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.rate import Rate
 from pytest_icbench.report.bundle import ResultPlace
 from pytest_icbench.result import Launch, Measurement
 from pytest_icbench.result_rates import Search, Trial
+from pytest_icbench.sidebyside import against_base, allowed_then
 
 
 def recomputed(whole: Measurement) -> Measurement:
@@ -50,7 +52,8 @@ def recomputed(whole: Measurement) -> Measurement:
         found = _plain(case, settings, whole, own, beside, around)
     if whole.loss_events is not None:
         found = with_losses(found)
-    return found
+    # The base is another result: what both decided together is taken as it was found.
+    return with_comparison(found, whole.side_by_side)
 
 
 def recounted(launch: Launch) -> Launch:
@@ -259,5 +262,7 @@ def verdict_of(measurement: Measurement, place: ResultPlace | None, comparer: Co
         return measurement
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in place.margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins)
+    if measurement.side_by_side is not None:  # what its launches and the base's decided
+        against = against_base(measurement, None, allowed_then(measurement.side_by_side))
     judgement = judge(measurement, [Limit(**limit) for limit in place.limits], against=against)
     return replace(measurement, **judgement.fields())

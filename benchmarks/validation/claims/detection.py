@@ -21,7 +21,7 @@ from validation.model import Found, Row, Settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "A version that is 10 % slower is found in eleven seconds, one that is the same is not accused"
+TITLE = "A version that is 10 % slower is found in twelve seconds, one that is the same is not accused"
 CLAIM = (
     "Of 60 comparisons of six launches with six, half a second each, none of the same version ends in REGRESSED, and"
     " at least 59 of a version that is 10 % slower do. Of 10,000 comparisons drawn from the recorded launches of the"
