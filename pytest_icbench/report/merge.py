@@ -23,7 +23,13 @@ def parcel(run: Path, places: Sequence[ResultPlace]) -> dict[str, Any]:
     return {
         "run": _text(run / RUN_FILE),
         "places": [
-            {"raw": place.raw, "text": _text(run / place.raw), "limits": place.limits, "taken_from": place.taken_from}
+            {
+                "raw": place.raw,
+                "text": _text(run / place.raw),
+                "limits": place.limits,
+                "margins": place.margins,
+                "taken_from": place.taken_from,
+            }
             for place in places
         ],
     }
@@ -61,7 +67,8 @@ class Merge:
             append_line(self._directory / FILE_NAME, json.dumps(result, allow_nan=False))
             self._lines += 1
             limits = None if place["limits"] is None else tuple(place["limits"])
-            self._places.setdefault(nodeid, []).append(ResultPlace(self._lines, raw, limits, place["taken_from"]))
+            here = ResultPlace(self._lines, raw, limits, dict(place["margins"]), place["taken_from"])
+            self._places.setdefault(nodeid, []).append(here)
 
     def _raw(self, name: str, text: str | None) -> str:
         """Writes windows under a name that is free: two hosts can have the same. Returns it."""
