@@ -16,7 +16,14 @@ from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.dpdk_process import START_S
 from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
-from pytest_icbench.switch.ovs_output import parse_cycles, parse_down, parse_drops, parse_flows, parse_table
+from pytest_icbench.switch.ovs_output import (
+    any_queue_disabled,
+    parse_cycles,
+    parse_down,
+    parse_drops,
+    parse_flows,
+    parse_table,
+)
 from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
@@ -189,6 +196,8 @@ class OpenVSwitch(Switch):
     def connected(self) -> None:
         """Waits until OVS has taken over the queues of every endpoint: till then it drops what it has for a port.
 
+        A port's link is up before its queues are.
+
         Raises ProvisionError with the log's tail.
         """
         daemons, ports = self.daemons, {index + 1 for index, _ in self._ports}
@@ -196,7 +205,9 @@ class OpenVSwitch(Switch):
             ports.add(_UPLINK_PORT)
 
         def up() -> bool:
-            return not parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports
+            if parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports:
+                return False
+            return not any_queue_disabled(daemons.appctl("dpif-netdev/pmd-rxq-show"))
 
         daemons.switch.wait_until(up, what="has not taken over every port's queues", timeout_s=START_S)
 

@@ -84,3 +84,8 @@ def _plain(value: Any) -> Any:
         if kind in ("uuid", "named-uuid"):
             return content
     return value
+
+
+def any_queue_disabled(text: str) -> bool:
+    """From ``ovs-appctl dpif-netdev/pmd-rxq-show``: whether a port's first queue is not yet enabled by its endpoint."""
+    return re.search(r"queue-id: +0 \(disabled\)", text) is not None

@@ -25,7 +25,7 @@ VPP = shutil.which("vpp") if len(os.sched_getaffinity(0)) >= 4 else None
 SHORT = (
     "--icbench-placement=cooperative",
     "--icbench-repeats=1",
-    "--icbench-duration=0.2",
+    "--icbench-duration=1",
     "--icbench-warmup=0.1",
     "--icbench-drain=0.3",
 )

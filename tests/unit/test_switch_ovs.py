@@ -15,7 +15,14 @@ import pytest
 from pytest_icbench.endpoints import VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.switch.ovs import OpenVSwitch
-from pytest_icbench.switch.ovs_output import parse_cycles, parse_drops, parse_flows, parse_table, parse_versions
+from pytest_icbench.switch.ovs_output import (
+    any_queue_disabled,
+    parse_cycles,
+    parse_drops,
+    parse_flows,
+    parse_table,
+    parse_versions,
+)
 from pytest_icbench.switch.protocol import Busy
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
@@ -348,3 +355,15 @@ def test_a_table_has_sets_maps_and_uuids() -> None:
     data = [["set", ["a", ["uuid", "u"]]], ["map", [["k", "v"]]], ["uuid", "x"], 3, ["set", []]]
     text = json.dumps({"headings": list("abcde"), "data": [data]})
     assert parse_table(text) == [{"a": ["a", "u"], "b": {"k": "v"}, "c": "x", "d": 3, "e": []}]
+
+
+@pytest.mark.parametrize(("state", "disabled"), [("enabled) ", False), ("disabled)", True)])
+def test_a_queue_that_its_endpoint_has_not_enabled(state: str, disabled: bool) -> None:
+    """As OVS 3.1 shows it; a second queue that nobody uses never is."""
+    text = (
+        "Displaying last 60 seconds pmd usage %\npmd thread numa_id 0 core_id 1:\n  isolated : true\n"
+        "  port: p0                queue-id:  0 (enabled)   pmd usage: NOT AVAIL\n"
+        f"  port: p1                queue-id:  0 ({state}  pmd usage: NOT AVAIL\n"
+        "  port: p1                queue-id:  1 (disabled)  pmd usage: NOT AVAIL\n  overhead: NOT AVAIL\n"
+    )
+    assert any_queue_disabled(text) is disabled
