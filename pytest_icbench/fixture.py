@@ -35,8 +35,6 @@ T = TypeVar("T")
 #: Measures a case.
 How = Callable[[Case, "Settings"], Measurement]
 
-#: A long run's length where nobody asks for another, in seconds.
-
 
 @dataclass(slots=True)
 class _Record:
@@ -320,7 +318,7 @@ class Icbench:
         if found.verdict == "INVALID" or not found.throughput_pps:
             raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
         share = case.rate.share or 1.0
-        return Rate(max(1, round(share * found.throughput_pps / case.pairs))), found.throughput_pps
+        return Rate.part_of_found(share, found.throughput_pps, case.pairs), found.throughput_pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
         """The case whose rate is looked for, measured once a run; a result of the test that came first."""

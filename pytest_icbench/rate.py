@@ -83,6 +83,20 @@ class Rate:
             raise UsageError(f"a load of {share:g} is outside {MIN_SHARE:g} to {MAX_SHARE:g} of the rate")
         return Rate(loss_ratio=self.loss_ratio, share=round(share, 6))
 
+    @classmethod
+    def part_of_found(cls, share: float, found_pps: float, pairs: int) -> Rate:
+        """The fixed load that is a part of a rate that was looked for.
+
+        Args:
+            share: the part, from ``MIN_SHARE`` to 1.
+            found_pps: the rate that was found, frames per second, total over the pairs.
+            pairs: among which it is divided evenly.
+
+        Returns:
+            Whole frames per second and pair, 1 at least.
+        """
+        return cls(max(1, round(share * found_pps / pairs)))
+
     @property
     def metric(self) -> Metric:
         """What a rate measured so is called."""

@@ -137,7 +137,7 @@ def _plain(
 ) -> Measurement:
     offered = case
     if whole.load is not None and whole.load_of_pps is not None:
-        offered = replace(case, rate=Rate(max(1, round(whole.load * whole.load_of_pps / case.pairs))))
+        offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.pairs))
     launches, rejected = _valid(own)
     found = summarize(offered, settings, _gathered(whole, launches, rejected, beside, "generator-bound"), around)
     found = replace(found, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)

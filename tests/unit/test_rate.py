@@ -74,6 +74,16 @@ def test_a_rate_survives_being_typed_and_written(rate: Rate) -> None:
     assert re.fullmatch(r"[\w:+\-.]+", str(rate), re.ASCII)
 
 
+@pytest.mark.parametrize(
+    ("share", "found_pps", "pairs", "pps"),
+    [(0.5, 3_000_000.0, 1, 1_500_000), (0.5, 3_000_000.0, 2, 750_000), (0.1, 16.0, 1, 2), (0.001, 100.0, 4, 1)],
+)
+def test_a_part_of_a_found_rate_is_whole_frames_of_each_pair(
+    share: float, found_pps: float, pairs: int, pps: int
+) -> None:
+    assert Rate.part_of_found(share, found_pps, pairs) == Rate(pps)
+
+
 def test_a_text_that_is_no_rate_is_refused() -> None:
     with pytest.raises(ValueError, match="'often' is no rate"):
         Rate.from_json("often")
