@@ -8,7 +8,7 @@ counters that they hold, give the figures; the limits that were in force give th
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.case import Case
@@ -34,22 +34,63 @@ from pytest_icbench.result_rates import Search, Trial
 from pytest_icbench.sidebyside import against_base, allowed_then
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a measurement is computed from.
+
+    Attributes:
+        whole: as it was recorded.
+        own: its launches, counted anew. beside: those of the reference link.
+    """
+
+    whole: Measurement
+    case: Case
+    settings: Settings
+    own: tuple[Launch, ...]
+    beside: tuple[Launch, ...]
+    around: Surroundings
+
+    @classmethod
+    def of(cls, whole: Measurement) -> _Parts:
+        """Raises DamagedData if it lacks what is needed."""
+        return cls(
+            whole=whole,
+            case=Case.from_dict(whole.axes),
+            settings=_settings(whole),
+            own=tuple(recounted(launch) for launch in whole.per_launch),
+            beside=tuple(recounted(launch) for launch in whole.per_reference_launch),
+            around=_around(whole),
+        )
+
+    def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> Gathered:
+        """``follows``: reasons of INVALID that are found again and not taken over."""
+        whole = self.whole
+        invalid = whole.verdict == "INVALID" and whole.reason not in follows
+        return Gathered(
+            launches=list(launches),
+            reference=list(self.beside),
+            rejected=list(rejected),
+            invalid=(whole.reason or "", whole.evidence or "") if invalid else None,
+            reference_evidence=whole.reference_evidence,
+            faults=list(whole.faults),
+            ended_by=whole.ended_by,
+            started_at=whole.started_at,
+            duration_s=whole.duration_s,
+        )
+
+
 def recomputed(whole: Measurement) -> Measurement:
     """The measurement from its windows, not yet judged: its verdict is None, or INVALID.
 
     Raises DamagedData if it lacks what is needed, as one written by an earlier version.
     """
-    case = Case.from_dict(whole.axes)
-    settings = _settings(whole)
-    own = tuple(recounted(launch) for launch in whole.per_launch)
-    beside = tuple(recounted(launch) for launch in whole.per_reference_launch)
-    around = _around(whole)
+    parts = _Parts.of(whole)
     if whole.search is not None:
-        found = _search(case, settings, whole, own, beside, around)
-    elif whole.sweep or case.rate.is_sweep:
-        found = _sweep(case, settings, whole, own, beside, around)
+        found = _search(parts, whole.search)
+    elif whole.sweep or parts.case.rate.is_sweep:
+        found = _sweep(parts)
     else:
-        found = _plain(case, settings, whole, own, beside, around)
+        found = _plain(parts)
     if whole.loss_events is not None:
         found = with_losses(found)
     # The base is another result: what both decided together is taken as it was found.
@@ -105,45 +146,22 @@ def _around(whole: Measurement) -> Surroundings:
     )
 
 
-def _gathered(
-    whole: Measurement, launches: Sequence[Launch], rejected: Sequence[Launch], beside: Sequence[Launch], *follows: str
-) -> Gathered:
-    """``follows``: reasons of INVALID that are found again and not taken over."""
-    invalid = whole.verdict == "INVALID" and whole.reason not in follows
-    return Gathered(
-        launches=list(launches),
-        reference=list(beside),
-        rejected=list(rejected),
-        invalid=(whole.reason or "", whole.evidence or "") if invalid else None,
-        reference_evidence=whole.reference_evidence,
-        faults=list(whole.faults),
-        ended_by=whole.ended_by,
-        started_at=whole.started_at,
-        duration_s=whole.duration_s,
-    )
-
-
 def _valid(launches: Sequence[Launch]) -> tuple[list[Launch], list[Launch]]:
     return [each for each in launches if each.invalid is None], [each for each in launches if each.invalid is not None]
 
 
-def _plain(
-    case: Case,
-    settings: Settings,
-    whole: Measurement,
-    own: Sequence[Launch],
-    beside: Sequence[Launch],
-    around: Surroundings,
-) -> Measurement:
+def _plain(parts: _Parts) -> Measurement:
+    whole, case = parts.whole, parts.case
     offered = case
     if whole.load is not None and whole.load_of_pps is not None:
         offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.pairs))
-    launches, rejected = _valid(own)
-    found = summarize(offered, settings, _gathered(whole, launches, rejected, beside, "generator-bound"), around)
+    launches, rejected = _valid(parts.own)
+    gathered = parts.gathered(launches, rejected, "generator-bound")
+    found = summarize(offered, parts.settings, gathered, parts.around)
     found = replace(found, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
     if whole.back_to_back is None:
         return found
-    ladder = trains.Ladder(*(int(each) for each in str(settings.train).split(":")))
+    ladder = trains.Ladder(*(int(each) for each in str(parts.settings.train).split(":")))
     rate = trains.burst_rate(launches[0]) if not found.verdict else None
     climbs = trains.climbs([window for window in launches[0].windows if window.pair == 1], ladder)
     # The rate within trains is that of the first launch, which found the ladder and is not kept.
@@ -151,37 +169,23 @@ def _plain(
     return replace(found, **throughput_fields(case, None), back_to_back=figures)
 
 
-def _sweep(
-    case: Case,
-    settings: Settings,
-    whole: Measurement,
-    own: Sequence[Launch],
-    beside: Sequence[Launch],
-    around: Surroundings,
-) -> Measurement:
-    numbered = sorted(own, key=lambda launch: launch.index)
-    loads = [Rate(round(point.load_pps / case.pairs)) for point in whole.sweep]
+def _sweep(parts: _Parts) -> Measurement:
+    case = parts.case
+    numbered = sorted(parts.own, key=lambda launch: launch.index)
+    loads = [Rate(round(point.load_pps / case.pairs)) for point in parts.whole.sweep]
     swept = list(zip(loads, numbered, strict=False))
     launches, rejected = _valid(numbered[len(swept) :])
     rejected = [launch for _, launch in swept] + rejected
     best = max(swept, key=lambda point: point[1].throughput_pps)[0] if launches else None
-    found = summarize(case, settings, _gathered(whole, launches, rejected, beside), around)
-    return with_sweep(case, found, swept, best, launches, around)
+    found = summarize(case, parts.settings, parts.gathered(launches, rejected), parts.around)
+    return with_sweep(case, found, swept, best, launches, parts.around)
 
 
-def _search(
-    case: Case,
-    settings: Settings,
-    whole: Measurement,
-    own: Sequence[Launch],
-    beside: Sequence[Launch],
-    around: Surroundings,
-) -> Measurement:
+def _search(parts: _Parts, search: Search) -> Measurement:
     """The search again: it asks for the loads that it asked for then, and is told what came of them."""
-    search = whole.search
-    assert search is not None
-    goal = settings.goal(case.rate)
-    launches = _of_trials(search, own, beside)
+    case, own = parts.case, parts.own
+    goal = parts.settings.goal(case.rate)
+    launches = _of_trials(search, own, parts.beside)
     ran = list(zip(search.trials, launches, strict=True))
     pairs = case.pairs
     bounds = fails = None
@@ -193,7 +197,7 @@ def _search(
     at_bound = {id(launch) for trial, launch in ran if trial.of == "case" and trial.load_pps == lower}
     figures = [each for each in own if id(each) in at_bound]
     others = [each for each in own if id(each) not in at_bound]
-    gathered = _gathered(whole, figures, others, beside, "unfinished", "lossy")
+    gathered = parts.gathered(figures, others, "unfinished", "lossy")
     outcome = SearchOutcome(
         goal=goal,
         bounds=bounds,
@@ -201,11 +205,11 @@ def _search(
         greatest_pps=None if search.greatest_pps is None else search.greatest_pps / pairs,
         calibrated_on=search.calibrated_on,
         reference_fails=fails,
-        limit_s=settings.search_limit_s,
+        limit_s=parts.settings.search_limit_s,
         trials=search.trials,
         launches=launches,
     )
-    return with_search(case, summarize(case, settings, gathered, around), outcome, around)
+    return with_search(case, summarize(case, parts.settings, gathered, parts.around), outcome, parts.around)
 
 
 def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
