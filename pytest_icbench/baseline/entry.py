@@ -17,15 +17,13 @@ KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One case on one host.
+class CaseFacts:
+    """What an entry says of its case beside figures and circumstances; a file has the same.
 
     Attributes:
         measured: when, in UTC (``2026-01-31T12:00:00Z``).
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
-        figures: by name; of those that can be compared, the ones the case has.
-        identity, treatment, conditions, settings: as in a result; of the conditions those that are settings.
     """
 
     case: str
@@ -37,6 +35,17 @@ class Entry:
     measured: str
     lower_bound: bool
     launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(CaseFacts):
+    """One case on one host.
+
+    Attributes:
+        figures: by name; of those that can be compared, the ones the case has.
+        identity, treatment, conditions, settings: as in a result; of the conditions those that are settings.
+    """
+
     figures: Mapping[str, Figure]
     identity: Mapping[str, Any] = field(default_factory=dict)
     treatment: Mapping[str, Any] = field(default_factory=dict)

@@ -23,10 +23,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from pytest_icbench.baseline.entry import Entry
+from pytest_icbench.baseline.entry import CaseFacts, Entry
 from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.judging import Figure
 from pytest_icbench.margins import COMPARED
@@ -46,26 +46,23 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(CaseFacts):
     """An entry without what its file says once."""
 
-    case: str
-    dimension: str
-    metric: str
-    switch: str
-    placement: str
-    rules: int
-    measured: str
-    lower_bound: bool
-    launches: int
     circumstances: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Circumstances:
+    """What of an entry many cases share."""
+
     treatment: dict[str, Any]
     settings: dict[str, Any]
     conditions: dict[str, Any]
+
+
+_CASE_FACTS = tuple(field.name for field in fields(CaseFacts))
+_SHARED = tuple(field.name for field in fields(_Circumstances))
 
 
 def write(entries: Iterable[Entry]) -> str:
@@ -75,12 +72,10 @@ def write(entries: Iterable[Entry]) -> str:
     identity: Mapping[str, Any] = {}
     for entry in entries:
         identity = entry.identity
-        around = {name: _sorted(encode(getattr(entry, name))) for name in ("treatment", "settings", "conditions")}
+        around = {name: _sorted(encode(getattr(entry, name))) for name in _SHARED}
         digest = _digest(around)
         circumstances[digest] = around
-        plain = {
-            field: getattr(entry, field) for field in _Case.__dataclass_fields__ if field not in ("circumstances",)
-        }
+        plain = {name: getattr(entry, name) for name in _CASE_FACTS}
         cases[entry.key] = {**plain, "circumstances": digest, **{n: encode(f) for n, f in entry.figures.items()}}
     used = {case["circumstances"] for case in cases.values()}
     data = {
@@ -153,15 +148,9 @@ def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circum
     if around is None:
         raise DamagedData(f"{where}: its circumstances {case.circumstances} are not in the file; merge them too")
     figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
-    plain = {name: getattr(case, name) for name in _Case.__dataclass_fields__ if name != "circumstances"}
-    entry = Entry(
-        **plain,
-        figures=figures,
-        identity=file.identity,
-        treatment=around.treatment,
-        settings=around.settings,
-        conditions=around.conditions,
-    )
+    plain = {name: getattr(case, name) for name in _CASE_FACTS}
+    shared = {name: getattr(around, name) for name in _SHARED}
+    entry = Entry(**plain, **shared, figures=figures, identity=file.identity)
     if entry.key != key:
         raise DamagedData(f"{where}: holds the case '{entry.key}'")
     return entry
