@@ -3,6 +3,9 @@
 
 A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
 ``{"done": n}`` once it needs no undoing any more. A torn last line belongs to a change that was never made.
+
+A journal can be of a newer version, whose changes this one does not know. What was changed before such a one is left
+alone: it may be what the change stands on, as a namespace is for the NIC within.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.versions import package_version
 
 SCHEMA = 1
 Undo = Callable[..., None]
@@ -75,9 +79,15 @@ def load_kinds() -> None:
             _not_loaded.pop(module, None)
 
 
-def _unknown(entry: Entry) -> str:
+def _not_understood(entry: Entry, why: TypeError, left: int, version: str | None) -> str:
+    """``left``: how many changes are left alone for it. ``version``: what made the journal."""
+    before = f", so {left} older change{'s are' if left > 1 else ' is'} left alone" if left else ""
+    maker = f"pytest-icbench {version} or later" if version else "the pytest-icbench that made it"
     reasons = "".join(f"; {module}: {reason}" for module, reason in _not_loaded.items())
-    return f"nobody knows how to undo {entry.kind} {entry.data}: install what made it{reasons}"
+    return (
+        f"nobody knows how to undo {entry.kind} {entry.data} ({why}){before}:"
+        f" run `icbench recover` of {maker}, with the plug-ins it had{reasons}"
+    )
 
 
 def boot_id() -> str:
@@ -124,9 +134,24 @@ class Entry:
     data: dict[str, Any]
 
 
-def _parse(text: str) -> tuple[Owner | None, dict[int, Entry], int]:
-    """Owner, entries that are open, and the highest number given."""
+@dataclass(slots=True)
+class _Content:
+    """Of a journal's file.
+
+    Attributes:
+        version: of the package that began it; None where it does not say.
+        entries: those that are open. last: the highest number given.
+    """
+
+    owner: Owner | None
+    version: str | None
+    entries: dict[int, Entry]
+    last: int
+
+
+def _parse(text: str) -> _Content:
     owner: Owner | None = None
+    version: str | None = None
     entries: dict[int, Entry] = {}
     last = 0
     for line in text.splitlines():
@@ -137,13 +162,13 @@ def _parse(text: str) -> tuple[Owner | None, dict[int, Entry], int]:
         if not isinstance(value, dict):
             continue
         if "owner" in value:
-            owner = Owner(**value["owner"])
+            owner, version = Owner(**value["owner"]), value.get("version")
         elif "entry" in value:
             last = max(last, value["entry"])
             entries[value["entry"]] = Entry(value["entry"], value["kind"], value["data"])
         elif "done" in value:
             entries.pop(value["done"], None)
-    return owner, entries, last
+    return _Content(owner, version, entries, last)
 
 
 class Journal:
@@ -157,14 +182,16 @@ class Journal:
         self.path = path
         self._lock = threading.Lock()
         old = path.read_bytes() if path.exists() else b""
-        owner, self._entries, self._last = _parse(old.decode(errors="replace"))
+        content = _parse(old.decode(errors="replace"))
+        self._entries, self._last = content.entries, content.last
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if old and not old.endswith(b"\n"):
             os.write(self._file, b"\n")  # ends the torn line, so that it does not swallow the next
-        if owner is None and not old:
-            owner = Owner.current()
-            self._append({"schema": SCHEMA, "owner": asdict(owner)}, sync=True)
-        self.owner = owner
+        if not old:
+            content.owner, content.version = Owner.current(), package_version()
+            header = {"schema": SCHEMA, "version": content.version, "owner": asdict(content.owner)}
+            self._append(header, sync=True)
+        self.owner, self.version = content.owner, content.version
 
     def _append(self, value: dict[str, Any], *, sync: bool) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
@@ -199,33 +226,41 @@ class Journal:
         with self._lock:
             return [self._entries[number] for number in sorted(self._entries)]
 
-    def undo_all(self) -> list[str]:
-        """Undoes what is pending, the latest first, and goes on after an error.
+    def undo_all(self, *, past_unknown: bool = False) -> list[str]:
+        """Undoes what is pending, the latest first, and goes on after an error, but not past what nobody understands.
 
-        Returns one sentence for each entry that could not be undone; those stay in the journal.
+        Args:
+            past_unknown: goes on there, too: somebody has put it right by hand.
+
+        Returns one sentence for each entry that could not be undone; those stay in the journal, and so does what was
+        left alone.
         """
-        return self._undo(self.pending())
+        return self._undo(self.pending(), past_unknown=past_unknown)
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
         """As ``undo_all`` for these entries alone, so that what a session undoes is undone as after its death."""
         wanted = set(numbers)
         return self._undo([entry for entry in self.pending() if entry.number in wanted])
 
-    def _undo(self, pending: list[Entry]) -> list[str]:
+    def _undo(self, pending: list[Entry], *, past_unknown: bool = False) -> list[str]:
         load_kinds()
         rebooted = self.owner is not None and self.owner.boot != boot_id()
         entries = pending[::-1]
         entries.sort(key=lambda entry: not (entry.kind in _kinds and _kinds[entry.kind].early))
         failures = []
-        for entry in entries:
+        for place, entry in enumerate(entries):
             kind = _kinds.get(entry.kind)
-            if kind is None:
-                failures.append(_unknown(entry))
-                continue
             try:
+                if kind is None:
+                    raise TypeError("its kind is unknown")
                 if not rebooted or kind.survives_reboot:
                     kind.undo(**entry.data)
-            except (OSError, IcbenchError, ValueError, TypeError) as error:
+            except TypeError as error:  # also of a known kind whose data a newer version has extended
+                left = 0 if past_unknown else len(entries) - place - 1
+                failures.append(_not_understood(entry, error, left, self.version))
+                if not past_unknown:
+                    break
+            except (OSError, IcbenchError, ValueError) as error:
                 failures.append(f"{entry.kind} {entry.data} could not be undone: {error}")
             else:
                 self.done(entry.number)

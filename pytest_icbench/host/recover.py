@@ -46,14 +46,15 @@ def undo_dead_sessions(run_dir: Path, *, forget: bool = False) -> Recovery:
                 recovery.live.append(name)
                 continue
             pending = len(journal.pending())
-            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all()]
+            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all(past_unknown=forget)]
+            undone = pending - len(journal.pending())
         finally:
             journal.close()
         recovery.failures += failures
         if failures and not forget:
             continue
         remove_tree(directory)
-        recovery.undone[name] = pending
+        recovery.undone[name] = undone
     return recovery
 
 
@@ -61,7 +62,8 @@ def recover(run_dir: Path, *, forget: bool = False) -> Recovery:
     """As ``undo_dead_sessions``, with the lock. While a session runs nothing is touched: it did this at its start.
 
     Args:
-        forget: whether to drop the journal even of what could not be undone, so that sessions can start again.
+        forget: whether to drop the journal even of what could not be undone, so that sessions can start again. What
+            nobody knows how to undo is then taken as put right by hand, and what is older is undone.
 
     Raises OSError if the lock cannot be taken for want of permission.
     """

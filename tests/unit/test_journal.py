@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_icbench import journal as module
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.journal import Entry, Journal, Owner, process_start_time, undo_kind
+from pytest_icbench.versions import package_version
 
 
 @pytest.fixture
@@ -78,15 +79,67 @@ def test_it_goes_on_after_an_error_and_keeps_what_failed(tmp_path: Path, undone:
     log = Journal(tmp_path / "journal")
     log.record("note", name="a")
     log.record("broken", name="b")
-    log.record("nobody's", name="c")
-    log.record("note", wrong="d")
-    log.record("note", name="e")
+    log.record("note", name="c")
     failures = log.undo_all()
-    assert undone == ["e", "b", "a"]
-    assert len(failures) == 3
-    assert "nobody knows how to undo nobody's" in failures[1]
-    assert "b is stuck" in failures[2]
-    assert [entry.kind for entry in Journal(log.path).pending()] == ["broken", "nobody's", "note"]
+    assert undone == ["c", "b", "a"]
+    assert failures == ["broken {'name': 'b'} could not be undone: b is stuck"]
+    assert [entry.kind for entry in Journal(log.path).pending()] == ["broken"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "why"),
+    [
+        ("moved", {"name": "eth7"}, "its kind is unknown"),
+        ("note", {"name": "eth7", "lanes": 4}, "got an unexpected keyword argument 'lanes'"),
+    ],
+    ids=["kind", "data"],
+)
+def test_what_a_newer_version_changed_keeps_what_it_may_stand_on(
+    tmp_path: Path, undone: list[str], kind: str, data: dict[str, object], why: str
+) -> None:
+    """As a NIC in a namespace: with the namespace it would be gone. What came later, and processes, do not matter."""
+    log = Journal(tmp_path / "journal")
+    log.record("early", name="processes")
+    log.record("note", name="pages")
+    log.record("note", name="namespace")
+    log.record(kind, **data)
+    log.record("note", name="later")
+    header, *lines = log.path.read_text().splitlines()
+    assert json.loads(header)["version"] == package_version()
+    log.path.write_text("\n".join([json.dumps(json.loads(header) | {"version": "9.8.7"}), *lines]) + "\n")
+    older = Journal(log.path)
+    (failure,) = older.undo_all()
+    assert undone == ["processes", "later"]
+    assert failure.startswith(f"nobody knows how to undo {kind} {data} (")
+    assert why in failure
+    assert "), so 2 older changes are left alone: run `icbench recover` of pytest-icbench 9.8.7 or later" in failure
+    assert [entry.data["name"] for entry in Journal(log.path).pending()] == ["pages", "namespace", "eth7"]
+    assert older.undo_all() == [failure]
+    assert undone == ["processes", "later"]
+    undo_kind(kind)(lambda name, lanes=0: undone.append(name))
+    assert Journal(log.path).undo_all() == []
+    assert undone[2:] == ["eth7", "namespace", "pages"]
+
+
+def test_what_was_put_right_by_hand_is_passed_over(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal")
+    log.record("note", name="namespace")
+    log.record("moved", name="eth7")
+    (failure,) = log.undo_all(past_unknown=True)
+    assert undone == ["namespace"]
+    assert "left alone" not in failure
+    assert [entry.kind for entry in log.pending()] == ["moved"]
+
+
+def test_a_journal_that_does_not_say_its_version_can_be_undone(tmp_path: Path, undone: list[str]) -> None:
+    path = tmp_path / "journal"
+    path.write_text(json.dumps({"schema": 1, "owner": asdict(Owner.current())}) + "\n")
+    log = Journal(path)
+    log.record("note", name="a")
+    log.record("moved", name="b")
+    (failure,) = log.undo_all()
+    assert undone == []
+    assert "so 1 older change is left alone: run `icbench recover` of the pytest-icbench that made it" in failure
 
 
 def test_the_entries_of_another_boot(tmp_path: Path, undone: list[str]) -> None:
