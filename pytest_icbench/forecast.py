@@ -11,7 +11,7 @@ from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.items import Benchmark
 from pytest_icbench.rate import Rate
-from pytest_icbench.schedule import RIG_OVERHEAD_S, SOAK_S, TRAINS_S, estimate_s, soak_estimate_s
+from pytest_icbench.schedule import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
@@ -35,25 +35,36 @@ def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None =
             found.append(0.0)
             continue
         key = benchmark.case.rig_key
-        reference = has_neighbour(bench, benchmark)
-        settings, rate, names, build = benchmark.settings, benchmark.case.rate, benchmark.names, key != previous
-        seconds = estimate_s(settings, reference=reference, build=build, rate=rate)
-        whole = None
-        if "soak" in names:
-            seconds = soak_estimate_s(settings, soak_s or SOAK_S, build=build)
-        elif "back_to_back" in names:
-            seconds = TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
-            whole = replace(benchmark.case, rate=Rate(loss_ratio=0.0))
-        elif "sweep" in names and rate.is_max:
-            seconds = estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
-        elif rate.share is not None:
-            whole = replace(benchmark.case, dimension="throughput", rate=rate.searched)
+        seconds = _own_s(bench, benchmark, build=key != previous, soak_s=soak_s)
+        whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # looked for once a run
             searched.add(whole)
-            seconds += estimate_s(settings, reference=False, build=False, rate=whole.rate)
+            seconds += estimate_s(benchmark.settings, reference=False, build=False, rate=whole.rate)
         found.append(seconds)
         previous = key
     return found
+
+
+def _own_s(bench: Bench, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
+    """Seconds without the search for a rate that the measurement stands on."""
+    settings, rate, code = benchmark.settings, benchmark.case.rate, benchmark.code
+    if "soak" in code.names:
+        return soak_estimate_s(settings, soak_s or code.soak_s, build=build)
+    if "back_to_back" in code.names:
+        return TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
+    if "sweep" in code.names and rate.is_max:
+        return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
+    return estimate_s(settings, reference=has_neighbour(bench, benchmark), build=build, rate=rate)
+
+
+def _looked_for(benchmark: Benchmark) -> Case | None:
+    """The case whose rate is looked for first; None if nothing needs one."""
+    case, names = benchmark.case, benchmark.code.names
+    if "soak" in names:
+        return None
+    if "back_to_back" in names:
+        return replace(case, rate=Rate(loss_ratio=0.0))
+    return None if case.rate.share is None else replace(case, dimension="throughput", rate=case.rate.searched)
 
 
 def has_neighbour(bench: Bench, benchmark: Benchmark) -> bool:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_icbench import testcode
 from pytest_icbench.case import Case
 from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
 from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options, too_large_burst
 from pytest_icbench.overrides import settings_for
+from pytest_icbench.testcode import TestCode
 from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 
 if TYPE_CHECKING:
@@ -34,8 +36,7 @@ class Benchmark:
     settings: Settings
     thresholds: Thresholds
     where: str
-    #: Names in the test's own code, by which is told what it will measure (``soak``, ``back_to_back`` …).
-    names: frozenset[str] = frozenset()
+    code: TestCode
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
@@ -132,7 +133,7 @@ class _Ground:
     settings: Settings
     thresholds: Thresholds
     where: str
-    names: frozenset[str]
+    code: TestCode
 
 
 def _ground(item: pytest.Item, options: Options) -> _Ground:
@@ -141,9 +142,8 @@ def _ground(item: pytest.Item, options: Options) -> _Ground:
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
-    code = getattr(getattr(item, "function", None), "__code__", None)
-    names = frozenset(code.co_names) if code is not None else frozenset[str]()
-    return _Ground(request, settings, _thresholds(item.path, options), where, names)
+    code = testcode.read(getattr(item, "function", None))
+    return _Ground(request, settings, _thresholds(item.path, options), where, code)
 
 
 def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
@@ -155,7 +155,7 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
     check_rate(case, ground.settings, ground.where)
-    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.names)
+    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.code)
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:

@@ -299,7 +299,7 @@ def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark], soak_s
                 launch_s=launch_estimate_s(settings, reference=reference),
                 launches=settings.min_launches + 1,
                 precision=settings.precision,
-                adaptive=is_adaptive(case, settings) and not benchmark.names & {"soak", "back_to_back"},
+                adaptive=is_adaptive(case, settings) and not benchmark.code.names & {"soak", "back_to_back"},
                 group=(case.dimension, case.switch),
             )
         )

@@ -181,6 +181,17 @@ def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeBench]
     plan.stdout.fnmatch_lines(["*2:??  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
 
 
+def planned_s(inner: Runner, *options: str) -> dict[str, int]:
+    """Seconds of each test in the plan."""
+    seconds = {}
+    for line in inner.run("--icbench-plan", *options).outlines:
+        found = re.match(r" *(?:(\d+):)?(\d+):(\d\d) +test_x.py::(\S+)", line)
+        if found:
+            hours, minutes, rest, name = found.groups()
+            seconds[name] = int(hours or 0) * 3600 + int(minutes) * 60 + int(rest)
+    return seconds
+
+
 def test_the_plan_knows_what_a_test_measures_by_its_code(inner: Runner) -> None:
     """A long run, trains, a load of a rate that is looked for once, a sweep: beside plain launches."""
     inner.write(
@@ -203,14 +214,24 @@ def test_sweep(icbench): icbench.gate(icbench.sweep())
 def test_loads(icbench): icbench.gate(icbench.latency())
 """
     )
-    seconds = {}
-    for line in inner.run("--icbench-plan", "--icbench-soak-duration=2h").outlines:
-        found = re.match(r" *(?:(\d+):)?(\d+):(\d\d) +test_x.py::(\S+)", line)
-        if found:
-            hours, minutes, rest, name = found.groups()
-            seconds[name] = int(hours or 0) * 3600 + int(minutes) * 60 + int(rest)
-    plain, soak, trains, sweep, first, second = seconds.values()
+    plain, soak, trains, sweep, first, second = planned_s(inner, "--icbench-soak-duration=2h").values()
     assert 7200 < soak < 7210
     assert trains > 30  # with the search by which the buffer time is corrected
     assert sweep > plain / 2 + 10
     assert first - second > 20  # one search serves both
+
+
+def test_the_plan_knows_how_long_a_run_a_test_asks_for(inner: Runner) -> None:
+    """Where a number stands in its code; the option wins."""
+    inner.write(
+        test_x="""
+import pytest
+
+@pytest.mark.icbench(switch="ovs")
+def test_hours(icbench): icbench.gate(icbench.soak(duration=3 * 3600))
+"""
+    )
+    (asked,) = planned_s(inner).values()
+    (wanted,) = planned_s(inner, "--icbench-soak-duration=2h").values()
+    assert 3 * 3600 < asked < 3 * 3600 + 10
+    assert 2 * 3600 < wanted < 2 * 3600 + 10
