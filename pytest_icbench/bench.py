@@ -8,18 +8,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
-from pytest_icbench.collect import misfit, read_topology
+from pytest_icbench.caseplaces import CasePlaces
+from pytest_icbench.collect import read_topology
 from pytest_icbench.contenders import contender_key
 from pytest_icbench.contest import Contest
-from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
-from pytest_icbench.probing import why_not
-from pytest_icbench.remote.uplinks import check as check_uplink
 from pytest_icbench.remote.uplinks import uplinks_of
 from pytest_icbench.rigpool import Need, Wanted
 from pytest_icbench.switch_config import checked, read
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_icbench.result import Measurement
     from pytest_icbench.rig import Rig
     from pytest_icbench.switch.protocol import Switch
-    from pytest_icbench.uplink import Uplink
 
 DEFAULT_HUGEPAGE_KIB = 2048
 
@@ -45,14 +42,9 @@ class Bench:
     Args:
         catalogue: switches by name.
         cases: those of the run: ``auto`` placement resolves to what every one of them can have.
-
-    Attributes:
-        policy: the placement of all cases, resolved; ``auto`` if none of them can run.
     """
 
     def __init__(self, catalogue: Mapping[str, type[Switch]], options: Options, cases: Sequence[Case]) -> None:
-        from pytest_icbench.host.cpu import Topology
-
         self.catalogue = catalogue
         self.options = options
         self._cases = tuple(cases)
@@ -74,10 +66,16 @@ class Bench:
         self._configs |= self.contest.configs
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
-        self.topology = Topology.read(self.session.root)
-        self._probed: dict[tuple[str, str], str | None] = {}
         self._warnings: list[str] = []
-        self.policy = self._resolve_policy(cases)
+        self._places = CasePlaces(
+            catalogue,
+            options,
+            self._cases,
+            binaries=self._arguments["binaries"],
+            seating=self.seating,
+            remote=self.remote,
+            session=self.session,
+        )
 
     def hold(self) -> None:
         """Takes the host for this run, and the second one.
@@ -88,7 +86,7 @@ class Bench:
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
-        self.session = HostSession(**self._arguments, configs=self._configs)
+        self.session = self._places.session = HostSession(**self._arguments, configs=self._configs)
         if self.remote is not None and needed:
             try:
                 self.remote.hold()
@@ -99,84 +97,10 @@ class Bench:
             from pytest_icbench.host.frequency import prepare_cpus
 
             try:
-                self._warnings = prepare_cpus(self.session, self._measuring_cpus()).warnings
+                self._warnings = prepare_cpus(self.session, self._places.measuring_cpus()).warnings
             except BaseException:
                 self.session.close()
                 raise
-
-    def _measuring_cpus(self) -> set[int]:
-        found: set[int] = set()
-        for case in self._cases:
-            with suppress(Unsupported, ProvisionError):
-                placement = self.placement(case)
-                found |= {*placement.switch, *placement.own}
-        return found
-
-    def _measuring_cpus_there(self) -> set[int]:
-        found: set[int] = set()
-        if self.options.frequency == "fix":
-            for case in self._cases:
-                with suppress(Unsupported, ProvisionError):
-                    if (there := self.placement(case).there) is not None:
-                        found |= {*there.switch, *(there.endpoints[index] for index in self._away(case))}
-        return found
-
-    def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
-        if self.options.placement != "auto":
-            return self.options.placement
-        from pytest_icbench.placement import resolve_auto
-
-        if self.seating is not None and self.seating.cpus(1):
-            return self._policy_of_given(cases)
-        here, there = set(), set()
-        for case in cases:
-            away = len(self._away(case))
-            try:
-                self._probe(case)
-            except (Unsupported, ProvisionError):
-                continue  # what is skipped has no say
-            here.add((self._workers(case), 2 * case.pairs - away))
-            if away:
-                there.add((self._workers(case), away))
-        if not here:
-            return "auto"
-        policy = resolve_auto(self.topology, sorted(here))
-        if there and self.remote is not None and policy == "dedicated":
-            policy = self.remote.resolve_auto(sorted(there))
-        return policy
-
-    def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
-        """What every case can have on the CPUs that the topology gives."""
-        policies: set[Literal["dedicated", "cooperative"]] = set()
-        for case in cases:
-            with suppress(Unsupported, ProvisionError):
-                self._probe(case)
-                policies.add(self._place(case, "auto").policy)
-        return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
-
-    def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
-        """The case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.placement import joined, plan, plan_given
-
-        workers, given = self._workers(case), {} if self.seating is None else self.seating.cpus(case.pairs)
-        away = self._away(case)
-        if cpus := [cpu for index, cpu in given.items() if index not in away]:
-            here = plan_given(self.topology, workers=workers, endpoints=cpus, policy=policy)
-        else:
-            here = plan(self.topology, workers=workers, endpoints=2 * case.pairs - len(away), policy=policy)
-        if not away:
-            return here
-        cpus = [cpu for index, cpu in given.items() if index in away]
-        return joined(here, self._second().plan(workers, cpus or len(away), policy), away)
-
-    def _away(self, case: Case) -> tuple[int, ...]:
-        """Indexes of the endpoints on the second host."""
-        if not case.remote:
-            return ()
-        if self.seating is None:
-            return tuple(range(1, 2 * case.pairs, 2))
-        hosts = self.seating.hosts(case.pairs)
-        return tuple(index for index, host in enumerate(hosts) if host == "remote")
 
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
@@ -184,90 +108,16 @@ class Bench:
         from pytest_icbench.remote.host import RemoteHost
 
         arguments = {**self._arguments, "configs": self._configs}
-        return RemoteHost.of_run(self.options, arguments, self._measuring_cpus_there)
+        return RemoteHost.of_run(self.options, arguments, lambda: self._places.measuring_cpus_there())
 
-    def _second(self) -> RemoteHost:
-        """Raises Unsupported if nobody named a second host."""
-        if self.remote is None:
-            raise Unsupported("the case needs a second host: name it with --icbench-remote")
-        return self.remote
-
-    def _workers(self, case: Case) -> int:
-        cls = self.catalogue[case.switch]
-        return cls().needs(case.pairs, case.resolved_cores(cls)).pollers
-
-    def _probe(self, case: Case) -> None:
-        cls = self.catalogue[case.switch]
-        api = case.resolved_api(cls)
-        name = contender_key(case)
-        key = (name, api)
-        if key not in self._probed:
-            self._probed[key] = self._ask(cls, api, self._arguments["binaries"].get(name))
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
-        if case.remote:
-            second = self._second()
-            uplinks = uplinks_of(self.options, cls)
-            self._check_uplink(uplinks.here)
-            second.why_not(case.switch, api, uplinks.there)
-
-    def _check_uplink(self, uplink: Uplink) -> None:
-        """Asked once, before anything is made: later this run's own rigs have it."""
-        key = ("uplink", uplink.nic)
-        if key not in self._probed:
-            self._probed[key] = None
-            try:
-                check_uplink(uplink)
-            except Unsupported as error:
-                self._probed[key] = str(error)
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
-
-    def _probe_pairs(self, case: Case) -> None:
-        """Asked once, before anything is made: later, this run's own rigs would be in the way."""
-        key = (case.switch, str(case.pairs))
-        if key not in self._probed:
-            try:
-                self.catalogue[case.switch]().probe_pairs(self.session, case.pairs)
-            except Unsupported as error:
-                self._probed[key] = str(error)
-            else:
-                self._probed[key] = None
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
-
-    def _ask(self, cls: type[Switch], api: str, binary: Path | None) -> str | None:
-        return why_not(cls, api, self.session, node=self.options.node, binary=binary)
+    @property
+    def policy(self) -> Literal["auto", "dedicated", "cooperative"]:
+        """The placement of all cases, resolved; ``auto`` if none of them can run."""
+        return self._places.policy
 
     def placement(self, case: Case) -> Placement:
         """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
-        reason = misfit(case, self.catalogue[case.switch], self.options.ring)
-        if reason is None and self.seating is not None:
-            reason = self.seating.misfit(case)
-        if reason is not None:
-            raise Unsupported(reason)
-        if case.contender is not None:
-            self._check_contest(case)
-        self._probe(case)
-        self._probe_pairs(case)
-        return self._place(case, self.policy)
-
-    def _check_contest(self, case: Case) -> None:
-        """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
-        from pytest_icbench.measure.versions import check_comparable
-
-        if case.remote:
-            raise Unsupported(
-                "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
-            )
-        try:
-            check_comparable(case)
-        except UsageError as error:
-            raise Unsupported(str(error)) from None
-        self._probe(case.base)
+        return self._places.placement(case)
 
     def reference(self, case: Case) -> Case | None:
         """The case whose rig is the reference link, None if there is none."""
@@ -320,7 +170,7 @@ class Bench:
         from pytest_icbench.remote.rig import Elsewhere
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
-        return Elsewhere(self._second().rig, uplinks.here, uplinks.there)
+        return Elsewhere(self._places.second().rig, uplinks.here, uplinks.there)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
