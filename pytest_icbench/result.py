@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured: Window, Launch, Measurement, and their form in files (schema 1). Facts only, pure.
+"""What was measured: a Measurement over its launches, and its form in files (schema 1). Facts only, pure.
 
 None stands for what does not exist: a switch that keeps no counters has no ``cycles_per_packet``, too few samples have
 no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x_low`` and ``x_high``; the interval's confidence is in
@@ -15,160 +15,16 @@ from typing import Any
 from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.result_judged import Finding
+from pytest_icbench.result_launch import Launch, PairCounts, Window
 from pytest_icbench.result_rates import Search, SweepPoint
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.result_versions import SideBySide
-from pytest_icbench.stats import Histogram
+
+#: A result's parts beside it: those of a launch stand in a file of their own.
+__all__ = ["SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
 #: Version of the form in which results are written. A reader refuses newer ones.
 SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What one interval counted over one pair, matched between the two ends by the number that the frames carry.
-
-    A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, ``first_ns`` and
-    ``last_ns`` (arrivals) are CLOCK_MONOTONIC. ``empty_polls`` of ``polls`` are the receiver's; ``tx_full`` are calls
-    the sender's port refused; ``bursts`` are hand-overs of which it took something. Cycles are those of the polling
-    loops (TSC); a client is a sender here, and a server a receiver. ``kept`` is false for a window that the protocol
-    discards; ``disturbed`` is true when the host took time from an endpoint: steal, or involuntary context switches
-    beside a dedicated placement.
-    """
-
-    pair: int
-    number: int
-    start_ns: int
-    duration_ns: int
-    scheduled: int
-    sent: int
-    refused: int
-    received: int
-    received_bytes: int
-    duplicated: int
-    reordered: int
-    not_offered: int
-    tx_full: int
-    polls: int
-    empty_polls: int
-    catch_up_max: int
-    lateness_p99_ns: int
-    lateness_max_ns: int
-    involuntary_switches: int
-    first_ns: int | None = None
-    last_ns: int | None = None
-    steal_ns: int = 0
-    kept: bool = True
-    disturbed: bool = False
-    bursts: int = 0
-    rtt_samples: int = 0
-    rtt_min_ns: int | None = None
-    rtt_p50_ns: int | None = None
-    rtt_p99_ns: int | None = None
-    rtt_max_ns: int | None = None
-    sender_busy_cycles: int | None = None
-    sender_idle_cycles: int | None = None
-    receiver_busy_cycles: int | None = None
-    receiver_idle_cycles: int | None = None
-
-    @property
-    def lost(self) -> int:
-        """Frames of this window that never arrived before the drain was over."""
-        return self.sent - self.received
-
-    @property
-    def throughput_pps(self) -> float:
-        return self.received * 1e9 / self.duration_ns
-
-
-@dataclass(frozen=True, slots=True)
-class PairCounts:
-    """Counters of one pair over the kept windows of one launch.
-
-    ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch: a frame that belongs to no window
-    cannot be counted to one. Cycles are None where nobody counts them.
-    """
-
-    pair: int
-    scheduled: int
-    sent: int
-    refused: int
-    not_offered: int
-    tx_full: int
-    received: int
-    lost: int
-    duplicated: int
-    reordered: int
-    late: int
-    foreign: int
-    corrupted: int
-    polls: int
-    empty_polls: int
-    throughput_pps: float
-    offered_pps: float
-    bursts: int = 0
-    sender_busy_cycles: int | None = None
-    sender_idle_cycles: int | None = None
-    receiver_busy_cycles: int | None = None
-    receiver_idle_cycles: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One start of the workload processes of all pairs.
-
-    Attributes:
-        index: 0, 1, … in the order in which they ran; launches of the reference count by themselves.
-        started_at: seconds since the epoch at which window 0 began.
-        duration_s: length of the kept windows together, for one pair.
-        overhead_s: what the launch took beyond warm-up, windows and drain.
-        throughput_pps: received per second, total over pairs.
-        rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
-        rtt_actual: the same from the actual send time.
-        rtt_first: those of ``rtt`` that were the first of their burst.
-        busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
-        cycles_per_packet: busy cycles of the switch per frame received. tsc_hz: cycles per second.
-        hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
-        vectors_per_call: frames that the switch's workers handled at once, on average; None where it does not tell.
-        steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
-        generator_bound: the sender could not offer what was asked for, by its own means.
-        invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
-        windows: every measured window of every pair, kept or not; empty when read back without them.
-        discarded_s: length of the windows before the measured part, where the launch waited for a stationary rate.
-        stationary: whether the rate became stationary; None where nobody waited for it.
-    """
-
-    index: int
-    started_at: float
-    duration_s: float
-    overhead_s: float
-    throughput_pps: float
-    offered_pps: float
-    steal_share: float
-    generator_bound: bool
-    pairs: tuple[PairCounts, ...]
-    rtt: Histogram | None = None
-    rtt_actual: Histogram | None = None
-    rtt_first: Histogram | None = None
-    busy_share: float | None = None
-    cycles_per_packet: float | None = None
-    hardware: dict[str, Any] = field(default_factory=dict)
-    vectors_per_call: float | None = None
-    tsc_hz: int | None = None
-    invalid: str | None = None
-    evidence: str | None = None
-    windows: tuple[Window, ...] = ()
-    discarded_s: float = 0.0
-    stationary: bool | None = None
-
-    def total(self, counter: str) -> int:
-        """Sum of a counter of ``PairCounts`` over the pairs."""
-        return sum(int(getattr(pair, counter)) for pair in self.pairs)
-
-    def total_known(self, counter: str) -> int | None:
-        """The same for a counter that a pair may lack: None then."""
-        values = [getattr(pair, counter) for pair in self.pairs]
-        return None if not values or None in values else sum(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.case import Case
-from pytest_icbench.result import Launch, Measurement, PairCounts, Window
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, PairCounts, Window
 
 #: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
 _PLAIN = Measurement(

@@ -10,7 +10,8 @@ from typing import Any
 
 from pytest_icbench.judging import Figure
 from pytest_icbench.margins import COMPARED
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment, and differ always.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")

@@ -12,7 +12,7 @@ from pytest_icbench.measure.counts import count_windows
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Voice
-from pytest_icbench.result import PairCounts, Window
+from pytest_icbench.result_launch import PairCounts, Window
 
 _NOTHING = ReceivedCounts(
     provisional=False,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.result import Launch
+from pytest_icbench.result_launch import Launch
 
 #: Of the worker's cycles; above it the switch is the limit.
 BUSY_SHARE = 0.95

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.intervals import median_over_launches
 from pytest_icbench.measure.bottleneck import role_busy_share
-from pytest_icbench.result import Launch
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.stats import Estimate, Histogram, median, merge
 
 #: Names of the percentiles in a result.

@@ -16,7 +16,8 @@ from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.search import Bounds
 from pytest_icbench.measure.summarize import Surroundings, throughput_fields
 from pytest_icbench.rate import percent
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Search, Trial
 from pytest_icbench.stats import Estimate
 

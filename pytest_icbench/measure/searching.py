@@ -16,7 +16,8 @@ from pytest_icbench.measure.session import TYPICAL_OVERHEAD_S, Course
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.rate import Rate
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Trial
 
 #: A sender that falls short of its load by more than this part of it, by its own means, is generator-bound. Below,

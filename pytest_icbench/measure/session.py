@@ -17,7 +17,8 @@ from pytest_icbench.measure.rigs import MeasuredRig, shares_cpus
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 
 #: Faults of the harness that a case survives.
 MOST_FAULTS = 2

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.measure.warmup import Settled, settle
-from pytest_icbench.result import Window
+from pytest_icbench.result_launch import Window
 
 
 class Settling:

@@ -16,7 +16,8 @@ from pytest_icbench.codec import encode
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.lines import WindowLine
 from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Launch, Measurement, Window
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, Window
 from pytest_icbench.result_soak import LossEvent
 
 #: Loss events that a result lists; it counts them all.

@@ -16,7 +16,8 @@ from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.measure.validity import RULES
-from pytest_icbench.result import Launch, Measurement, PairResult
+from pytest_icbench.result import Measurement, PairResult
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
 
 #: Preamble, start of frame and least gap of Ethernet, in bytes a frame.

@@ -12,7 +12,8 @@ from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witne
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.rate import Rate
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import SweepPoint
 
 #: A load and its launch.

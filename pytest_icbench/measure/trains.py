@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Launch, Window
+from pytest_icbench.result_launch import Launch, Window
 from pytest_icbench.result_soak import BackToBack
 from pytest_icbench.stats import median
 

@@ -29,7 +29,8 @@ from pytest_icbench.measure.sweep_summary import with_sweep
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.rate import Rate
 from pytest_icbench.report.bundle import ResultPlace
-from pytest_icbench.result import Launch, Measurement
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Search, Trial
 from pytest_icbench.sidebyside import against_base, allowed_then
 

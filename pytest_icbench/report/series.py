@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.report.axes import Result, is_number
-from pytest_icbench.result import Launch, Measurement, Window
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, Window
 from pytest_icbench.stats import SAMPLES_BEYOND, Histogram, merge
 
 #: Windows kept of one case before neighbours are put together.

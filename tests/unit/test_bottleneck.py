@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck, role_busy_share
-from pytest_icbench.result import Launch, PairCounts
+from pytest_icbench.result_launch import Launch, PairCounts
 
 QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}

@@ -15,8 +15,9 @@ from pytest_icbench.collect import ARGUMENTS
 from pytest_icbench.measure import Settings
 from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
-from pytest_icbench.result import Launch, Measurement, PairCounts, PairResult, Window
+from pytest_icbench.result import Measurement, PairResult
 from pytest_icbench.result_judged import Finding
+from pytest_icbench.result_launch import Launch, PairCounts, Window
 from pytest_icbench.result_rates import Search, SweepPoint, Trial
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.result_versions import SideBySide

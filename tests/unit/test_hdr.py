@@ -17,7 +17,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report import hdr
 from pytest_icbench.report.jsonl import append_line
 from pytest_icbench.report.raw import write_raw
-from pytest_icbench.result import Launch
+from pytest_icbench.result_launch import Launch
 from pytest_icbench.stats import Histogram
 from tests.measurements import measurement
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.codec import DamagedData, decode
-from pytest_icbench.result import SCHEMA, Launch, Measurement, Window
+from pytest_icbench.result import SCHEMA, Measurement
+from pytest_icbench.result_launch import Launch, Window
 
 _TEXT = st.text(max_size=12)
 _JSON = st.dictionaries(_TEXT, st.none() | st.booleans() | st.integers() | _TEXT, max_size=3)

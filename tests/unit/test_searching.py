@@ -15,7 +15,8 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.measure import Progress, Settings, measure, searching, session
 from pytest_icbench.measure.search import Bounds
 from pytest_icbench.rate import Rate
-from pytest_icbench.result import Launch, Measurement, PairCounts
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, PairCounts
 
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
 OVERHEAD_S = 0.6

@@ -22,7 +22,7 @@ from pytest_icbench.measure.trains import (
     fine_window_s,
     train_settings,
 )
-from pytest_icbench.result import Launch, Window
+from pytest_icbench.result_launch import Launch, Window
 
 RATE, DRAINED = 5e6, 2e6
 

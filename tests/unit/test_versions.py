@@ -16,7 +16,8 @@ from pytest_icbench.judging import Margin
 from pytest_icbench.measure import Progress, Settings, session, versions
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.measure.versions import PairCourse, confirming, measure_versions
-from pytest_icbench.result import Launch, Measurement, PairCounts
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, PairCounts
 from pytest_icbench.result_versions import SideBySide
 
 CASE = Case("testpmd", contender="new")
