@@ -5,27 +5,7 @@
 #include <arpa/inet.h>
 
 #include "check.h"
-
-#define ADDRESSES "10.0.0.1", "02:00:00:00:00:0a", "10.0.0.2", "02:00:00:00:00:0B"
-#define MAX_ARGS 16
-
-static char err[256];
-
-/* Parses "send" with the addresses and up to three more arguments. */
-static enum options_outcome parse3(struct options *o, const char *a, const char *b, const char *c)
-{
-	const char *argv[MAX_ARGS] = {"icbench-workload", "send", ADDRESSES, a, b, c};
-	int argc = 6 + (a != NULL) + (b != NULL) + (c != NULL);
-
-	err[0] = 0;
-	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
-}
-
-static enum options_outcome parse_line(struct options *o, int argc, const char **argv)
-{
-	err[0] = 0;
-	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
-}
+#include "command_line.h"
 
 static void defaults(void)
 {
@@ -246,165 +226,6 @@ static void faults(void)
 	}
 }
 
-static void applications(void)
-{
-	static const char *const NAMES[] = {"send", "recv", "client", "server"};
-	char twin[16];
-	struct options o;
-
-	for (int i = 0; i < 4; i++) {
-		const char *argv[] = {"x", NAMES[i], ADDRESSES};
-		const char *linked[] = {"/usr/bin/dpdk-send", ADDRESSES};
-
-		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_UDP);
-		snprintf(twin, sizeof(twin), "dpdk-%s", NAMES[i]);
-		argv[1] = twin;
-		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
-		linked[0] = twin;
-		CHECK(parse_line(&o, 5, linked) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_DPDK);
-	}
-}
-
-static void without_an_application(void)
-{
-	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
-	const char *pause[] = {"icbench-workload", "pause"}, *version[] = {"icbench-workload", "--version"};
-	const char *help[] = {"icbench-workload", "--help"},
-	           *app_help[] = {"icbench-workload", "recv", "--help"};
-	struct options o;
-
-	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
-	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "'sned'");
-	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
-	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
-	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);
-	CHECK(!o.app_name);
-	CHECK(parse_line(&o, 3, app_help) == OPTIONS_HELP);
-	CHECK(strcmp(o.app_name, "recv") == 0);
-	CHECK(options_parse(&o, 0, NULL, err, sizeof(err)) == OPTIONS_BAD);
-}
-
-/* Parses "forward" with up to eight words. */
-static enum options_outcome parse_forward(struct options *o, const char *app, const char *const words[])
-{
-	const char *argv[MAX_ARGS] = {"x", app};
-	int argc = 2;
-
-	while (*words)
-		argv[argc++] = *words++;
-	return parse_line(o, argc, argv);
-}
-
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void forwarders(void)
-{
-	char names[FORWARD_PORTS_MAX + 2][8];
-	const char *many[2 * (FORWARD_PORTS_MAX + 2) + 2] = {"x", "forward"};
-	struct options o;
-
-	CHECK(parse_forward(&o, "forward",
-	              WORDS("-R", "a0", "-Ra1", "--swap", "--delay=0.5", "--drop", "9")) == OPTIONS_RUN);
-	CHECK(o.app == APP_FORWARD && o.io == IO_RAW && o.raw_interface_count == 2 && o.swap);
-	CHECK(strcmp(o.raw_interfaces[0], "a0") == 0 && strcmp(o.raw_interfaces[1], "a1") == 0);
-	CHECK(o.delay_us == 0.5 && o.drop_every == 9 && o.packet_size == 1518);
-	CHECK(parse_forward(&o, "dpdk-forward", WORDS("-p", "9000", "--", "--no-pci")) == OPTIONS_RUN);
-	CHECK(o.io == IO_DPDK && o.packet_size == 9000 && o.eal_argc == 1 && !o.swap);
-	CHECK(parse_forward(&o, "forward", WORDS("-R", "a0")) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "1 were given");
-	CHECK(parse_forward(&o, "forward", WORDS("-R", "a", "-R", "b", "-R", "c")) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "3 were given");
-	CHECK(parse_forward(&o, "forward", WORDS("-R", "a", "-R", "a")) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "'a' was given twice");
-	CHECK(parse_forward(&o, "forward", WORDS("-R", "a", "-R", "b", "--io", "null")) == OPTIONS_BAD);
-	CHECK(parse_forward(&o, "forward", WORDS("-R", "a", "-R", "b", "10.0.0.1")) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "'10.0.0.1'");
-	CHECK_CONTAINS(err, "no addresses");
-	CHECK(parse_forward(&o, "dpdk-forward", WORDS("--reorder", "1")) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "take 2 or more");
-	for (unsigned i = 0; i < FORWARD_PORTS_MAX + 2; i++) {
-		snprintf(names[i], sizeof(names[i]), "p%u", i);
-		many[2 + 2 * i] = "-R";
-		many[3 + 2 * i] = names[i];
-	}
-	CHECK(parse_line(&o, 2 + 2 * (int)FORWARD_PORTS_MAX, many) == OPTIONS_RUN);
-	CHECK(parse_line(&o, 2 + 2 * (int)(FORWARD_PORTS_MAX + 2), many) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "34 were given");
-	/* Of several, the others use the last. */
-	CHECK(parse3(&o, "-Rone", "-Rtwo", NULL) == OPTIONS_RUN);
-	CHECK(strcmp(o.raw_interface, "two") == 0);
-}
-
-static void addresses(void)
-{
-	static const char *const BAD_IP[] = {"10.0.0", "10.0.0.256", "::1", "", "ten", "10.0.0.1/24"};
-	static const char *const BAD_MAC[] = {"02:00:00:00:00", "02:00:00:00:00:0g", "02-00-00-00-00-01",
-	        "02:00:00:00:00:01:02", "0200.0000.0001", "", "2:0:0:0:0:1", "02:00:00:00:00:1"};
-	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
-	struct options o;
-
-	for (int position = 0; position < 4; position++) {
-		size_t n = position % 2 ? sizeof(BAD_MAC) / sizeof(char *) : sizeof(BAD_IP) / sizeof(char *);
-
-		for (size_t i = 0; i < n; i++) {
-			const char *argv[] = {"x", "send", ADDRESSES};
-
-			argv[2 + position] = position % 2 ? BAD_MAC[i] : BAD_IP[i];
-			CHECK(parse_line(&o, 6, argv) == OPTIONS_BAD);
-			CHECK_CONTAINS(err, NAMES[position]);
-		}
-	}
-	for (int given = 0; given < 4; given++) {
-		const char *argv[] = {"x", "send", ADDRESSES};
-
-		CHECK(parse_line(&o, 2 + given, argv) == OPTIONS_BAD);
-		CHECK_CONTAINS(err, "REMOTE_MAC");
-	}
-	CHECK(parse3(&o, "5th", NULL, NULL) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "'5th'");
-}
-
-static void options_between_addresses(void)
-{
-	const char *argv[] = {"x", "recv", "-m", "10.0.0.1", "-b", "8", "02:00:00:00:00:01", "10.0.0.2",
-	        "--drain=1", "02:00:00:00:00:02"};
-	struct options o;
-
-	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
-	CHECK(o.app == APP_RECV && o.mmsg && o.burst == 8 && o.drain_s == 1);
-}
-
-static void eal_options(void)
-{
-	const char *argv[] = {"x", "dpdk-send", ADDRESSES, "--", "--no-pci", "-m", "128"};
-	struct options o;
-
-	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
-	CHECK(o.eal_argc == 3 && strcmp(o.eal_argv[0], "--no-pci") == 0 && !o.mmsg);
-	argv[1] = "send";
-	CHECK(parse_line(&o, 10, argv) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "--no-pci");
-	CHECK(parse_line(&o, 7, argv) == OPTIONS_RUN);
-}
-
-static void what_no_single_option_says(void)
-{
-	const char *burst[] = {"x", "dpdk-send", ADDRESSES, "-b", "512"};
-	struct options o;
-
-	CHECK(parse_line(&o, 8, burst) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "ring of 256");
-	burst[1] = "send";
-	CHECK(parse_line(&o, 8, burst) == OPTIONS_RUN);
-	CHECK(parse3(&o, "--duration=6553.5", NULL, NULL) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "--window");
-	CHECK(parse3(&o, "--duration=6553.5", "--window=1", NULL) == OPTIONS_RUN);
-}
-
 static void help_lists_every_option(void)
 {
 	char *text = NULL;
@@ -432,13 +253,6 @@ int main(void)
 	backends();
 	trains();
 	faults();
-	applications();
-	without_an_application();
-	forwarders();
-	addresses();
-	options_between_addresses();
-	eal_options();
-	what_no_single_option_says();
 	help_lists_every_option();
 	return 0;
 }

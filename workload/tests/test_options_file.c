@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of the applications that take a file: replay and capture. */
-#include "options.h"
-
 #include "check.h"
-
-#define ADDRESSES "10.0.0.1", "02:00:00:00:00:0a", "10.0.0.2", "02:00:00:00:00:0B"
-
-static char err[256];
-
-static enum options_outcome parse_line(struct options *o, int argc, const char **argv)
-{
-	err[0] = 0;
-	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
-}
+#include "command_line.h"
 
 int main(void)
 {

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The words around options: application, addresses, what is behind "--"; and options that go together. */
+#include "check.h"
+#include "command_line.h"
+
+static void applications(void)
+{
+	static const char *const NAMES[] = {"send", "recv", "client", "server"};
+	char twin[16];
+	struct options o;
+
+	for (int i = 0; i < 4; i++) {
+		const char *argv[] = {"x", NAMES[i], ADDRESSES};
+		const char *linked[] = {"/usr/bin/dpdk-send", ADDRESSES};
+
+		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_UDP);
+		snprintf(twin, sizeof(twin), "dpdk-%s", NAMES[i]);
+		argv[1] = twin;
+		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
+		linked[0] = twin;
+		CHECK(parse_line(&o, 5, linked) == OPTIONS_RUN);
+		CHECK((int)o.app == i && o.io == IO_DPDK);
+	}
+}
+
+static void without_an_application(void)
+{
+	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
+	const char *pause[] = {"icbench-workload", "pause"}, *version[] = {"icbench-workload", "--version"};
+	const char *help[] = {"icbench-workload", "--help"},
+	           *app_help[] = {"icbench-workload", "recv", "--help"};
+	struct options o;
+
+	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
+	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'sned'");
+	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
+	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
+	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);
+	CHECK(!o.app_name);
+	CHECK(parse_line(&o, 3, app_help) == OPTIONS_HELP);
+	CHECK(strcmp(o.app_name, "recv") == 0);
+	CHECK(options_parse(&o, 0, NULL, err, sizeof(err)) == OPTIONS_BAD);
+}
+
+static void addresses(void)
+{
+	static const char *const BAD_IP[] = {"10.0.0", "10.0.0.256", "::1", "", "ten", "10.0.0.1/24"};
+	static const char *const BAD_MAC[] = {"02:00:00:00:00", "02:00:00:00:00:0g", "02-00-00-00-00-01",
+	        "02:00:00:00:00:01:02", "0200.0000.0001", "", "2:0:0:0:0:1", "02:00:00:00:00:1"};
+	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
+	struct options o;
+
+	for (int position = 0; position < 4; position++) {
+		size_t n = position % 2 ? sizeof(BAD_MAC) / sizeof(char *) : sizeof(BAD_IP) / sizeof(char *);
+
+		for (size_t i = 0; i < n; i++) {
+			const char *argv[] = {"x", "send", ADDRESSES};
+
+			argv[2 + position] = position % 2 ? BAD_MAC[i] : BAD_IP[i];
+			CHECK(parse_line(&o, 6, argv) == OPTIONS_BAD);
+			CHECK_CONTAINS(err, NAMES[position]);
+		}
+	}
+	for (int given = 0; given < 4; given++) {
+		const char *argv[] = {"x", "send", ADDRESSES};
+
+		CHECK(parse_line(&o, 2 + given, argv) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "REMOTE_MAC");
+	}
+	CHECK(parse3(&o, "5th", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "'5th'");
+}
+
+static void options_between_addresses(void)
+{
+	const char *argv[] = {"x", "recv", "-m", "10.0.0.1", "-b", "8", "02:00:00:00:00:01", "10.0.0.2",
+	        "--drain=1", "02:00:00:00:00:02"};
+	struct options o;
+
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
+	CHECK(o.app == APP_RECV && o.mmsg && o.burst == 8 && o.drain_s == 1);
+}
+
+static void eal_options(void)
+{
+	const char *argv[] = {"x", "dpdk-send", ADDRESSES, "--", "--no-pci", "-m", "128"};
+	struct options o;
+
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
+	CHECK(o.eal_argc == 3 && strcmp(o.eal_argv[0], "--no-pci") == 0 && !o.mmsg);
+	argv[1] = "send";
+	CHECK(parse_line(&o, 10, argv) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--no-pci");
+	CHECK(parse_line(&o, 7, argv) == OPTIONS_RUN);
+}
+
+static void what_no_single_option_says(void)
+{
+	const char *burst[] = {"x", "dpdk-send", ADDRESSES, "-b", "512"};
+	struct options o;
+
+	CHECK(parse_line(&o, 8, burst) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "ring of 256");
+	burst[1] = "send";
+	CHECK(parse_line(&o, 8, burst) == OPTIONS_RUN);
+	CHECK(parse3(&o, "--duration=6553.5", NULL, NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--window");
+	CHECK(parse3(&o, "--duration=6553.5", "--window=1", NULL) == OPTIONS_RUN);
+}
+
+int main(void)
+{
+	applications();
+	without_an_application();
+	addresses();
+	options_between_addresses();
+	eal_options();
+	what_no_single_option_says();
+	return 0;
+}
