@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import pytest
+
 from pytest_icbench.executable import workload_path
+from pytest_icbench.lines import Summary, WindowLine, parse_line
 
 LIMIT_S = 60
 _numbers = count()
@@ -78,6 +81,14 @@ def veth_pair() -> Iterator[Path2]:
     finally:
         for name in made:
             ip("netns", "del", name)
+
+
+@pytest.fixture(scope="module")
+def veth() -> Iterator[Path2]:
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    with veth_pair() as path:
+        yield path
 
 
 @dataclass
@@ -174,6 +185,17 @@ def between(path: Path2, sender: str, receiver: str, common: list[str], sending:
 def lost(sender: Outcome, receiver: Outcome) -> int:
     """As docs/workload.md computes it."""
     return int(receiver.summary["gaps"] + sender.summary["sequences"] - 1 - receiver.summary["highest_sequence"])
+
+
+def check_lines(outcome: Outcome) -> None:
+    """What the plugin reads; and the windows and the warm-up make up the totals."""
+    parsed = [parse_line(json.dumps(line)) for line in outcome.lines]
+    assert isinstance(parsed[-1], Summary)
+    windows = [line for line in parsed if isinstance(line, WindowLine)]
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stderr == ""
+    assert [w["window"] for w in outcome.windows] == list(range(1, outcome.summary["windows"] + 1))
+    assert len(windows) >= len(outcome.windows)
 
 
 def wait_until(condition: Any, limit_s: float = 10.0) -> None:

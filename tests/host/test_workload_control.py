@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the workload's program is started, ended by words, signals and durations, and read, however slow the reader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.host.workload_tools import LOOPBACK, Path2, Process, run, veth
+
+__all__ = ["veth"]  # fixtures
+
+
+def test_supervised(veth: Path2) -> None:
+    """Both wait for `start`, at a given moment; `stop` ends the sender, then the receiver by the end mark."""
+    receiver = Process("recv", veth.b, veth.a, "--supervised")
+    assert receiver.until("ready")["announced"] is True
+    sender = Process("send", veth.a, veth.b, "--supervised", "-r", "10k", "-b", "1")
+    assert sender.until("ready")["announced"] is False
+    at = time.monotonic_ns() + 200_000_000
+    receiver.say(f"start {at}")
+    sender.say(f"start {at}")
+    first = sender.until("window")
+    assert first["start_ns"] == pytest.approx(at, abs=50_000)
+    sender.say("stop")
+    sent = sender.end()
+    received = receiver.end()
+    assert (sent.code, sent.summary["reason"]) == (0, "stop")
+    assert (received.code, received.summary["reason"]) == (0, "end")
+    assert sent.summary["sent"] == received.summary["received"]
+    assert sent.windows[-1]["duration_ns"] < 100_000_000
+
+
+@pytest.mark.parametrize("app", ["send", "recv", "client", "server"])
+@pytest.mark.parametrize("how", ["eof", "stop", "signal"])
+@pytest.mark.parametrize("when", ["before start", "running"])
+def test_ending_early(app: str, how: str, when: str) -> None:
+    process = Process(app, LOOPBACK.a, LOOPBACK.b, "--supervised", "--drain", "0.1", "-r", "1k", "-b", "1")
+    process.until("ready")
+    if when == "running":
+        process.say("start")
+        time.sleep(0.15)
+    if how == "eof":
+        process.close_stdin()
+    elif how == "stop":
+        process.say("stop")
+    else:
+        process.process.send_signal(signal.SIGTERM)
+    outcome = process.end(limit_s=5)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.summary["reason"] == how
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
+    process = Process("recv", LOOPBACK.a, LOOPBACK.b, "--drain", "600")
+    process.until("ready")
+    process.process.send_signal(number)
+    time.sleep(0.2)
+    assert process.process.poll() is None, "the first signal lets it drain"
+    process.process.send_signal(number)
+    outcome = process.end(limit_s=2)
+    assert (outcome.code, outcome.summary["reason"]) == (0, "signal")
+
+
+def test_receiver_duration() -> None:
+    outcome = run("recv", LOOPBACK.a, LOOPBACK.b, "--duration", 0.2, "--drain", 0.1)
+    assert (outcome.code, outcome.summary["reason"]) == (0, "duration")
+
+
+def test_a_reader_that_sleeps() -> None:
+    """Far more lines than a pipe holds: the run ends on time, and no line is missing or torn."""
+    process = Process("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "--window", "0.001", "--duration", "1.5")
+    time.sleep(2)
+    outcome = process.end()
+    assert [w["window"] for w in outcome.windows] == list(range(1, 1501))
+    last = outcome.windows[-1]
+    assert last["start_ns"] + last["duration_ns"] - outcome.windows[0]["start_ns"] == pytest.approx(1.5e9, rel=1e-4)
+
+
+def test_silent() -> None:
+    process = Process("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "-s", "--supervised", "--window", "0.01")
+    process.until("ready")
+    process.say("start")
+    time.sleep(0.2)
+    assert process.process.stdout
+    os.set_blocking(process.process.stdout.fileno(), False)
+    with pytest.raises(BlockingIOError):
+        os.read(process.process.stdout.fileno(), 1)
+    os.set_blocking(process.process.stdout.fileno(), True)
+    process.say("stop")
+    assert len(process.end().windows) >= 15
