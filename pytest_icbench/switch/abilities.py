@@ -21,6 +21,7 @@ class Abilities:
     broadcast: Reach
     unknown_unicast: Reach
     vlan: bool
+    filters: bool
     jumbo: bool
     least_ageing_s: float | None
 
@@ -35,6 +36,7 @@ def abilities(driver: type[Switch], variant: str | None = None) -> Abilities:
         broadcast=reach if wire or driver.broadcast is None else driver.broadcast,
         unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
         vlan=driver.vlan,
+        filters=driver.filters,
         jumbo=driver.max_frame_bytes > MTU_1500_FRAME_BYTES,
         least_ageing_s=driver.least_ageing_s if learns else None,
     )

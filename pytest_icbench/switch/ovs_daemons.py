@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.ovs_output import parse_versions
+from pytest_icbench.switch.ovs_unixctl import ask
 from pytest_icbench.switch.protocol import SwitchSpec
 
 _REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
@@ -41,7 +42,6 @@ class Installation:
     ovsdb_server: Path
     ovsdb_tool: Path
     vsctl: Path
-    appctl: Path
     ofctl: Path
     schema: Path
     version: str
@@ -74,7 +74,6 @@ def find_installation(session: HostSession, given: Path | None) -> Installation:
         ovsdb_server=tool("ovsdb-server"),
         ovsdb_tool=tool("ovsdb-tool"),
         vsctl=tool("ovs-vsctl"),
-        appctl=tool("ovs-appctl"),
         ofctl=tool("ovs-ofctl"),
         schema=schema,
         version=version,
@@ -185,14 +184,9 @@ class OvsDaemons:
         return self._tool(argv, timeout_s)
 
     def appctl(self, *arguments: str, timeout_s: int = _TOOL_S) -> str:
-        """Output of ``ovs-appctl`` from the private daemon. Raises ProvisionError with the daemon's log."""
-        argv: list[str | Path] = [
-            self.installation.appctl,
-            f"--timeout={timeout_s}",
-            f"--target={self._ctl}",
-            *arguments,
-        ]
-        return self._tool(argv, timeout_s)
+        """What the private daemon answers, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
+        with self._explained():
+            return ask(self._ctl, *arguments, timeout_s=timeout_s)
 
     def ofctl(
         self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = _TOOL_S
@@ -203,10 +197,16 @@ class OvsDaemons:
         return self._tool([*argv, command, target, *arguments], timeout_s, text)
 
     def _tool(self, argv: Sequence[str | Path], timeout_s: int, text: str | None = None) -> str:
-        try:
+        with self._explained():
             return self._session.spawner.run(argv, timeout_s=timeout_s + 1.0, env=self._env, input=text).stdout
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Adds the end of the daemon's log to an error; its death is the better one."""
+        try:
+            yield
         except ProvisionError as error:
-            self.check()  # its death says more
+            self.check()
             tail = self._switch.evidence() if self._switch is not None else ""
             raise ProvisionError(f"{error}{tail}") from None
 

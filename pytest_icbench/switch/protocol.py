@@ -157,6 +157,10 @@ class Switch(Protocol):
     unknown_unicast: ClassVar[Reach | None] = None
     #: Whether a frame with a VLAN tag passes as it is.
     vlan: ClassVar[bool] = True
+    #: Whether its ports are functions of a network card, which filters by itself: frames with a VLAN tag and multicast
+    #: frames reach those of the declared whom the card lets have them, and a frame to many may come back to its sender
+    #: (some cards leave it to the functions' drivers to drop that).
+    filters: ClassVar[bool] = False
     #: Least time in seconds that ``set_ageing`` takes; None: what it has learned it keeps.
     least_ageing_s: ClassVar[float | None] = None
     #: Greatest frame in bytes with FCS.

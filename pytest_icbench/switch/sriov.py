@@ -41,6 +41,7 @@ class Sriov(Switch):
     # The card knows its functions' addresses, and sends the others' frames out of its port.
     broadcast = "all"
     unknown_unicast = "none"
+    filters = True
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     # The card's port: frames for an address that no function has leave by it.

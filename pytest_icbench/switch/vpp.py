@@ -36,7 +36,8 @@ from pytest_icbench.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.switch.vpp_config import Sockets, hugepages_mib, startup
-from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+from pytest_icbench.switch.vpp_load import Load, Sample, running_ns
+from pytest_icbench.switch.vpp_output import linked_version, parse_batches, parse_rounds
 from pytest_icbench.switch.vpp_uplink import VppUplink
 from pytest_icbench.switch_config import Kind
 
@@ -53,6 +54,12 @@ _XCONNECT = "xconnect"
 #: Its node that every frame passes, in the batch in which it was taken from its port.
 _ENTRANCE = "ethernet-input"
 _POLLING = 1
+#: Of the frames of the port with most of them; a port with fewer has brought none to speak of.
+_STRAY_SHARE = 0.01
+#: As its threads call themselves.
+_WORKER = "vpp_wk_{}"
+#: How long its workers are watched going round without frames.
+_IDLE_S = 0.02
 _ADMIN_UP = 1
 #: A /dev/shm of its own: VPP puts its API's shared memory there, and a killed one leaves it.
 _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
@@ -85,6 +92,8 @@ class Vpp(DaemonSwitch):
         self._interfaces: dict[int, int] = {}
         self._wanted: dict[int, int] = {}
         self._assigned: dict[int, int] = {}
+        self._load = Load()
+        self._received: dict[int, int] = {}
 
     def _binary(self, session: HostSession, given: Path | None) -> Path:
         return dpdk_process.find_binary(session, self.name, given, ["vpp", _PACKAGES], _REMEDY)
@@ -189,7 +198,11 @@ class Vpp(DaemonSwitch):
     def connected(self) -> None:
         """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
         with self._naming_death():
-            self._place_queues(self._live())
+            client = self._live()
+            self._place_queues(client)
+            before = self._sample(client)
+            time.sleep(_IDLE_S)
+            self._load.calibrate(before, self._sample(client))
 
     @contextmanager
     def _naming_death(self) -> Iterator[None]:
@@ -256,8 +269,33 @@ class Vpp(DaemonSwitch):
             stats.disconnect()
 
     def busy(self) -> Busy | None:
-        """It does not tell: a poll that finds nothing counts as work."""
-        return None
+        """Time of its workers, without the rounds that found nothing: see ``vpp_load``."""
+        with self._naming_death():
+            worked = self._load.busy_ns(self._sample(self._live()))
+        return None if worked is None else Busy(busy_ns=worked, workers=len(self._worker_cpus))
+
+    def _sample(self, client: vpp_client.VppClient) -> Sample:
+        assert self.daemon is not None
+        rounds = parse_rounds(client.command("show runtime"), _ENTRANCE)
+        return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
+
+    def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
+        """How many ports of each worker have brought frames since the last call: more than stray ones."""
+        stats = client.statistics()
+        try:
+            counted = stats["/if/rx"]
+            seen = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
+        finally:
+            stats.disconnect()
+        fresh = {index: count - self._received.get(index, 0) for index, count in seen.items()}
+        self._received = seen
+        many = max(fresh.values(), default=0) * _STRAY_SHARE
+        found: dict[str, int] = {}
+        for index, count in fresh.items():
+            if count > many:
+                name = _WORKER.format(self._wanted[index])
+                found[name] = found.get(name, 0) + 1
+        return found
 
     def batches(self) -> Batches | None:
         """Frames and calls of the node at its entrance: their quotient is its vectors per call."""

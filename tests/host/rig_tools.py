@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -15,6 +15,7 @@ from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
+from pytest_icbench.seats import Seat
 from pytest_icbench.switch.registry import builtin_switches
 from tests.host.node_tools import require
 
@@ -25,7 +26,14 @@ class NodeOption:
 
 
 @contextmanager
-def built(session: HostSession, case: Case, *, beside: Rig | None = None, node: str = "lxc") -> Iterator[Rig]:
+def built(
+    session: HostSession,
+    case: Case,
+    *,
+    beside: Rig | None = None,
+    node: str = "lxc",
+    seats: Sequence[Seat] | None = None,
+) -> Iterator[Rig]:
     """A running rig; with ``beside``, on that one's endpoint CPUs. Skips where the host cannot have it."""
     require(node)
     switch = builtin_switches()[case.switch]
@@ -39,7 +47,7 @@ def built(session: HostSession, case: Case, *, beside: Rig | None = None, node: 
             placement = replace(beside.placement, switch=())
     except Unsupported as reason:
         pytest.skip(str(reason))
-    rig = Rig(case, placement, session, NodeOption(node))
+    rig = Rig(case, placement, session, NodeOption(node), seats=seats)
     rig.build()
     try:
         yield rig

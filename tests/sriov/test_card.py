@@ -24,6 +24,7 @@ from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.journal import _kinds
 from pytest_icbench.switch.sriov import Sriov
 from pytest_icbench.switch.sriov_checks import is_idle
+from pytest_icbench.topology.reading import loads
 from tests.host import snapshot
 from tests.host.node_tools import output, tidy_snapshot
 from tests.host.rig_tools import built
@@ -120,6 +121,43 @@ def test_functions_that_somebody_made_are_as_they_were(two_vfs: list[str], port:
         rig.check()
     assert snapshot.left_since(found, timeout_s=20) == []
     assert subprocess.run(["ip", "link", "show", PF], check=True, capture_output=True, text=True).stdout == listed
+
+
+TOPOLOGY = """
+[[container]]
+name = "c0"
+application = "send"
+peer = "c1"
+ip = "10.0.3.10"
+netmask = 24
+mac = "02:00:00:00:00:10"
+pci = "{pci}"
+
+[[container]]
+name = "c1"
+application = "recv"
+peer = "c0"
+ip = "10.0.3.11"
+netmask = 24
+mac = "02:00:00:00:00:11"
+vf = "{vf}"
+device = "{device}"
+"""
+
+
+def test_a_topology_says_which_function_is_whose(two_vfs: list[str]) -> None:
+    """By PCI address and by interface, in another order than the card's own; a device that is not its is refused."""
+    one, other = pci.virtual_functions(ROOT, DEVICE.resolve().name)
+    device = f"/dev/vfio/{pci.iommu_group(ROOT, one)}"
+    seats = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device=device), "lab.toml").seats(1)
+    wrong = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device="/dev/vfio/4711"), "lab.toml").seats(1)
+    with HostSession(pf=PF) as session:
+        with built(session, Case("sriov"), seats=seats) as rig:
+            assert rig.switch_facts.config["vfs"] == [other, one]
+            assert [getattr(endpoint, "pci", None) for endpoint in rig.endpoints] == [other, one]
+        refusal = f"VF {one} has the device {device}, and the topology says /dev/vfio/4711"
+        with pytest.raises(ProvisionError, match=refusal), built(session, Case("sriov"), seats=wrong):
+            pass
 
 
 def test_a_container_has_its_own_function_and_no_other(before: snapshot.Snapshot) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -36,8 +37,8 @@ class Cable:
         return found
 
 
-def over(wrong: Callable[[Frames], None] = lambda found: None) -> Traffic:
-    return Traffic(cast(Exchange, Cable(wrong)))
+def over(wrong: Callable[[Frames], None] = lambda found: None, *, echoes: bool = False) -> Traffic:
+    return Traffic(cast(Exchange, Cable(wrong)), echoes=echoes)
 
 
 def send(wrong: Callable[[Frames], None], count: int = 3) -> Frames:
@@ -72,6 +73,17 @@ def shortened(found: Frames) -> None:
 def test_what_is_wrong_is_said(wrong: Callable[[Frames], None], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         send(wrong)
+
+
+def test_a_card_may_filter_frames_and_send_those_to_many_back() -> None:
+    many, one = t.ethernet(A.mac, t.BROADCAST), t.ipv4(A, B)
+    echo = over(lambda found: found[0].append(many), echoes=True)
+    assert echo.deliver({0: [(many, {1})]})[0] == [many]
+    back = over(lambda found: found[0].append(one), echoes=True)
+    with pytest.raises(AssertionError, match=r"endpoint 0 got a frame that was for \[1\]"):
+        back.deliver({0: [(one, {1})]}, all_of_them=False)
+    nowhere = over(lambda found: found[1].clear())
+    assert nowhere.deliver({0: [(one, {1})]}, all_of_them=False)[1] == []
 
 
 def test_a_frame_lost_once_is_sent_again() -> None:
@@ -142,10 +154,12 @@ def driver(**facts: Any) -> Any:
 
 
 def test_what_is_not_declared_follows_from_learning() -> None:
-    assert abilities(driver()) == Abilities(False, "peer", "peer", vlan=True, jumbo=True, least_ageing_s=None)
+    wire = Abilities(False, "peer", "peer", vlan=True, filters=False, jumbo=True, least_ageing_s=None)
+    assert abilities(driver()) == wire
     learns = driver(learns=True, least_ageing_s=5.0, variants=("wire",), wire_variants=("wire",), max_frame_bytes=1518)
-    assert abilities(learns) == Abilities(True, "all", "all", vlan=True, jumbo=False, least_ageing_s=5.0)
-    assert abilities(learns, "wire") == Abilities(False, "peer", "peer", vlan=True, jumbo=False, least_ageing_s=None)
+    expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)
+    assert abilities(learns) == expected
+    assert abilities(learns, "wire") == replace(wire, jumbo=False)
     nic = abilities(driver(broadcast="all", unknown_unicast="none", vlan=False))
     assert (nic.learns, nic.broadcast, nic.unknown_unicast, nic.vlan) == (False, "all", "none", False)
 

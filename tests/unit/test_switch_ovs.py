@@ -27,7 +27,7 @@ from pytest_icbench.switch.protocol import Busy
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 VERSION = "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11\n"
-TOOLS = ("ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-appctl", "ovs-ofctl")
+TOOLS = ("ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
 FLOWS = """OFPST_FLOW reply (OF1.4) (xid=0x2):
  cookie=0x0, duration=3.419s, table=0, n_packets=3190915, n_bytes=191454900, priority=1,in_port=1 actions=NORMAL
  cookie=0x0, duration=3.407s, table=0, n_packets=1, n_bytes=60, priority=1,in_port=2 actions=NORMAL
@@ -98,7 +98,7 @@ class Host:
             return json.dumps({"headings": ["dpdk_initialized", "iface_types"], "data": [row]})
         if "list" in rest and rest[-1] == "Interface":
             return json.dumps({"headings": ["name", "ofport", "error"], "data": self.interfaces})
-        answers = {"dump-flows": FLOWS, "dump-ports": PORTS, "dpif-netdev/pmd-stats-show": CYCLES}
+        answers = {"dump-flows": FLOWS, "dump-ports": PORTS}
         answers["dump-ports-desc"] = DESCRIBED.format(state=self.states.pop(0) if self.states else "LIVE")
         assert name in TOOLS
         return next((answers[word] for word in rest if word in answers), "")
@@ -130,6 +130,14 @@ def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
         "pytest_icbench.switch.ovs_daemons.links.delete_netns", lambda session, path: netns.remove("r1-ovs")
     )
     found.netns = netns  # type: ignore[attr-defined]
+    asked: list[tuple[Path, str]] = []
+
+    def ask(path: Path, command: str, timeout_s: float) -> str:
+        asked.append((path, command))
+        return CYCLES if command == "dpif-netdev/pmd-stats-show" else ""
+
+    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons.ask", ask)
+    found.asked = asked  # type: ignore[attr-defined]
     yield found
     found.spawner.close()
 
@@ -159,7 +167,7 @@ def test_everything_is_private(session: Any) -> None:
         assert f"--unixctl={directory}" in " ".join(started.argv)
         for variable in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"):
             assert started.env[variable] == directory
-    for tool in ("ovs-vsctl", "ovs-appctl", "ovs-ofctl"):
+    for tool in ("ovs-vsctl", "ovs-ofctl"):
         for words in commands(session, tool):
             if words != ["--version"]:
                 assert words[0].startswith("--timeout=")
@@ -294,7 +302,7 @@ def test_counters_and_busy(session: Any) -> None:
     first, second = switch.counters() or []
     assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (3190915, None, 0)
     assert (second.rx_packets, second.tx_packets, second.tx_dropped) == (1, None, 1195)
-    assert ["revalidator/wait"] in [words[2:] for words in commands(session, "ovs-appctl")]
+    assert (session.dir / "vswitchd.ctl", "revalidator/wait") in session.asked
     assert switch.busy() == Busy(busy_cycles=102, idle_cycles=19661965527)
 
 

@@ -16,7 +16,8 @@ WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False:
 def row(name: str, found: Abilities) -> str:
     age = "\N{EN DASH}" if found.least_ageing_s is None else f"{found.least_ageing_s:g} s"
     cells = [name, WORDS[found.learns], age, WORDS[found.broadcast], WORDS[found.unknown_unicast]]
-    return f"| {' | '.join([*cells, WORDS[found.vlan], WORDS[found.jumbo]])} |"
+    vlan = "as the card lets them" if found.filters else WORDS[found.vlan]
+    return f"| {' | '.join([*cells, vlan, WORDS[found.jumbo]])} |"
 
 
 def rows() -> list[str]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +21,8 @@ from pytest_icbench.switch.cores import in_blocks, share_ports
 from pytest_icbench.switch.protocol import Batches
 from pytest_icbench.switch.vpp import Vpp
 from pytest_icbench.switch.vpp_config import Sockets, startup
-from pytest_icbench.switch.vpp_output import linked_version, parse_batches
+from pytest_icbench.switch.vpp_load import Load, Rounds, Sample, filled_rounds, running_ns
+from pytest_icbench.switch.vpp_output import linked_version, parse_batches, parse_rounds
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 RUNTIME = """Thread 0 vpp_main (lcore 0)
@@ -34,6 +37,20 @@ vhost-user-input                 polling          36019468             640      
 Thread 2 vpp_wk_1 (lcore 2)
 ethernet-input                   active                 10             320            0          5.08e1           32.00
 """
+
+
+class _Nothing:
+    def __getitem__(self, place: tuple[slice, int]) -> Any:
+        return SimpleNamespace(sum_packets=lambda: 0)
+
+
+class Statistics(dict[str, Any]):
+    """Of interfaces that have brought no frame."""
+
+    def __missing__(self, name: str) -> Any:
+        return _Nothing()
+
+    def disconnect(self) -> None: ...
 
 
 class Client:
@@ -61,6 +78,9 @@ class Client:
     def command(self, line: str) -> str:
         self.commands.append(line)
         return RUNTIME
+
+    def statistics(self) -> Any:
+        return Statistics()
 
     def close(self) -> None:
         self.closed += 1
@@ -265,3 +285,43 @@ def test_version_and_batches_are_read() -> None:
     assert linked_version(b"ls") is None
     assert parse_batches(RUNTIME, "ethernet-input") == Batches(frames=640, calls=20)
     assert parse_batches("", "ethernet-input") == Batches(0, 0)
+
+
+def test_rounds_are_read_by_thread() -> None:
+    assert parse_rounds(RUNTIME, "ethernet-input") == {"vpp_wk_0": Rounds(loops=36019468, dispatches=10)}
+    assert parse_rounds("", "ethernet-input") == {}
+
+
+def sample(loops: int, dispatches: int, ran_ns: int, ports: int = 1) -> Sample:
+    return Sample(ran_ns, {"vpp_wk_0": Rounds(loops, dispatches)}, {"vpp_wk_0": ran_ns}, {"vpp_wk_0": ports})
+
+
+def test_the_busy_time_is_what_empty_rounds_leave() -> None:
+    load = Load()
+    assert load.busy_ns(sample(0, 0, 0)) is None  # nothing is known of its rounds yet
+    load.calibrate(sample(0, 0, 0), sample(1000, 0, 100_000))
+    load.calibrate(sample(1000, 0, 100_000), sample(2000, 0, 300_000))  # something else took its time
+    load.calibrate(sample(2000, 0, 300_000), sample(2100, 50, 300_100))  # these were not empty
+    assert load.busy_ns(sample(2100, 50, 400_000)) == 0
+    # 1000 rounds in a millisecond: 100 brought frames, and the 900 others took 100 ns each.
+    assert load.busy_ns(sample(3100, 150, 1_400_000)) == 910_000
+    assert load.busy_ns(sample(3100, 150, 1_400_000)) == 910_000
+    assert load.busy_ns(sample(13_100, 150, 2_300_000)) == 910_000  # idle, and never less than nothing
+
+
+@pytest.mark.parametrize(
+    ("loops", "dispatches", "ports", "filled"),
+    [(100, 30, 1, 30), (100, 200, 2, 100), (100, 100, 2, 75), (100, 300, 2, 100), (0, 5, 1, 0), (100, 0, 0, 0)],
+)
+def test_rounds_with_frames(loops: int, dispatches: int, ports: int, filled: float) -> None:
+    assert filled_rounds(loops, dispatches, ports) == pytest.approx(filled)
+
+
+def test_running_time_is_the_kernels() -> None:
+    name = Path("/proc/self/comm").read_text().strip()
+    before = running_ns(os.getpid())[name]
+    began = time.thread_time_ns()
+    while time.thread_time_ns() - began < 50_000_000:  # ticks are 1 to 10 ms apart
+        pass
+    assert running_ns(os.getpid())[name] - before > 25_000_000
+    assert running_ns(0) == {}

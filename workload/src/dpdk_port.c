@@ -224,8 +224,11 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
 	dpdk_port_mac(port, mac);
-	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0 || options_any_frame(o))
+	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0 || options_any_frame(o)) {
 		(void)rte_eth_promiscuous_enable(port->id);
+		/* A virtual function that may not have all frames may still have all to groups. */
+		(void)rte_eth_allmulticast_enable(port->id);
+	}
 	return true;
 }
 

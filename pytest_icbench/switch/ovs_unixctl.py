@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``ovs-appctl`` does, without starting a program: one that starts while a launch is measured takes its CPU time
+from an endpoint where both share a CPU, and a busy share is asked for twice a launch.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+from pytest_icbench.errors import ProvisionError
+
+_CHUNK = 65536
+
+
+def ask(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
+    """The answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
+
+    Raises ProvisionError if it refuses the command, with its words, if it is gone, or if it takes longer than that.
+    """
+    deadline = time.monotonic() + timeout_s
+    request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            connection.sendall(request)
+            answer = _read(connection, deadline)
+    except TimeoutError:
+        raise ProvisionError(f"{path} has not answered {command} within {timeout_s:g} s") from None
+    except OSError as error:
+        raise ProvisionError(f"{path} does not take {command}: {error.strerror or error}") from None
+    if answer.get("error") is not None:
+        raise ProvisionError(f"{path} refuses {command}: {str(answer['error']).strip()}")
+    return str(answer.get("result") or "")
+
+
+def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
+    """One JSON object: nothing says where it ends but its last brace."""
+    said = b""
+    while True:
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
+        more = connection.recv(_CHUNK)
+        if not more:
+            raise ConnectionError("it has hung up")
+        said += more
+        if said.rstrip().endswith(b"}"):
+            try:
+                found = json.loads(said)
+            except ValueError:
+                continue  # a brace inside it
+            return dict(found)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How busy VPP's workers are, which VPP itself does not tell. Pure but for the running times, which the kernel keeps.
+
+A worker goes round a loop all the time, and how many frames a round brought says little about the time it took. But a
+round that finds nothing takes about the same time always, which is measured while there are no frames. VPP counts its
+rounds, and those that brought something, so the idle time follows, and the rest of a worker's running time was work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Of the rounds; with fewer that brought something a worker counts as idle.
+_IDLE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Of one worker since it exists.
+
+    Attributes:
+        loops: rounds.
+        dispatches: calls of the node behind its ports: one for each port that brought frames, each round.
+    """
+
+    loops: int
+    dispatches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of all workers, by the names of their threads.
+
+    Attributes:
+        at_ns: when it was taken, CLOCK_MONOTONIC.
+        run_ns: time on a CPU since they exist, as of the last tick of the kernel's.
+        ports: how many ports each has that bring frames.
+    """
+
+    at_ns: int
+    rounds: Mapping[str, Rounds]
+    run_ns: Mapping[str, int]
+    ports: Mapping[str, int]
+
+
+class Load:
+    """Adds up the busy time of the workers from sample to sample."""
+
+    def __init__(self) -> None:
+        self._round_ns: float | None = None
+        self._last: Sample | None = None
+        self._busy_ns = 0.0
+
+    def calibrate(self, first: Sample, then: Sample) -> None:
+        """Notes what a round without frames takes, by two samples between which there are none: the least seen, since
+        a worker that lost its CPU meanwhile took longer.
+        """
+        passed = then.at_ns - first.at_ns
+        for name, after in then.rounds.items():
+            before = first.rounds.get(name, Rounds(0, 0))
+            loops = after.loops - before.loops
+            if loops > 0 and after.dispatches - before.dispatches <= _IDLE_SHARE * loops:
+                self._round_ns = min(self._round_ns or passed / loops, passed / loops)
+
+    def busy_ns(self, now: Sample) -> int | None:
+        """Nanoseconds of work by all workers since the first sample; None as long as nothing is calibrated."""
+        if self._round_ns is None:
+            return None
+        last, self._last = self._last, now
+        if last is not None:
+            self._busy_ns += sum(self._worked_ns(name, last, now) for name in now.rounds if name in last.rounds)
+        return round(self._busy_ns)
+
+    def _worked_ns(self, name: str, last: Sample, now: Sample) -> float:
+        loops = now.rounds[name].loops - last.rounds[name].loops
+        dispatches = now.rounds[name].dispatches - last.rounds[name].dispatches
+        ran = now.run_ns.get(name, 0) - last.run_ns.get(name, 0)
+        empty = loops - filled_rounds(loops, dispatches, now.ports.get(name, 1))
+        return max(0.0, ran - empty * (self._round_ns or 0.0))
+
+
+def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
+    """How many of the rounds brought frames; with several ports as if those did so independently of each other."""
+    if loops <= 0:
+        return 0.0
+    ports = max(ports, 1)
+    share = min(dispatches / (ports * loops), 1.0)
+    return float(loops * (1 - (1 - share) ** ports))
+
+
+def running_ns(pid: int) -> dict[str, int]:
+    """Time on a CPU of each thread of a process, by name; empty where the kernel does not keep it."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            name = (task / "comm").read_text(encoding="utf-8").strip()
+            found[name] = int((task / "schedstat").read_text(encoding="ascii").split()[0])
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended meanwhile, or the kernel lacks CONFIG_SCHED_INFO
+    return found
