@@ -56,6 +56,7 @@ _ENTRANCE = "ethernet-input"
 _POLLING = 1
 #: Of the frames of the port with most of them; a port with fewer has brought none to speak of.
 _STRAY_SHARE = 0.01
+_RUNTIME = "show runtime"
 #: As its threads call themselves.
 _WORKER = "vpp_wk_{}"
 #: How long its workers are watched going round without frames.
@@ -93,6 +94,7 @@ class Vpp(DaemonSwitch):
         self._wanted: dict[int, int] = {}
         self._assigned: dict[int, int] = {}
         self._load = Load()
+        self._runtime = ""
         self._received: dict[int, int] = {}
 
     def _binary(self, session: HostSession, given: Path | None) -> Path:
@@ -276,7 +278,9 @@ class Vpp(DaemonSwitch):
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
-        rounds = parse_rounds(client.command("show runtime"), _ENTRANCE)
+        # Kept for `batches`, which is asked for next: VPP holds its workers while it answers.
+        self._runtime = client.command(_RUNTIME)
+        rounds = parse_rounds(self._runtime, _ENTRANCE)
         return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
@@ -300,7 +304,8 @@ class Vpp(DaemonSwitch):
     def batches(self) -> Batches | None:
         """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
         with self._naming_death():
-            return parse_batches(self._live().command("show runtime"), _ENTRANCE)
+            text, self._runtime = self._runtime or self._live().command(_RUNTIME), ""
+        return parse_batches(text, _ENTRANCE)
 
     def stop(self) -> None:
         """Ends it; its shared memory goes with it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 #: Of the rounds; with fewer that brought something a worker counts as idle.
@@ -77,8 +78,12 @@ class Load:
         loops = now.rounds[name].loops - last.rounds[name].loops
         dispatches = now.rounds[name].dispatches - last.rounds[name].dispatches
         ran = now.run_ns.get(name, 0) - last.run_ns.get(name, 0)
+        if loops <= 0:
+            return max(0, ran)
+        # No empty round takes longer than the average of all.
+        self._round_ns = min(self._round_ns or inf, ran / loops)
         empty = loops - filled_rounds(loops, dispatches, now.ports.get(name, 1))
-        return max(0.0, ran - empty * (self._round_ns or 0.0))
+        return ran - empty * self._round_ns
 
 
 def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
