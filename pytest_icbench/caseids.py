@@ -10,6 +10,10 @@ from pytest_icbench.case import APIS, MTU_1500_FRAME_BYTES, NETDEV_APIS
 
 #: The end of a benchmark's node id: all that a controller knows of the items of its workers.
 CASE_ID = re.compile(r"(?P<head>[\w:+.-]+)-(?P<size>\d+)B-b\d+-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$")
+#: Under this name a worker's output has why it refused to begin.
+REFUSAL = "icbench_refusal"
+#: How the traceback of a worker that did not even come to collecting ends.
+_USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 _FLAGS = re.compile(rf"(?:-(?P<api>{'|'.join(sorted(APIS, key=len, reverse=True))}))?(?:-blocking)?(?:-touch)?$")
 
 
@@ -50,3 +54,11 @@ def sends(node: Any) -> bool:
     """Whether a worker's files are not this host's, so that it has to send them."""
     spec = node.gateway.spec
     return host_key(spec) != "here" or bool(spec.chdir)
+
+
+def refusal(node: Any, error: object) -> str | None:
+    """Why a worker that has ended refused to begin, in a sentence that names it; None if that is not how it ended."""
+    reason = getattr(node, "workeroutput", {}).get(REFUSAL)
+    if reason is None and (found := _USAGE.search(str(getattr(error, "formatted", "")).strip())) is not None:
+        reason = found[1]
+    return None if reason is None else f"worker {node.gateway.id}: {reason}"

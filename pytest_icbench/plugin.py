@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench import options as option_module
-from pytest_icbench.caseids import is_case, sends
+from pytest_icbench.caseids import REFUSAL, is_case, refusal, sends
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.state import State
 
@@ -77,6 +77,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
         if is_loaded(item.config):
             adopt(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """A worker of xdist that refuses to begin says why; its controller would see it end, and no more."""
+    try:
+        return (yield)
+    except pytest.UsageError as error:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[REFUSAL] = str(error)
+        raise
 
 
 @pytest.hookimpl(trylast=True)
@@ -185,9 +196,11 @@ def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """xdist: a worker has ended, and another one may take its place."""
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """xdist: a worker has ended, and another one may take its place, unless it refused to begin."""
     node.config.stash[_STATE].worker_ended(node)
+    if (reason := refusal(node, error)) is not None:
+        raise pytest.UsageError(reason)
 
 
 @pytest.hookimpl(optionalhook=True)

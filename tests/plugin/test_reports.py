@@ -136,6 +136,31 @@ def test_a_worker_that_cannot_have_the_host_says_so(inner: Runner) -> None:
     result.stdout.fnmatch_lines(["*another session runs*"])
 
 
+def refused(result: pytest.RunResult, sentence: str) -> None:
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = result.stdout.str() + result.stderr.str()
+    assert f"ERROR: worker gw0: {sentence}" in text
+    assert "INTERNALERROR" not in text
+
+
+def test_a_worker_that_refuses_what_it_collects_says_why(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE.replace('switch="ovs"', 'switch="ovs", burst=512'))
+    refused(inner.spawn_with_bench(*XDIST, "-n1"), "test_x.py::test_a: a burst of 512 does not fit")
+    assert not (inner.path / "reports").exists()
+
+
+def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
+    """The controller has the file, and no reason to complain. Nor is a worker replaced by one that says the same."""
+    pytest.importorskip("xdist")
+    (inner.path / "there").mkdir()
+    (inner.path / "limits.toml").touch()
+    inner.write(test_x=ONE)
+    arguments = ("--dist=load", "--tx=popen//chdir=there", f"--rsyncdir={inner.path}", f"{inner.path}/test_x.py")
+    found = inner.spawn_with_bench(*XDIST, *arguments, "--icbench-thresholds=limits.toml")
+    refused(found, f"--icbench-thresholds: there is no file {inner.path}/there/limits.toml")
+
+
 def test_progress_in_a_pipe_is_whole_lines(
     inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
