@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against
 from pytest_icbench.judging import Better, Margin, launches_until_told
 from pytest_icbench.margins import COMPARED, Allowed
+from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.names import printable
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_versions import SideBySide
 from pytest_icbench.stats import Estimate
-from pytest_icbench.wording import cut, percent
+from pytest_icbench.wording import percent
 
 #: Of several decisions the first is the overall one.
 _ORDER = ("INVALID", "REGRESSED", "INCONCLUSIVE", "IMPROVED", "PASS")
@@ -64,32 +66,62 @@ def allowed_then(found: SideBySide) -> Allowed:
     return Allowed(found.figure, "drop" if better == "higher" else "rise", margin, "the limits of that run")
 
 
-def overall(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The decision for each contender over its cases, and what it stands on; nothing without contenders.
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """A contender over all its cases.
+
+    Attributes:
+        contender: ``ovs:new``, and of which run where there are several.
+        decision: the worst of its cases. counts: how many have which.
+        results: its lines of ``results.jsonl``.
+    """
+
+    contender: str
+    decision: str
+    counts: str
+    results: tuple[Mapping[str, Any], ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.contender} beside what there is: {self.decision} ({self.counts})"
+
+
+def contenders(results: Iterable[Mapping[str, Any]]) -> list[Overall]:
+    """The decision for each contender, in the order in which they were measured; nothing without contenders.
 
     Args:
-        results: of a session, as lines of ``results.jsonl``.
+        results: of one session or of several, as lines of ``results.jsonl``.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
         contender = (result.get("axes") or {}).get("contender")
         if contender is not None:
-            groups.setdefault(f"{result.get('switch')}:{contender}", []).append(result)
-    lines = []
+            of = f" ({result[RUN]})" if result.get(RUN) else ""
+            groups.setdefault(printable(f"{result.get('switch')}:{contender}{of}"), []).append(result)
+    found = []
     for name, group in groups.items():
         decisions = [decision_of(result) for result in group]
-        worst = min(decisions, key=_ORDER.index)
         counts = ", ".join(f"{decisions.count(each)} {each}" for each in _ORDER if each in decisions)
-        lines.append(f"{printable(name)} beside what there is: {worst} ({counts})")
-        lines += [f"  {_line(result)}" for result in group]
-    stated = [result["side_by_side"] for result in results if result.get("side_by_side")]
-    if stated:
-        count = stated[0]["cases"]
-        lines.append(
-            f"suspects were measured again: over {count} comparison{'' if count == 1 else 's'} at most"
-            f" {percent(stated[0]['error_rate'])} of sessions accuse a good version"
-        )
-    return [cut(line) for line in lines]
+        found.append(Overall(name, min(decisions, key=_ORDER.index), counts, tuple(group)))
+    return found
+
+
+def error_rates(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence on how often a session accuses a good version; one for each of several sessions that differ in it."""
+    stated = (found for result in results if (found := result.get("side_by_side")))
+    return [
+        f"suspects were measured again: over {count} comparison{'' if count == 1 else 's'} at most {percent(rate)} of"
+        " sessions accuse a good version"
+        for count, rate in dict.fromkeys((found["cases"], found["error_rate"]) for found in stated)
+    ]
+
+
+def overall(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The decision for each contender over its cases, each case, and what it stands on, a sentence a line."""
+    lines = []
+    for each in contenders(results):
+        lines += [each.sentence, *(f"  {_line(result)}" for result in each.results)]
+    return lines + error_rates(results)
 
 
 def decision_of(result: Mapping[str, Any]) -> str:
@@ -98,16 +130,19 @@ def decision_of(result: Mapping[str, Any]) -> str:
 
 
 def _line(result: Mapping[str, Any]) -> str:
-    found = result.get("side_by_side")
     text = f"{printable(str(result.get('case')))}: {decision_of(result)}"
+    return ", ".join([text, *filter(None, comparison_of(result))])
+
+
+def comparison_of(result: Mapping[str, Any]) -> tuple[str, str]:
+    """What a contender's comparison gave: the change with its interval, and what else there is to say."""
+    found = result.get("side_by_side")
     if not found:
-        return f"{text} {printable(str(result.get('reason') or ''))}".rstrip()
-    text += f", {found['figure']} {_change(found['ratio'])}"
+        return "", printable(str(result.get("reason") or ""))
+    text = f"{found['figure']} {_change(found['ratio'])}"
     if found["ratio_low"] is not None:
         text += f" ({_change(found['ratio_low'])} to {_change(found['ratio_high'])}, {found['pairs']} pairs)"
-    if found["confirmed"] is False:
-        text += f", first {found['screen']}, not confirmed"
-    return text
+    return text, f"first {found['screen']}, not confirmed" if found["confirmed"] is False else ""
 
 
 def _change(ratio: float) -> str:

@@ -357,8 +357,9 @@ class State:
 
         reporter.write_sep("=", "icbench results")
         from pytest_icbench.sidebyside import overall
+        from pytest_icbench.wording import wrapped
 
-        for line in (*table(self.results), *overall(self.results)):
+        for line in (*table(self.results), *(line for each in overall(self.results) for line in wrapped(each))):
             reporter.write_line(line)
         if self.heard.page.taken:
             origin = next(iter(self.heard.page.taken.values()))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -23,6 +24,12 @@ def show(value: float | None) -> str:
 def cut(line: str, length: int = FIRST_LINE) -> str:
     """The line, at most ``length`` characters long."""
     return line if len(line) <= length else line[: length - 3] + "..."
+
+
+def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
+    """The line in lines of at most ``width``: nothing is lost, and those that go on are indented by two more."""
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [line]
 
 
 def percent(share: float) -> str:

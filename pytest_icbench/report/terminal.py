@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_icbench.report.names import printable
-from pytest_icbench.wording import show
+from pytest_icbench.wording import show, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
@@ -235,7 +235,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
         if result.get("repeated"):
             times = f"{result['repeated']} launch{'es' if result['repeated'] > 1 else ''}"
             notes.append(f"{case}: {times} repeated, a fault of the harness")
-    return [line for note in notes for line in _wrapped(printable(note))]
+    return [line for note in notes for line in wrapped(printable(note), WIDTH)]
 
 
 def _bands(result: Result, bands: Mapping[str, Any]) -> str:
@@ -245,13 +245,3 @@ def _bands(result: Result, bands: Mapping[str, Any]) -> str:
         value = f"{bands[name] / 1000:.1f} µs" if latency else f"{_mpps(bands[name])} Mpps"
         parts.append(f"{bands[f'launches_{name}']} launches at {value}")
     return " and ".join(parts)
-
-
-def _wrapped(text: str) -> list[str]:
-    lines = []
-    while len(text) > WIDTH:
-        at = text.rfind(" ", 3, WIDTH)
-        at = at if at > 0 else WIDTH
-        lines.append(text[:at])
-        text = "  " + text[at:].lstrip()
-    return [*lines, text]

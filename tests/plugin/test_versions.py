@@ -145,6 +145,20 @@ def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench]
     result.stdout.fnmatch_lines(["ovs:new beside what there is: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"])
 
 
+def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
+    inner: Runner, bench: type[FakeBench], binary: Path
+) -> None:
+    bench.compared = staticmethod(gives("INCONCLUSIVE", 0.96, screen="REGRESSED", confirmed=False))
+    inner.write(test_x=FLAT)
+    result = inner.run(f"--icbench-variant=ovs:next-release-candidate={binary}")
+    result.stdout.fnmatch_lines(
+        [
+            "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: INCONCLUSIVE, throughput_pps -4.0 % (-5.0 % to -3.0 %,",
+            "    9 pairs), first REGRESSED, not confirmed",
+        ]
+    )
+
+
 def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         bad = {"verdict": "INVALID", "reason": "stalled", "evidence": "the base, x: nothing came"}
