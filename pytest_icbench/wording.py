@@ -29,7 +29,9 @@ def cut(line: str, length: int = FIRST_LINE) -> str:
 def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
     """The line in lines of at most ``width``: nothing is lost, and those that go on are indented by two more."""
     indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
-    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [line]
+    kept = line.replace(" %", "\u00a0%")  # a number and its sign stay together
+    parts = textwrap.wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [part.replace("\u00a0%", " %") for part in parts] or [line]
 
 
 def percent(share: float) -> str:

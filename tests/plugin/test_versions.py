@@ -153,8 +153,8 @@ def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
     result = inner.run(f"--icbench-variant=ovs:next-release-candidate={binary}")
     result.stdout.fnmatch_lines(
         [
-            "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: INCONCLUSIVE, throughput_pps -4.0 % (-5.0 % to -3.0 %,",
-            "    9 pairs), first REGRESSED, not confirmed",
+            "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: INCONCLUSIVE, throughput_pps -4.0 % (-5.0 % to",
+            "    -3.0 %, 9 pairs), first REGRESSED, not confirmed",
         ]
     )
 
