@@ -85,7 +85,7 @@ class Run:
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
-        info = gather(config, options, items, directory.name, bench.facts)
+        info = gather(config, options, items, directory.name, bench.facts, bench.programs)
         #: What an interrupted run had measured.
         self.taken: Taken | None = None
         if options.resume is not None:

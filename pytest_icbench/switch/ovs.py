@@ -76,7 +76,7 @@ class OpenVSwitch(Switch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds daemons, tools and schema, and whether DPDK is in. Raises Unsupported."""
         found = find_installation(session, spec_binary)
-        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk})
+        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk}, program=str(found.vswitchd))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 

@@ -102,9 +102,10 @@ class Vpp(DaemonSwitch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds the binary, its version and the Python binding. Raises Unsupported."""
-        version = _version(self._binary(session, spec_binary))
+        binary = self._binary(session, spec_binary)
+        version = _version(binary)
         vpp_client.check_installed()
-        return SwitchFacts(version=version)
+        return SwitchFacts(version=version, program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 

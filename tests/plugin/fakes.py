@@ -78,6 +78,11 @@ class FakeBench:
     def facts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return {"machine": "fake"}, {"kernel": "6.1"}
 
+    @property
+    def programs(self) -> dict[str, tuple[Any, str | None]]:
+        binaries = {each.key: each.path for each in self.options.variant if each.kind == "binary"}
+        return {name: (path, None) for name, path in binaries.items()}
+
     def placement(self, case: Case) -> Any:
         if case.switch in self.unsupported:
             raise Unsupported(self.unsupported[case.switch])

@@ -259,7 +259,8 @@ def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told
 
 
 def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Vpp().probe(session, None).version == "26.06"
+    found = Vpp().probe(session, None)
+    assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
     monkeypatch.setattr("shutil.which", lambda name: None)
     session.binaries.clear()
     with pytest.raises(Unsupported, match=r"vpp is not installed: .*or give its path with --icbench-vpp"):
