@@ -60,6 +60,7 @@ class Icbench:
         self._benchmark = benchmark
         self._run = run
         self._records: list[_Record] = []
+        self._compared = 0
         self.results: list[dict[str, Any]] = []
         #: Windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
@@ -285,6 +286,13 @@ class Icbench:
 
     def _beside(self, case: Case, settings: Settings) -> Measurement:
         """A contender beside its base, at a part of the base's rate where the case is about that."""
+        self._compared += 1
+        if self._compared > self._benchmark.code.measurements:
+            raise UsageError(
+                f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
+                f" session's error rate counts the {self._benchmark.code.measurements} that its code shows: call"
+                " throughput and latency in the test itself, and make a loop around them a parameter"
+            )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
         # What a baseline of the base would be held to.

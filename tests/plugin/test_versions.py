@@ -156,6 +156,32 @@ def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
     assert values == [[], [9e9], [], [1.0]]
 
 
+def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        return measurement(case), measurement(case.base)
+
+    bench.compared = staticmethod(compared)
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 128])
+def test_a(icbench):
+    icbench.throughput()
+    icbench.latency()
+
+@pytest.mark.icbench(switch="ovs")
+def test_b(icbench):
+    for _ in range(2):
+        icbench.measure()
+"""
+    )
+    result = inner.run(f"--icbench-variant=ovs:new={binary}")
+    result.assert_outcomes(passed=2, failed=1)
+    assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
+    result.stdout.fnmatch_lines(
+        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*"]
+    )
+
+
 def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         note = {"note": "the switch had idle share"}
