@@ -63,7 +63,12 @@ LIMITABLE: dict[str, tuple[str, ...]] = {
         ),
         ("throughput", "latency"),
     ),
+    "back_to_back_frames": ("throughput",),
+    "loss_event_count": ("throughput", "latency"),
 }
+
+#: Of one kind of measurement only: a limit on them says nothing about the others, whose value is None.
+_OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 
 #: What a path does to frames that nobody offered is not known.
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused")
@@ -90,7 +95,9 @@ class Limit:
 
 
 def applies(limit: Limit, measurement: Measurement) -> bool:
-    """Whether the measurement's dimension has the result."""
+    """Whether the measurement's dimension has the result, and its kind: a long run, trains."""
+    if limit.name in _OF_A_KIND and getattr(measurement, limit.name) is None:
+        return False
     return measurement.dimension in LIMITABLE.get(limit.name, ())
 
 
@@ -103,6 +110,8 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     low = getattr(measurement, f"{limit.name}_low", value)
     high = getattr(measurement, f"{limit.name}_high", value)
     at_least = measurement.search is not None and measurement.lower_bound and limit.name.startswith("throughput_")
+    if limit.name == "back_to_back_frames" and measurement.back_to_back is not None:
+        at_least = measurement.back_to_back.at_least
     if at_least:
         high = inf  # what the device can do may lie anywhere above
     plain = Finding(
@@ -127,7 +136,9 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, note=_NOT_OFFERED)
     if held or missed:
         return replace(plain, verdict="PASS" if held else "REGRESSED")
-    return further(plain, measurement, Estimate(value, low, high), limit.value) if is_estimate else plain
+    if not is_estimate:
+        return replace(plain, note="the longest trains that were sent lost nothing") if at_least else plain
+    return further(plain, measurement, Estimate(value, low, high), limit.value)
 
 
 def further(

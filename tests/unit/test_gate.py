@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from pytest_icbench.gate import Policy, enforce, judge
 from pytest_icbench.limits import LIMITABLE, Limit
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_rates import Search
+from pytest_icbench.result_soak import BackToBack
 from pytest_icbench.thresholds import load, parse
 from pytest_icbench.wording import FIRST_LINE
 from tests.measurements import measurement
@@ -144,8 +145,38 @@ def test_the_message_of_a_regression() -> None:
 
 def test_every_name_that_can_be_limited_is_a_number_of_a_measurement() -> None:
     fields = {field.name: str(field.type) for field in dataclasses.fields(Measurement)}
+    fields |= {"back_to_back_frames": "float | None"}  # a property
     for name in LIMITABLE:
-        assert fields[name] in ("int", "float", "float | None"), name
+        assert fields[name] in ("int", "float", "int | None", "float | None"), name
+        assert hasattr(measurement(), name)
+
+
+TRAINS = BackToBack(1500.4, 1400, 1600, 51.2, 50, False, 12.5e6, 2e6, 120e-6, 100e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "verdict"),
+    [
+        ("back_to_back_frames", "min", 1500, "PASS"),
+        ("back_to_back_frames", "min", 1501, "REGRESSED"),
+        ("loss_event_count", "max", 2, "PASS"),
+        ("loss_event_count", "max", 1, "REGRESSED"),
+    ],
+)
+def test_trains_and_loss_events_can_be_limited(name: str, kind: Any, value: float, verdict: str) -> None:
+    found = measurement(back_to_back=TRAINS, loss_event_count=2)
+    assert judge(found, [limit(kind, value, name)]).verdict == verdict
+    assert judge(measurement(), [limit(kind, value, name)]).verdict == "NO_BASELINE"  # of another kind
+    assert parse(f'["*"]\n{kind}_{name} = {value}', "t").for_case("x")[0].name == name
+
+
+def test_trains_that_never_lost_hold_a_limit_and_miss_none() -> None:
+    found = measurement(back_to_back=dataclasses.replace(TRAINS, at_least=True))
+    assert judge(found, [limit("min", 1500, "back_to_back_frames")]).verdict == "PASS"
+    judgement = judge(found, [limit("min", 1501, "back_to_back_frames")])
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "(at least)" in judgement.details[0]
+    assert "the longest trains that were sent lost nothing" in judgement.details[0]
 
 
 TOML = """
