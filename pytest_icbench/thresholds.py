@@ -107,7 +107,7 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         kind, _, name = key.partition("_")
         if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-            hint = other_way(key) or suggestion(key, (*known, *KEYS))
+            hint = other_way(key) or suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
             raise UsageError(f"{at}: there is no such limit{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")
