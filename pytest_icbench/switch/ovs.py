@@ -13,6 +13,7 @@ from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch.cores import share_ports
+from pytest_icbench.switch.daemon import SAMPLE_S
 from pytest_icbench.switch.dpdk_process import START_S
 from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
@@ -229,7 +230,7 @@ class OpenVSwitch(Switch):
 
     def busy(self) -> Busy | None:
         """Cycles of the PMD threads."""
-        return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show"))
+        return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
         """CPU of the PMD thread that polls each port, as asked for by ``pmd-rxq-affinity``."""
