@@ -24,8 +24,6 @@ from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
 from pytest_icbench.result import Measurement
-from pytest_icbench.sidebyside import overall
-from pytest_icbench.wording import wrapped
 
 #: Differences that are named; the rest is counted.
 MOST_NAMED = 10
@@ -84,7 +82,7 @@ def report(arguments: argparse.Namespace) -> int:
     several = len(runs) > 1
     results = [_result(each, several=several) for each in found]
     if not arguments.quiet:
-        for line in (*table(results), *(line for each in overall(results) for line in wrapped(each))):
+        for line in table(results):
             print(line)
     rows = [flat(each.run.name, each.stored.test, result) for each, result in zip(found, results, strict=True)]
     if arguments.csv:

@@ -15,7 +15,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import sidebyside
 from pytest_icbench.errors import UsageError
 from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
 from pytest_icbench.report.axes import Result, number
@@ -27,8 +26,8 @@ from pytest_icbench.report.figures_windows import WINDOWS
 from pytest_icbench.report.names import printable
 from pytest_icbench.report.series import Windows, curve_of, for_page
 
-#: Rows of a table of the summary before the rest folds away.
-MOST_ROWS = 20
+#: Rows of the summary before the rest folds away.
+MOST_RANKINGS = 20
 
 
 def text(value: object) -> str:
@@ -98,10 +97,9 @@ def _word(verdict: str) -> str:
     return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
 
 
-def row_lines(page: Page, places: Sequence[int]) -> str:
+def row_lines(page: Page, places: Iterable[int]) -> str:
     """The results of a test as lines below its id."""
     lines = []
-    several = len({str(page.results[place].get("case")) for place in places}) > 1
     for place in places:
         result = page.results[place]
         verdict = str(result.get("verdict") or "not judged")
@@ -123,8 +121,7 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
             parts.append(f"taken from {text(page.taken[place])}")
         # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.
         button = f"<button class=ic-show data-place={place}>windows</button>"
-        of = f" of {text(result.get('case'))}" if several else ""
-        lines.append(f"<li>{text(result.get('dimension'))}{of}: {' · '.join(parts)} {button}</li>")
+        lines.append(f"<li>{text(result.get('dimension'))}: {' · '.join(parts)} {button}</li>")
     return f"<ul class=ic-lines>{''.join(lines)}</ul>"
 
 
@@ -140,7 +137,7 @@ def summary(page: Page) -> str:
     parts.append(
         f'<section class="ic-card" aria-label="Verdicts"><h3>Verdicts</h3><p>{counted or "no result"}</p></section>'
     )
-    parts += [_side_by_side(page), _rankings(page), _statements(page), _skips(page)]
+    parts += [_rankings(page), _statements(page), _skips(page)]
     return "\n".join(part for part in parts if part)
 
 
@@ -153,42 +150,20 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose rows beyond a number are folded away."""
-    more, rest = "", rows[MOST_ROWS:]
-    if rest:
-        more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
-    return _table(heads, rows[:MOST_ROWS]) + more
-
-
-def _side_by_side(page: Page) -> str:
-    """What is decided of each contender, and what that stands on; empty without contenders."""
-    told = []
-    for each in sidebyside.contenders(page.results):
-        told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
-        rows = [
-            (
-                str(result.get("case")),
-                sidebyside.decision_of(result),
-                ", ".join(filter(None, sidebyside.comparison_of(result))),
-            )
-            for result in each.results
-        ]
-        told.append(_folded(("Case", "Decision", "Beside what there is (interval)"), rows))
-    if not told:
-        return ""
-    told += [f"<p>{text(sentence)}</p>" for sentence in sidebyside.error_rates(page.results)]
-    return f'<section class="ic-card" aria-label="Side by side"><h3>Versions side by side</h3>{"".join(told)}</section>'
-
-
 def _rankings(page: Page) -> str:
     found = overview.rankings(page.results)
     if not found:
         return ""
     heads = ("Of", "Best", "Figure (95 % interval; of a search its relevant bounds)", "By how much", "Limited by")
     rows = [(each.question, each.winner, each.figure, each.lead, each.limit) for each in found]
-    shown = _folded(heads, rows)
-    return f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}</section>'
+    more = ""
+    if len(rows) > MOST_RANKINGS:
+        rest = rows[MOST_RANKINGS:]
+        more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
+    shown = _table(heads, rows[:MOST_RANKINGS])
+    return (
+        f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}{more}</section>'
+    )
 
 
 def _statements(page: Page) -> str:

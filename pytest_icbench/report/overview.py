@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.sidebyside import decision_of
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
@@ -116,20 +115,11 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
     word = "below" if latency else "ahead of"
     share = f"{own / other:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
     said = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
-    decided = _side_by_side(best, second) or _side_by_side(second, best)
-    if decided is not None:
-        return f"{said}; {decided}"
     intervals = _interval(best), _interval(second)
     if intervals[0] is None or intervals[1] is None:
         return f"{said}; too few launches to tell them apart"
     apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
     return said if apart else f"{said}; their {'bounds' if is_search(best) else 'intervals'} overlap"
-
-
-def _side_by_side(one: Result, other: Result) -> str | None:
-    """What was decided of a contender and its base: launches in adjacent pairs tell more than two intervals."""
-    found = one.get("side_by_side") or {}
-    return f"side by side {path_of(one)} is {decision_of(one)}" if found.get("base") == other.get("case") else None
 
 
 def _beyond(results: Sequence[Result], best: Result) -> str:

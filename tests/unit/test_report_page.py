@@ -23,7 +23,7 @@ from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned
 from pytest_icbench.result_rates import Search
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.stats import Histogram
-from tests.measurements import launch, measurement, side_by_side
+from tests.measurements import launch, measurement
 
 HOSTILE = "<script>document.title='owned'</script>\"'&\x1b[31m\x00 中文 \u202e"
 
@@ -130,52 +130,6 @@ def test_nobody_leads_before_itself() -> None:
     assert (found.winner, found.lead) == ("ovs", "")
 
 
-def beside(size: int = 64, decision: str = "REGRESSED") -> list[dict[str, Any]]:
-    """A base and its contender, slower by a tenth."""
-    case = Case("ovs", packet_size=size, contender="new")
-    found = side_by_side(case, decision, 0.9)
-    judged = {"verdict": decision, "decision": decision, "side_by_side": found, "ratio_to_base": 0.9}
-    return [result(case.base, **at(5e6)), result(case, **at(4.5e6), **judged)]
-
-
-def test_a_contender_is_drawn_and_ranked_apart_from_its_base() -> None:
-    results = [*beside(64), *beside(512)]
-    assert all_series(results) == ["ovs", "ovs:new"]
-    for figure in rate_figures(results, all_series(results)):
-        assert [(row[1], row[2]) for row in figure.rows] == [
-            (name, size) for name in ("ovs", "ovs:new") for size in (64, 512)
-        ]
-    (found, _) = overview.rankings(results)
-    assert found.winner == "ovs"
-    # Launches in pairs tell it, whatever two intervals on their own would.
-    assert found.lead == "11.1 % ahead of ovs:new; side by side ovs:new is REGRESSED"
-
-
-def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> None:
-    page = html.Page()
-    for each in [*beside(64), *beside(512, "PASS")]:
-        page.add("t", each)
-    told = html.summary(page)
-    assert "<b class=ic-REGRESSED>ovs:new beside what there is: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
-    assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
-    assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs)" in told
-    plain = html.Page()
-    plain.add("t", result(Case("ovs")))
-    assert "side by side" not in html.summary(plain)
-
-
-def test_a_row_with_two_versions_says_which_is_which() -> None:
-    page = html.Page()
-    test = "t.py::test_a[ovs:new-64B-b32-1vs1-Rmax]"
-    for each in beside():
-        page.add(test, each)
-    base, contender = html.row_lines(page, page.places_of(test)).split("<li>")[1:]
-    assert base.startswith("throughput of ovs-64B-b32-1vs1-Rmax: <b class=ic-notjudged>not judged</b>")
-    assert contender.startswith("throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>")
-    page.add("other", beside()[0])
-    assert html.row_lines(page, page.places_of("other")).startswith("<ul class=ic-lines><li>throughput: ")
-
-
 def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
     def times(switch: str, ns: float) -> dict[str, Any]:
         figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
@@ -192,7 +146,6 @@ def test_published_figures_belong_to_the_same_experiment_only() -> None:
     ]
     assert published.stated(result(Case("testpmd", pairs=2))) == []
     assert published.stated(result(Case("testpmd", packet_size=128))) == []
-    assert published.stated(result(Case("testpmd", contender="new"))) == []
 
 
 def test_hostile_text_cannot_leave_its_place() -> None:
@@ -312,12 +265,9 @@ def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch:
 
 def test_repeating_takes_what_bears_on_the_case() -> None:
     argv = ["scenarios", "-k", "ovs and 64B", "-x", "--icbench-ring", "512", "--icbench-touch", "--icbench-budget=20m"]
-    # Neither a baseline nor a history is changed by repeating.
-    argv += ["--icbench-save", "main", "--icbench-history=h.jsonl", "-o", "icbench_save=main", "-oicbench_history=h"]
-    argv += ["--override-ini=icbench_history=h", "--icbench-compare=main"]
     argv += ["-o", "icbench_node=netns", "--icbench-vpp=/opt/my vpp", "--html=r.html", "--icbench-resume", "latest"]
     command = repeat_command("test_x.py::test_a[ovs-64B]", argv, "/a b")
     assert command == (
-        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch --icbench-compare=main"
-        " -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
+        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch -o icbench_node=netns"
+        " '--icbench-vpp=/opt/my vpp'"
     )
