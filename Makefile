@@ -32,8 +32,8 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
 	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes -p no:benchmark $(ARGS)
 
-test: lint test-c ## everything but test-dpdk, test-sriov and bench: checks, C tests with sanitizers, Python, real packets
-	$(PYTEST) tests $(ARGS)
+test: install ## everything but test-dpdk, test-sriov and bench: checks, C tests with sanitizers, Python, real packets
+	@scripts/test.sh $(ARGS)
 
 test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
 	scripts/test-c.sh

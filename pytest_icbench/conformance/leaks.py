@@ -14,7 +14,7 @@ from pytest_icbench.fixture import Icbench
 from pytest_icbench.measure import Settings
 from pytest_icbench.measure.commands import Command, commands, launch_plan
 
-_TIMEOUT_S = 30.0
+TIMEOUT_S = 30.0
 _SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
 #: Bytes of headers before the stamp, whose second half-word is the window: 65535 is a control frame, which announces
 #: an endpoint before the switch can know it.
@@ -37,11 +37,11 @@ def measured_launch(icbench: Icbench) -> WatchedLaunch:
     listening = replay_commands(rig, icbench.case, tag="leak", indexes=listeners)
     found: dict[int, Command] = {**commands(rig, replace(icbench.case, pairs=1), _SETTINGS), **listening}
     captured = [Captured(command.captures) for command in listening.values()]
-    launch = rig.launch(launch_plan(found, workload_path(), _TIMEOUT_S))
+    launch = rig.launch(launch_plan(found, workload_path(), TIMEOUT_S))
     try:
         ready: set[int] = set()
         summaries: dict[int, int] = {}
-        deadline = time.monotonic() + _TIMEOUT_S
+        deadline = time.monotonic() + TIMEOUT_S
         began = stopped = False
         while len(summaries) < len(found):
             told = rig.poll(launch, 0.05)

@@ -57,20 +57,13 @@ def anew(run: StoredRun) -> Iterator[Anew]:
             yield Anew(run, stored, recorded, None, why_not=str(error))
             continue
         try:
-            found = verdict_of(recomputed(whole), stored.place, comparer, _base_of(run, stored))
+            found = verdict_of(recomputed(whole), stored.place, comparer)
             found = replace(found, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), why_not=str(error))
             continue
         # Launches without their windows, as lines have them.
         yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found, stored.names)))
-
-
-def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
-    """What was measured side by side with it, by the same test."""
-    found = stored.measurement.side_by_side
-    named = (each.measurement for each in run.results if each.test == stored.test)
-    return next((each for each in named if found is not None and each.case == found.base), None)
 
 
 def report(arguments: argparse.Namespace) -> int:

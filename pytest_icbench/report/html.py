@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
+from pytest_icbench.report import overview, published, theme, vega
 from pytest_icbench.report.axes import Result, number
 from pytest_icbench.report.facts import facts_of
 from pytest_icbench.report.figure import Figure
@@ -106,13 +106,9 @@ def row_lines(page: Page, places: Iterable[int]) -> str:
         parts = [f"<b class=ic-{_word(verdict)}>{text(verdict)}</b>"]
         if figure := overview.figure_text(result):
             parts.append(text(f"{figure} {result.get('metric') if result.get('dimension') == 'throughput' else ''}"))
-        if trains := longruns.train(result):
-            parts.append(f"{trains} frames back to back")
         loss = number(result, "frame_loss_ratio")
         if loss:
             parts.append(f"{loss:.2%} lost" if loss >= 5e-5 else "under 0.01% lost")
-        if events := longruns.losses(result, 0):
-            parts.append(text(events))
         if result.get("bottleneck") not in (None, "unknown") and result.get("dimension") == "throughput":
             parts.append(f"limited by {text(result.get('bottleneck'))}")
         if result.get("reason"):
@@ -154,7 +150,7 @@ def _rankings(page: Page) -> str:
     found = overview.rankings(page.results)
     if not found:
         return ""
-    heads = ("Of", "Best", "Figure (95 % interval; of a search its relevant bounds)", "By how much", "Limited by")
+    heads = ("Of", "Best", "Figure (95 % interval)", "By how much", "Limited by")
     rows = [(each.question, each.winner, each.figure, each.lead, each.limit) for each in found]
     more = ""
     if len(rows) > MOST_RANKINGS:
@@ -241,7 +237,7 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
                 "value": None if value is None else value * factor,
                 "low": None if low is None else low * factor,
                 "high": None if high is None else high * factor,
-                "band": _band_text(result) if low is not None else "",
+                "band": "The line across is the figure, the band its interval." if low is not None else "",
                 "facts": [[name, printable(value)] for name, value in facts],
                 "windows": None if windows is None else windows.to_dict(),
             }
@@ -253,11 +249,6 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
         "windows": {"spec": WINDOWS.spec, "columns": [[column.name, column.title] for column in WINDOWS.columns]},
         "cases": cases,
     }
-
-
-def _band_text(result: Result) -> str:
-    band = "reaches to the relevant upper bound" if remarks.is_search(result) else "is its interval"
-    return f"The line across is the figure, the band {band}."
 
 
 def _json(data: Mapping[str, Any]) -> str:

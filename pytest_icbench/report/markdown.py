@@ -7,9 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.report import longruns
 from pytest_icbench.report.names import printable
-from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.verdicts import GOOD, ORDER
 from pytest_icbench.wording import percent, show
 
@@ -78,21 +76,17 @@ def _row(result: Result) -> str:
 
 
 def _figures(result: Result) -> tuple[str, str]:
-    """The main figure with what it is, and its interval; of a search its relevant bounds."""
+    """The main figure with what it is, and its interval."""
     if result.get("verdict") == "INVALID":
         return "", ""
     name, unit, scale, metric = "throughput_pps", "Mpps", 1e-6, str(result.get("metric"))
     if result.get("dimension") == "latency":
         name, unit, scale, metric = "rtt_p50_ns", "µs", 1e-3, "RTT p50"
-    if trains := longruns.train(result):
-        return f"{trains} frames back to back", ""
     value, low, high = (result.get(name + end) for end in ("", "_low", "_high"))
     if value is None:
         return "", ""
     at_least = "≥ " if result.get("lower_bound") and name == "throughput_pps" else ""
     shown = f"{at_least}{value * scale:.4g} {unit} {metric}"
-    if is_search(result):
-        return shown, f"bounds {bounds(result)}" if bounds(result) else ""
     return shown, "" if low is None or high is None else f"{low * scale:.4g} to {high * scale:.4g}"
 
 

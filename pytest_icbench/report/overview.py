@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
-from pytest_icbench.report.remarks import bounds, is_search
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
@@ -80,10 +79,7 @@ def _interval(result: Result) -> tuple[float, float] | None:
 
 
 def figure_text(result: Result) -> str:
-    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one.
-
-    Of a search with its relevant bounds: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
-    """
+    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one."""
     latency = result.get("dimension") == "latency"
     value = number(result, "rtt_p50_ns" if latency else "throughput_pps")
     if value is None:
@@ -93,9 +89,7 @@ def figure_text(result: Result) -> str:
     if not latency and result.get("lower_bound"):
         text = f"≥ {text}"
     interval = _interval(result)
-    if is_search(result):
-        text += f" (bounds {bounds(result)})" if bounds(result) else ""
-    elif interval is not None:
+    if interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
     gbps = None if latency else number(result, "throughput_gbps")
     p99 = number(result, "rtt_p99_ns") if latency else None
@@ -119,7 +113,7 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
     if intervals[0] is None or intervals[1] is None:
         return f"{said}; too few launches to tell them apart"
     apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
-    return said if apart else f"{said}; their {'bounds' if is_search(best) else 'intervals'} overlap"
+    return said if apart else f"{said}; their intervals overlap"
 
 
 def _beyond(results: Sequence[Result], best: Result) -> str:

@@ -113,7 +113,7 @@ rmmod igbvf 2>/dev/null
 check "a card in use, sessions that die, nodes on cgroup v2" \
 	run_pytest tests/sriov/test_card.py tests/host/test_links.py tests/host/test_nodes.py tests/host/test_lxc.py tests/host/test_lxc_killed.py
 check "what the card's switch does with frames" \
-	run_pytest --pyargs pytest_icbench.conformance --icbench-switch sriov --icbench-port all --icbench-pf "$PF" --icbench-strict
+	run_pytest tests/sriov/test_conformance.py --icbench-switch sriov --icbench-port all --icbench-pf "$PF" --icbench-strict
 check "state at the end" state compare
 [ -z "$failed" ] || end FAIL
 end PASS

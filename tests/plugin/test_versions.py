@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pytest
 
 from pytest_icbench.case import Case
-from pytest_icbench.report.stored import read_run
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_versions import SideBySide
 from tests.measurements import measurement
@@ -132,54 +131,6 @@ def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeB
         "0.1 + 0.02",
         "0 + 0.03",
     ]
-
-
-def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
-    inner: Runner, bench: type[FakeBench], binary: Path
-) -> None:
-    bench.compared = staticmethod(gives("PASS", 1.0))
-    inner.write(test_x=FLAT)
-    limits = '["ovs-64B-*"]\nmin_throughput_pps = 9e9\n["ovs-128B-*"]\nmin_throughput_pps = 9e9\n'
-    (inner.path / "thresholds.toml").write_text(limits + '["ovs:new-128B-*"]\nmin_throughput_pps = 1\n')
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-switch=ovs")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*REGRESSED: throughput_pps 5M below 9000M, ovs:new-64B-b32-1vs1-Rmax"])
-    assert [(each.case.partition("-b")[0], each.verdict) for each in results(inner)] == [
-        ("ovs-64B", None),
-        ("ovs:new-64B", "REGRESSED"),
-        ("ovs-128B", None),
-        ("ovs:new-128B", "PASS"),
-    ]
-    # So that `icbench report` judges by the same.
-    stored = read_run((inner.path / "reports" / "latest").resolve())
-    values = [[limit["value"] for limit in each.place.limits or ()] for each in stored.results if each.place]
-    assert values == [[], [9e9], [], [1.0]]
-
-
-def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
-    def compared(case: Case) -> tuple[Measurement, Measurement]:
-        return measurement(case), measurement(case.base)
-
-    bench.compared = staticmethod(compared)
-    inner.write(
-        test_x="""
-@pytest.mark.icbench(switch="ovs", packet_size=[64, 128])
-def test_a(icbench):
-    icbench.throughput()
-    icbench.latency()
-
-@pytest.mark.icbench(switch="ovs")
-def test_b(icbench):
-    for _ in range(2):
-        icbench.measure()
-"""
-    )
-    result = inner.run(f"--icbench-variant=ovs:new={binary}")
-    result.assert_outcomes(passed=2, failed=1)
-    assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
-    result.stdout.fnmatch_lines(
-        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*"]
-    )
 
 
 def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench], binary: Path) -> None:

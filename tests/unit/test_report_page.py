@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.bands import Bands
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.history.changes import Level
 from pytest_icbench.history.trends import Change, Point, Trend
@@ -20,8 +19,6 @@ from pytest_icbench.report.figures_history import history_figures
 from pytest_icbench.report.figures_latency import latency_figures
 from pytest_icbench.report.repeat import repeat_command
 from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
-from pytest_icbench.result_rates import Search
-from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.stats import Histogram
 from tests.measurements import launch, measurement
 
@@ -161,53 +158,6 @@ def test_hostile_text_cannot_leave_its_place() -> None:
     facts = dict(data_of(page)["cases"][0]["facts"])
     assert "<script>" in facts["switch version"]
     assert "中文" in facts["switch version"]
-
-
-def facts_of(found: dict[str, Any]) -> dict[str, str]:
-    page = html.Page()
-    page.add("t", found)
-    return dict(data_of(page)["cases"][0]["facts"])
-
-
-def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> None:
-    figures = {"rtt_first_p50_ns": 15e3, "rtt_first_samples": 1500, "floor_p50_ns": 9e3, "floor_p99_ns": 12e3}
-    case = Case("ovs", dimension="latency", rate=Rate(1000), burst=4)
-    facts = facts_of(result(case, pdv_p50_ns=1e3, pdv_p99_9_ns=8e3, floor_samples=4000, **figures))
-    assert facts["round trips"] == "p50 20 µs, 6,000 answers"
-    assert facts["first of a burst"] == "p50 15 µs, 1,500 answers"
-    assert facts["delay variation"] == "p50 1 µs, p99.9 8 µs, round-trip time less the least (RFC 5481)"
-    assert facts["floor"] == "p50 9 µs, p99 12 µs, 4,000 answers, of the reference link, with no switch between"
-    assert not {"first of a burst", "delay variation", "floor", "bands", "drift", "search"} & set(
-        facts_of(result(case))
-    )
-
-
-def test_bands_drift_and_a_search_are_among_the_facts() -> None:
-    facts = facts_of(result(Case("ovs"), bands=Bands(4.7e6, 5e6, 3, 5), drift=-0.031))
-    assert facts["bands"].startswith("two bands, 3 launches at 4.70 Mpps and 5 launches at 5.00 Mpps")
-    assert facts["drift"].startswith("drifted by -3.1%")
-    search = Search("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
-    found = result(
-        Case("ovs", rate=Rate(loss_ratio=0.0)), search=search, search_lower_pps=5.033e6, search_upper_pps=5.05e6
-    )
-    facts = facts_of(found)
-    assert facts["figure"].startswith("5 Mpps (bounds 5.033 to 5.05)")
-    assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
-    assert facts["search"] == "ended after 9 s"
-    assert "upper 5.05 Mpps" in facts_of(found | {"throughput_pps_high": None})["relevant bounds"]
-
-
-def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:
-    event = LossEvent(pair=1, started_at=1.7e9, duration_s=2.0, windows=2, lost=3, refused=1)
-    page = html.Page()
-    page.add("soak", result(Case("ovs"), loss_events=(event,), loss_event_count=1))
-    trains = BackToBack(1500.4, 1400, 1600, 51.2, 50, False, 12.5e6, 2e6, 120e-6, 100e-6)
-    page.add("trains", result(Case("ovs"), back_to_back=trains, throughput_pps=None))
-    assert "1 loss event" in html.row_lines(page, [0])
-    assert "1,500 frames back to back" in html.row_lines(page, [1])
-    soak, train = (dict(case["facts"]) for case in data_of(page)["cases"])
-    assert soak["losses"] == "1 loss event: 2023-11-14 22:13:20.000 UTC, 2 s, 3 lost, 1 refused"
-    assert train["back to back"].startswith("1,500 frames back to back without loss")
 
 
 def test_every_figure_compiles() -> None:

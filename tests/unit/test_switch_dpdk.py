@@ -50,8 +50,7 @@ def devices(argv: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
 def test_probe_tells_the_version_of_dpdk(session: Any, driver: Any) -> None:
-    found = driver().probe(session, None)
-    assert (found.version, found.program) == ("DPDK 22.11.11", str(session.binaries[driver.name]))
+    assert driver().probe(session, None).version == "DPDK 22.11.11"
     assert session.spawner.started == []
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,9 +75,7 @@ class Client:
         made = [name for name, _ in self.calls if name in ("create_vhost_user_if_v2", "memif_create_v2")]
         return SimpleNamespace(sw_if_index=len(made))
 
-    def command(self, line: str, timeout_s: float = 0.0) -> str:
-        if line == self.refuses:
-            raise ProvisionError(f"vpp did not answer the command '{line}': [Errno 2] read failed")
+    def command(self, line: str) -> str:
         self.commands.append(line)
         return RUNTIME
 
@@ -214,14 +212,6 @@ def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client:
         start(session)
 
 
-def test_a_vpp_that_lives_and_does_not_answer_is_told_with_its_log(session: Any, client: Client) -> None:
-    switch, _ = start(session)
-    client.refuses = "show runtime"
-    for question in (switch.busy, switch.batches):
-        with pytest.raises(ProvisionError, match=r"(?s)^vpp did not answer the command 'show runtime'.*last words"):
-            question()
-
-
 def test_death_at_start_and_later(session: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, _ = start(session)
     (process,) = session.spawner.processes
@@ -269,8 +259,7 @@ def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told
 
 
 def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Vpp().probe(session, None)
-    assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
+    assert Vpp().probe(session, None).version == "26.06"
     monkeypatch.setattr("shutil.which", lambda name: None)
     session.binaries.clear()
     with pytest.raises(Unsupported, match=r"vpp is not installed: .*or give its path with --icbench-vpp"):
@@ -331,10 +320,12 @@ def test_rounds_with_frames(loops: int, dispatches: int, ports: int, filled: flo
 
 
 def test_running_time_is_the_kernels() -> None:
-    name = Path("/proc/self/comm").read_text().strip()
-    before = running_ns(os.getpid())[name]
-    began = time.thread_time_ns()
-    while time.thread_time_ns() - began < 50_000_000:  # ticks are 1 to 10 ms apart
-        pass
-    assert running_ns(os.getpid())[name] - before > 25_000_000
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
+        try:
+            deadline, seen = time.monotonic() + 30, 0
+            while seen < 20_000_000 and time.monotonic() < deadline:
+                seen = running_ns(busy.pid).get("sh", 0)
+        finally:
+            busy.kill()
+    assert seen >= 20_000_000
     assert running_ns(0) == {}
