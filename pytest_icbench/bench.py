@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.case import Case
 from pytest_icbench.caseplaces import CasePlaces
 from pytest_icbench.collect import read_topology
-from pytest_icbench.contenders import contender_key
+from pytest_icbench.contenders import WORKLOAD, contender_key
 from pytest_icbench.contest import Contest
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.options import Options
 from pytest_icbench.remote.uplinks import uplinks_of
@@ -242,6 +243,24 @@ class Bench:
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Identity of the host, and the treatment as far as it is the same for all cases."""
         return self._identity, self._common_treatment
+
+    @property
+    def programs(self) -> dict[str, tuple[Path | None, str | None]]:
+        """Path and version, as far as known, of what runs: the workload, the user's binaries, and what probing found.
+
+        Names are those of binaries (``ovs``, ``ovs:new``).
+        """
+        from pytest_icbench.executable import workload_path
+
+        found: dict[str, tuple[Path | None, str | None]] = {
+            name: (path, None) for name, path in self._arguments["binaries"].items()
+        }
+        with suppress(WorkloadError):  # there is none, and nothing can run
+            found[WORKLOAD] = (workload_path(), None)
+        for name, facts in self._places.found.items():
+            program = None if facts.program is None else Path(facts.program)
+            found[name] = (program, ", ".join(map(str, filter(None, (facts.version, *facts.config.values())))) or None)
+        return found
 
     @cached_property
     def _common_treatment(self) -> dict[str, Any]:

@@ -105,6 +105,11 @@ class Case:
         return replace(self, contender=None)
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """Those by which its limits are found: a contender is held to what its base is held to, too."""
+        return (self.id,) if self.contender is None else (self.base.id, self.id)
+
+    @property
     def jumbo(self) -> bool:
         """Whether the frame needs an MTU above 1500."""
         return self.packet_size > MTU_1500_FRAME_BYTES

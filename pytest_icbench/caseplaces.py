@@ -13,7 +13,7 @@ from pytest_icbench.collect import misfit
 from pytest_icbench.contenders import contender_key
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.options import Options
-from pytest_icbench.probing import why_not
+from pytest_icbench.probing import probe
 from pytest_icbench.remote.uplinks import check as check_uplink
 from pytest_icbench.remote.uplinks import uplinks_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.topology.model import Topology as Seating
     from pytest_icbench.uplink import Uplink
 
@@ -39,6 +39,7 @@ class CasePlaces:
     Attributes:
         policy: the placement of all cases, resolved; ``auto`` if none of them can run.
         session: by which the host is asked; a run puts its own here once it holds the host.
+        found: what probing found of each switch, by the names of binaries.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CasePlaces:
         self._seating = seating
         self._remote = remote
         self._topology = Topology.read(session.root)
+        self.found: dict[str, SwitchFacts] = {}
         self._probed: dict[tuple[str, str], str | None] = {}
         self.policy = self._resolve_policy(cases)
 
@@ -184,7 +186,7 @@ class CasePlaces:
         name = contender_key(case)
         key = (name, api)
         if key not in self._probed:
-            self._probed[key] = self._ask(cls, api, self._binaries.get(name))
+            self._probed[key] = self._ask(cls, api, name)
         reason = self._probed[key]
         if reason is not None:
             raise Unsupported(reason)
@@ -221,5 +223,10 @@ class CasePlaces:
         if reason is not None:
             raise Unsupported(reason)
 
-    def _ask(self, cls: type[Switch], api: str, binary: Path | None) -> str | None:
-        return why_not(cls, api, self.session, node=self.options.node, binary=binary)
+    def _ask(self, cls: type[Switch], api: str, name: str) -> str | None:
+        binary = self._binaries.get(name)
+        try:
+            self.found[name] = probe(cls, api, self.session, node=self.options.node, binary=binary)
+        except Unsupported as error:
+            return str(error)
+        return None

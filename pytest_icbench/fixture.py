@@ -14,7 +14,8 @@ from pytest_icbench.case import Case, Dimension
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate import Judgement, enforce, judge
 from pytest_icbench.items import Benchmark, check_rate
-from pytest_icbench.margins import Allowed
+from pytest_icbench.limits import Limit
+from pytest_icbench.margins import Margins
 from pytest_icbench.overrides import as_text, parse_overrides, settings_for
 from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import path_part, properties
@@ -59,6 +60,7 @@ class Icbench:
         self._benchmark = benchmark
         self._run = run
         self._records: list[_Record] = []
+        self._compared = 0
         self.results: list[dict[str, Any]] = []
         #: Windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
@@ -202,12 +204,11 @@ class Icbench:
 
     def judge(self, measurement: Measurement) -> Judgement:
         """The verdict against ``thresholds.toml`` and the baseline, never raised. False if it would fail a test."""
-        thresholds = self._benchmark.thresholds
-        limits, margins = thresholds.for_case(measurement.case), thresholds.margins(measurement.case)
+        limits, margins = self._judged_by(measurement)
         comparer = self._run.comparer
         against = comparer.compare(measurement, margins) if comparer is not None else None
         if measurement.side_by_side is not None:  # the base stands for a baseline, and is the better one
-            against = against_base(measurement, self._base_of(measurement), self._allowed(measurement.dimension))
+            against = against_base(measurement, self._base_of(measurement), margins.of(measurement.dimension)[0])
         judgement = judge(measurement, limits, against=against, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
@@ -285,19 +286,30 @@ class Icbench:
 
     def _beside(self, case: Case, settings: Settings) -> Measurement:
         """A contender beside its base, at a part of the base's rate where the case is about that."""
+        self._compared += 1
+        if self._compared > self._benchmark.code.measurements:
+            raise UsageError(
+                f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
+                f" session's error rate counts the {self._benchmark.code.measurements} that its code shows: call"
+                " throughput and latency in the test itself, and make a loop around them a parameter"
+            )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        now, base = self._run.measure_versions(measured, settings, self._allowed(case.dimension).margin)
+        # What a baseline of the base would be held to.
+        allowed = self._benchmark.thresholds.margins(*case.ids).of(case.dimension)[0]
+        now, base = self._run.measure_versions(measured, settings, allowed.margin)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
-            now = replace(now, case=case.id, axes=case.to_dict(), **named)
+            found = now.side_by_side and replace(now.side_by_side, base=case.base.id)
+            now = replace(now, case=case.id, axes=case.to_dict(), side_by_side=found, **named)
             base = replace(base, case=case.base.id, axes=case.base.to_dict(), **named)
         self._records.append(_Record(case.base, base, beside=True))
         return now
 
-    def _allowed(self, dimension: str) -> Allowed:
-        """How much worse than its base a contender may be: what a baseline of the base would be held to."""
-        return self._benchmark.thresholds.margins(self.case.base.id).of(dimension)[0]
+    def _judged_by(self, measurement: Measurement) -> tuple[tuple[Limit, ...], Margins]:
+        """Limits and margins of a measurement."""
+        ids, thresholds = Case.from_dict(measurement.axes).ids, self._benchmark.thresholds
+        return thresholds.for_case(*ids), thresholds.margins(*ids)
 
     def _base_of(self, now: Measurement) -> Measurement | None:
         """What was measured beside it; None if it was taken from a run that is resumed."""
@@ -346,8 +358,7 @@ class Icbench:
             measurement = record.measurement
             if record.judgement is not None:
                 measurement = replace(measurement, **record.judgement.fields())
-            thresholds, case = self._benchmark.thresholds, measurement.case
-            judged_by = None if record.judgement is None else (thresholds.for_case(case), thresholds.margins(case))
+            judged_by = None if record.judgement is None else self._judged_by(measurement)
             self._run.record(self._item.nodeid, record.case, measurement, judged_by, record.taken_from)
             result = measurement.to_dict()
             self.results.append(result)

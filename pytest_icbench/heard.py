@@ -60,6 +60,7 @@ class Heard:
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
+            # To be run as it is: names of hosts are hidden in files only.
             report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
@@ -73,15 +74,19 @@ class Heard:
         del self._phases[report.nodeid]
         outcome, reason = outcome_of(phases)
         seconds = sum(phase.duration for phase in phases)
-        writer.note(TestRecord(report.nodeid, outcome, seconds, reason, self._repeat(report.nodeid)))
+        repeat = self.hide(self._repeat(report.nodeid))
+        writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
+
+    def hide(self, text: str) -> str:
+        """What goes into a file, without the names of hosts."""
+        return hidden(text, self.options)
 
     def _repeat(self, nodeid: str) -> str:
         from pytest_icbench.report.repeat import repeat_command
 
         called = self.config.invocation_params
         elsewhere = called.dir != self.config.rootpath
-        argv = [hidden(str(each), self.options) for each in called.args]
-        return repeat_command(nodeid, argv, str(self.config.rootpath) if elsewhere else None)
+        return repeat_command(nodeid, list(map(str, called.args)), str(self.config.rootpath) if elsewhere else None)
 
     def receive(self, report: pytest.TestReport, *, is_case: bool) -> None:
         """A report has been made, here or by a worker. ``is_case``: of a benchmark."""
@@ -94,7 +99,7 @@ class Heard:
         from pytest_icbench.report.series import Windows
 
         self.results += results
-        self.page.repeats[report.nodeid] = self._repeat(report.nodeid)
+        self.page.repeats[report.nodeid] = self.hide(self._repeat(report.nodeid))
         windows = getattr(report, "icbench_windows", [None] * len(results))
         taken = getattr(report, "icbench_taken", [None] * len(results))
         for result, each, origin in zip(results, windows, taken, strict=True):

@@ -7,66 +7,55 @@ held (PASS) only if the whole interval lies within, and otherwise the measuremen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from types import NoneType
+from typing import Literal, get_args, get_type_hints
 
 from pytest_icbench.judging import launches_until_told
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
 from pytest_icbench.stats import FEWEST_LAUNCHES, Estimate
 
-#: Results that a limit can name, by the dimensions that have them. Estimates bring an interval, counters none.
-LIMITABLE: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "throughput_pps",
-            "throughput_per_pair_pps",
-            "throughput_gbps",
-            "throughput_l1_gbps",
-            "fairness",
-            "cycles_per_packet",
-        ),
-        ("throughput",),
-    ),
-    **dict.fromkeys(
-        (
-            "rtt_mean_ns",
-            "rtt_p50_ns",
-            "rtt_p90_ns",
-            "rtt_p99_ns",
-            "rtt_p99_9_ns",
-            "rtt_p99_99_ns",
-            "rtt_max_ns",
-            "rtt_samples",
-            "rtt_lost",
-        ),
-        ("latency",),
-    ),
-    **dict.fromkeys(
-        (
-            "offered_pps",
-            "ratio_to_reference",
-            "scheduled",
-            "sent",
-            "refused",
-            "received",
-            "lost",
-            "duplicated",
-            "reordered",
-            "late",
-            "foreign",
-            "corrupted",
-            "frame_loss_ratio",
-            "trial_loss_ratio",
-            "disturbed_windows",
-        ),
-        ("throughput", "latency"),
-    ),
+#: Numbers about how it was measured, about the load that was asked for, or about other results: no limit names them.
+BOOKKEEPING = frozenset(
+    {
+        *("launches", "windows", "confidence", "rules", "started_at", "duration_s", "drift"),
+        *("load", "load_of_pps", "ratio_to_baseline", "ratio_to_base"),
+    }
+)
+#: How the names of results begin that one dimension alone has; others are of both.
+_OWNERS = (
+    (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
+    (("rtt_", "pdv_", "floor_"), "latency"),
+)
+
+
+def _numbers() -> Iterator[str]:
+    """Names of a measurement's numbers, without the ends of intervals."""
+    for name, kind in get_type_hints(Measurement).items():
+        number = {*(get_args(kind) or (kind,))} - {NoneType} <= {int, float}
+        if number and not name.endswith(("_low", "_high")):
+            yield name
+
+
+def _dimensions(name: str) -> tuple[str, ...]:
+    owners = tuple(dimension for begins, dimension in _OWNERS if name.startswith(begins))
+    return owners or ("throughput", "latency")
+
+
+#: Results that a limit can name, by the dimensions that have them. Estimates bring an interval, the others none.
+LIMITABLE = {
+    **{name: _dimensions(name) for name in _numbers() if name not in BOOKKEEPING},
+    "back_to_back_frames": ("throughput",),
 }
 
+#: Of one kind of measurement only: a limit on them says nothing about the others, whose value is None.
+_OF_A_KIND = ("back_to_back_frames", "loss_event_count")
+
 #: What a path does to frames that nobody offered is not known.
-LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused")
+LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
 TOO_FEW = "too few launches"
 AT_LIMIT = "the figure lies at the limit: no number of launches would tell"
@@ -90,7 +79,11 @@ class Limit:
 
 
 def applies(limit: Limit, measurement: Measurement) -> bool:
-    """Whether the measurement's dimension has the result."""
+    """Whether the measurement's dimension has the result, and its kind: a search, a long run, trains."""
+    if limit.name.startswith("search_") and measurement.search is None:
+        return False
+    if limit.name in _OF_A_KIND and getattr(measurement, limit.name) is None:
+        return False
     return measurement.dimension in LIMITABLE.get(limit.name, ())
 
 
@@ -102,7 +95,10 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     is_estimate = hasattr(measurement, f"{limit.name}_low")
     low = getattr(measurement, f"{limit.name}_low", value)
     high = getattr(measurement, f"{limit.name}_high", value)
-    at_least = measurement.search is not None and measurement.lower_bound and limit.name.startswith("throughput_")
+    found = measurement.search is not None and limit.name.startswith(("throughput_", "search_"))
+    at_least = found and measurement.lower_bound
+    if limit.name == "back_to_back_frames" and measurement.back_to_back is not None:
+        at_least = measurement.back_to_back.at_least
     if at_least:
         high = inf  # what the device can do may lie anywhere above
     plain = Finding(
@@ -127,7 +123,9 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, note=_NOT_OFFERED)
     if held or missed:
         return replace(plain, verdict="PASS" if held else "REGRESSED")
-    return further(plain, measurement, Estimate(value, low, high), limit.value) if is_estimate else plain
+    if not is_estimate and measurement.search is None:
+        return replace(plain, note="the longest trains that were sent lost nothing") if at_least else plain
+    return further(plain, measurement, Estimate(value, low, high), limit.value)
 
 
 def further(

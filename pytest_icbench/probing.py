@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a host has what a switch and its endpoints take. Changes nothing."""
+"""Whether a host has what a switch and its endpoints take, and which. Changes nothing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ from pytest_icbench.errors import Unsupported, WorkloadError
 
 if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.switch.protocol import Switch, SwitchFacts
 
 
 def why_not(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> str | None:
-    """Why this host cannot run a switch with an API technique, and the remedy; None if it can.
+    """Why this host cannot run a switch with an API technique, and the remedy; None if it can. See ``probe``."""
+    try:
+        probe(cls, api, session, node=node, binary=binary)
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
+def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> SwitchFacts:
+    """What this host has of a switch, to be run with an API technique.
 
     Args:
         node: kind of nodes.
         binary: the user's, of the switch.
+
+    Raises Unsupported if it cannot be run here: the reason and its remedy.
     """
     from pytest_icbench.case import SOCKET_APIS
     from pytest_icbench.node.factory import probe_node
@@ -28,14 +39,14 @@ def why_not(cls: type[Switch], api: str, session: HostSession, *, node: str, bin
     try:
         version = workload_version()
         if api not in SOCKET_APIS and version.dpdk is None:
-            return (
+            raise Unsupported(
                 f"{cls.name} needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
             )
         if os.geteuid() == 0:  # else it is a plan, and that is about a run with root
             probe_node(node, session)
         driver = cls()
-        driver.probe(session, binary)
+        found = driver.probe(session, binary)
         driver.probe_api(session, api)
-    except (Unsupported, WorkloadError) as error:
-        return str(error)
-    return None
+    except WorkloadError as error:
+        raise Unsupported(str(error)) from None
+    return found

@@ -250,6 +250,11 @@ class Measurement:
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
 
+    @property
+    def back_to_back_frames(self) -> float | None:
+        """Frames of the longest train without loss, mean over the repetitions; None for other measurements."""
+        return None if self.back_to_back is None else self.back_to_back.frames
+
     def to_dict(self, *, windows: bool = False) -> dict[str, Any]:
         """Plain JSON data. ``windows`` includes every launch's windows: they belong in the raw files, not in a line."""
         data: dict[str, Any] = {"schema": SCHEMA, **encode(self)}

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pytest_icbench.case import Case
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ConnectionLost, ProvisionError
 
 if TYPE_CHECKING:
     from pytest_icbench.placement import Placement
@@ -21,6 +22,7 @@ class RigLike(Protocol):
     def build(self) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
+    def check(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -71,12 +73,13 @@ class RigPool(Generic[R]):
         self._held: dict[bool, _Held[R]] = {}
 
     def acquire(self, need: Need) -> Acquired[R]:
-        """The case's rig, running, and the reference's, paused.
+        """The case's rig, running, and the reference's, paused; one whose switch has died meanwhile is built anew.
 
         A reference that cannot be had costs the ratio, not the case. Raises what building the case's rig raises; a rig
         that could not be built is closed.
         """
         self.release(need)
+        self._bury()
         fresh = False not in self._held
         if fresh and (idle := self._held.get(True)) is not None:
             idle.rig.pause()  # only what is being built or measured runs
@@ -93,6 +96,18 @@ class RigPool(Generic[R]):
             trouble = f"reference link {need.reference.case.switch}: {error}"
         rig.resume()
         return Acquired(rig, self._held[True].rig if trouble is None else None, trouble)
+
+    def _bury(self) -> None:
+        """Closes rigs whose switch has died since they were used: that costs no case, and is not kept quiet either."""
+        for reference, held in list(self._held.items()):
+            try:
+                held.rig.check()
+            except ConnectionLost:
+                raise
+            except ProvisionError as error:
+                del self._held[reference]
+                held.rig.close()
+                warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
     def _get(self, reference: bool, wanted: Wanted) -> R:
         held = self._held.get(reference)

@@ -77,15 +77,15 @@ class Run:
         self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items), options.soak_duration)))
         #: Rates that were looked for, since loads of others are parts of them.
         self.found_rates: dict[Case, Measurement] = {}
-        #: Comparisons of versions, by which the error rate of the session is kept.
-        self.compared = sum(benchmark.case.contender is not None for benchmark in benchmarks(items))
+        #: Comparisons of versions, by which the session's error rate is kept; a test makes no more than it has here.
+        self.compared = sum(each.code.measurements for each in benchmarks(items) if each.case.contender is not None)
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items))
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
-        info = gather(config, options, items, directory.name, bench.facts)
+        info = gather(config, options, items, directory.name, bench.facts, bench.programs)
         #: What an interrupted run had measured.
         self.taken: Taken | None = None
         if options.resume is not None:

@@ -34,11 +34,13 @@ def gather(
     items: Sequence[pytest.Item],
     name: str,
     facts: tuple[Mapping[str, Any], Mapping[str, Any]],
+    programs: Mapping[str, tuple[Path | None, str | None]],
 ) -> RunInfo:
     """Args:
     items: those that will run.
     name: of the run.
     facts: identity of the host and treatment, as far as they are the same for all cases.
+    programs: path and version of what runs, as far as known.
     """
     called = config.invocation_params
     identity, treatment = facts
@@ -51,7 +53,10 @@ def gather(
         options=dict.fromkeys(options.given),
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
         files={path: hidden(text, options) for path, text in _texts(_files(config, options, items)).items()},
-        binaries={tool: {"path": str(path), "sha256": _hash(path)} for tool, path in options.binaries.items()},
+        binaries={
+            name: {"path": path and str(path), "sha256": path and _hash(path), "version": version}
+            for name, (path, version) in programs.items()
+        },
         identity=dict(identity),
         treatment=dict(treatment),
         resumed=options.resume,
@@ -70,6 +75,7 @@ def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]
     else:
         yield from dict.fromkeys(path.parent / FILE_NAME for path in scenarios)
     yield from options.switch_config.values()
+    yield from (each.path for each in options.variant if each.kind == "config")
 
 
 def _texts(paths: Iterable[Path]) -> dict[str, str]:

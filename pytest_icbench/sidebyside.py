@@ -9,13 +9,12 @@ from typing import Any
 
 from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against
-from pytest_icbench.judging import Better, Margin, launches_until_told
-from pytest_icbench.margins import COMPARED, Allowed
+from pytest_icbench.judging import launches_until_told
+from pytest_icbench.margins import Allowed
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.names import printable
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_versions import SideBySide
 from pytest_icbench.stats import Estimate
 from pytest_icbench.wording import percent
 
@@ -57,13 +56,6 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         if not each.fact.startswith(("treatment.cpus", "treatment.contender"))
     )
     return Against(finding.baseline or "", (finding,), treatment=changed)
-
-
-def allowed_then(found: SideBySide) -> Allowed:
-    """What was allowed when a stored comparison was made."""
-    better: Better = COMPARED[found.figure][1]
-    margin = Margin(better, found.tolerated, found.allowance)
-    return Allowed(found.figure, "drop" if better == "higher" else "rise", margin, "the limits of that run")
 
 
 @dataclass(frozen=True, slots=True)

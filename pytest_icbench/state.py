@@ -69,7 +69,7 @@ class State:
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.report.html_hooks import HtmlHooks
 
-            config.pluginmanager.register(HtmlHooks(lambda: self.heard.page), "icbench-html")
+            config.pluginmanager.register(HtmlHooks(lambda: self.heard.page, self.heard.hide), "icbench-html")
 
     @property
     def run_name(self) -> str:

@@ -22,33 +22,42 @@ class TestCode:
     Attributes:
         names: attributes and globals that it uses (``soak``, ``back_to_back`` …).
         soak_s: seconds of its long run; of several the longest. What is no number in the code counts as the default.
+        measurements: how many calls of ``_MEASURING`` stand there, at least 1: what calls others is not known.
     """
 
     __test__ = False
 
     names: frozenset[str] = frozenset()
     soak_s: float = SOAK_S
+    measurements: int = 1
+
+
+#: Calls that compare a contender with its base.
+_MEASURING = frozenset({"measure", "throughput", "latency"})
 
 
 def read(function: object) -> TestCode:
     """What the code of a test function tells; nothing for what is none."""
     code = getattr(function, "__code__", None)
     names = frozenset(code.co_names) if code is not None else frozenset[str]()
-    if "soak" not in names or not callable(function):
+    if not names & {"soak", *_MEASURING} or not callable(function):
         return TestCode(names)
-    return TestCode(names, max(_durations(_calls(function, "soak")), default=SOAK_S))
+    calls = list(_calls(function))
+    soaks = (call for name, call in calls if name == "soak")
+    measurements = sum(name in _MEASURING for name, _ in calls)
+    return TestCode(names, max(_durations(soaks), default=SOAK_S), max(measurements, 1))
 
 
-def _calls(function: Callable[..., object], name: str) -> Iterator[ast.Call]:
-    """Calls of a method of that name; none where the source cannot be had."""
+def _calls(function: Callable[..., object]) -> Iterator[tuple[str, ast.Call]]:
+    """Calls of methods, with the method's name; none where the source cannot be had."""
     try:
         # The condition holds the indentation of a method, whatever its lines are like.
         tree = ast.parse("if True:\n" + "".join(f" {line}" for line in inspect.getsourcelines(function)[0]))
     except (OSError, TypeError, SyntaxError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
-            yield node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr, node
 
 
 def _durations(calls: Iterator[ast.Call]) -> Iterator[float]:

@@ -61,22 +61,21 @@ class Thresholds:
             else:
                 self._plain[table.pattern] = place
 
-    def _matching(self, case_id: str) -> list[Table]:
-        places = [place for place, pattern in self._wild if pattern.match(case_id)]
-        if case_id in self._plain:
-            places.append(self._plain[case_id])
+    def _matching(self, ids: tuple[str, ...]) -> list[Table]:
+        places = {place for place, pattern in self._wild if any(map(pattern.match, ids))}
+        places.update(self._plain[each] for each in ids if each in self._plain)
         return [self.tables[place] for place in sorted(places)]
 
-    def for_case(self, case_id: str) -> tuple[Limit, ...]:
-        """Limits of a case: for each key those of the last table whose pattern matches."""
+    def for_case(self, *ids: str) -> tuple[Limit, ...]:
+        """Limits of a case: for each key those of the last table whose pattern matches any of the ``Case.ids``."""
         found: dict[tuple[str, str], Limit] = {}
-        for table in self._matching(case_id):
+        for table in self._matching(ids):
             found.update({(limit.kind, limit.name): limit for limit in table.limits})
         return tuple(found.values())
 
-    def margins(self, case_id: str) -> Margins:
-        """How much worse than its baseline a case may be: for each key the last table whose pattern matches."""
-        return Margins({key: value for table in self._matching(case_id) for key, value in table.margins})
+    def margins(self, *ids: str) -> Margins:
+        """How much worse than its baseline a case may be; tables are chosen as in ``for_case``."""
+        return Margins({key: value for table in self._matching(ids) for key, value in table.margins})
 
 
 @lru_cache(maxsize=64)
@@ -108,7 +107,7 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         kind, _, name = key.partition("_")
         if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-            hint = other_way(key) or suggestion(key, (*known, *KEYS))
+            hint = other_way(key) or suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
             raise UsageError(f"{at}: there is no such limit{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")

@@ -47,7 +47,9 @@ def span(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, or all."""
+def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    """The end of a message about an unknown name: the nearest known one, else ``otherwise``, or all of them."""
     close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known are {', '.join(known)}" if otherwise is None else otherwise

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_icbench.case import Case
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch, PairCounts, Window
+from pytest_icbench.result_versions import SideBySide
 
 #: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
 _PLAIN = Measurement(
@@ -70,6 +71,33 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
     if case.dimension == "latency":
         found = replace(found, rtt_p50_ns=20_000.0, rtt_p50_ns_low=19_000.0, rtt_p50_ns_high=21_000.0, rtt_samples=6000)
     return replace(found, **changed)
+
+
+def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:
+    """What a contender's comparison gave, first look and confirmation alike. ``more`` are other fields."""
+    low, high = ratio - 0.01, ratio + 0.01
+    facts: dict[str, Any] = {
+        "base": case.base.id,
+        "figure": "throughput_pps",
+        "decision": decision,
+        "ratio": ratio,
+        "ratio_low": low,
+        "ratio_high": high,
+        "confidence": 0.98,
+        "base_value": 5e6,
+        "tolerated": 0.0,
+        "allowance": 0.03,
+        "pairs": 9,
+        "screened": 7,
+        "screen": decision,
+        "screen_ratio": ratio,
+        "screen_low": low,
+        "screen_high": high,
+        "confirmed": decision in ("REGRESSED", "IMPROVED") or None,
+        "cases": 2,
+        "error_rate": 0.01,
+    }
+    return SideBySide(**{**facts, **more})
 
 
 def launch(index: int = 0, windows: int = 10, **changed: Any) -> Launch:

@@ -100,7 +100,7 @@ class Run:
         self.cpus = [-1 if index in self.away else command.cpu for index, command in self.commands.items()]
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
-        self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches)
+        self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches, rig.check)
         self.heard_at: dict[int, float] = {}
         self.stream: WindowStream | None = None
 
@@ -195,6 +195,7 @@ class Run:
             if samples and now >= samples[0]:
                 samples.pop(0)
                 self.work.sample()
+                deadline += time.monotonic() - now  # a switch that does not answer keeps us from hearing anybody
             if now >= deadline:
                 self._give_up("summary", f"still running {now - senders_end:.1f} s after the measured time; it hangs")
             self._check_silence(now, senders_end)

@@ -91,6 +91,17 @@ def course_of(case: Case) -> type[Course]:
     return Course
 
 
+def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
+    """What an error of a built rig says of its switch, with the end of its log: it died, or lives and does nothing."""
+    try:
+        rig.check()
+    except ConnectionLost:
+        raise
+    except ProvisionError as death:
+        return Invalid("died", str(death))
+    return Invalid("stalled", str(error))
+
+
 class Course:
     """Goes through the launches of one case; ``gathered`` has what came of them."""
 
@@ -200,7 +211,7 @@ class Course:
             except ConnectionLost:
                 raise  # no fault of the switch
             except ProvisionError as error:
-                raise Invalid("died", str(error)) from None  # with the end of the switch's log
+                raise _end_of(rig, error) from None
             except WorkloadError as error:
                 if error.crashed and self._another_try("died", str(error).splitlines()[0]):
                     continue
@@ -222,7 +233,7 @@ class Course:
             except ConnectionLost:
                 raise
             except ProvisionError as error:
-                raise Invalid("died", str(error)) from None
+                raise _end_of(rig, error) from None
             if fault is None:
                 rig.preflighted = True
                 self.seen.add(id(rig))

@@ -6,11 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from pytest_icbench.errors import ConnectionLost, ProvisionError
 from pytest_icbench.measure.rigs import BatchesLike, BusyLike
 
 Counted = Mapping[str, Mapping[str, int]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +29,53 @@ class Work:
 
 
 class WorkTrack:
-    """Two samples: as measuring begins, and just before the senders end."""
+    """Two samples: as measuring begins, and just before the senders end.
+
+    Args:
+        check: raises ProvisionError if the switch is dead. One that lives and does not answer hangs, which its frames
+            will show: its work is not known then, and it is asked no more.
+    """
 
     def __init__(
         self,
         busy: Callable[[], BusyLike | None],
         hardware: Callable[[], Counted | None],
         batches: Callable[[], BatchesLike | None],
+        check: Callable[[], None],
     ) -> None:
         self._busy_reader = busy
         self._hardware_reader = hardware
         self._batches_reader = batches
+        self._check = check
+        self._hangs = False
         self._batches: list[BatchesLike] = []
         self._busy: list[tuple[float, BusyLike]] = []
         self._hardware: list[tuple[float, Counted]] = []
 
     def sample(self) -> None:
         """Asks the switch, then the hardware, each with the moment of its answer."""
-        busy = self._busy_reader()
+        busy = self.ask(self._busy_reader)
         if busy is not None:
             self._busy.append((time.monotonic(), busy))
-        batches = self._batches_reader()
+        batches = self.ask(self._batches_reader)
         if batches is not None:
             self._batches.append(batches)
         counted = self._hardware_reader()
         if counted is not None:
             self._hardware.append((time.monotonic(), counted))
+
+    def ask(self, question: Callable[[], T | None]) -> T | None:
+        """What the switch tells; None if it does not, now or before. Raises ProvisionError if it is dead."""
+        if self._hangs:
+            return None
+        try:
+            return question()
+        except ConnectionLost:
+            raise
+        except ProvisionError:
+            self._check()
+            self._hangs = True
+            return None
 
     def between(self, throughput_pps: float, tsc_hz: int | None) -> Work:
         """The work between the samples, for a path that delivered so much.

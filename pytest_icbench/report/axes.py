@@ -70,13 +70,12 @@ def rate_text(rate: object) -> str:
 
 
 def path_of(result: Result) -> str:
-    """What stands before the traffic in a case's id: switch, port, variant, cores, technique: ``ovs-c2``."""
+    """What stands before the traffic in a case's id: switch, port, variant, contender, cores, technique."""
     axes = result.get("axes") or {}
     parts = [str(result.get("switch") or axes.get("switch") or "?")]
     if axes.get("port"):
         parts[0] += f"+{axes['port']}"
-    if axes.get("variant"):
-        parts[0] += f":{axes['variant']}"
+    parts[0] += "".join(f":{axes[name]}" for name in ("variant", "contender") if axes.get(name))
     if axes.get("switch_cores") is not None:
         parts.append(f"c{axes['switch_cores']}")
     if axes.get("api"):

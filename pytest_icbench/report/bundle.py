@@ -35,7 +35,7 @@ class RunInfo:
         versions: of pytest, Python and this package.
         files: text of every file that bears on results and verdicts (limits, configurations of switches, ini file), by
             the path that it had.
-        binaries: of the user's own switches: path and SHA-256.
+        binaries: of the workload, and of each switch and contender: path, SHA-256 and version; None for what lacks.
         identity, treatment: of the host and of what is tested, as in results; without what only a running switch tells.
         baseline: name of the baseline that was compared with, a copy of which is in ``baselines/``.
         incomparable: facts that have to be the same in a comparison.

@@ -24,6 +24,8 @@ from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
 from pytest_icbench.result import Measurement
+from pytest_icbench.sidebyside import overall
+from pytest_icbench.wording import wrapped
 
 #: Differences that are named; the rest is counted.
 MOST_NAMED = 10
@@ -57,13 +59,20 @@ def anew(run: StoredRun) -> Iterator[Anew]:
             yield Anew(run, stored, recorded, None, why_not=str(error))
             continue
         try:
-            found = verdict_of(recomputed(whole), stored.place, comparer)
+            found = verdict_of(recomputed(whole), stored.place, comparer, _base_of(run, stored))
             found = replace(found, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), why_not=str(error))
             continue
         # Launches without their windows, as lines have them.
         yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found, stored.names)))
+
+
+def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
+    """What was measured side by side with it, by the same test."""
+    found = stored.measurement.side_by_side
+    named = (each.measurement for each in run.results if each.test == stored.test)
+    return next((each for each in named if found is not None and each.case == found.base), None)
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -75,7 +84,7 @@ def report(arguments: argparse.Namespace) -> int:
     several = len(runs) > 1
     results = [_result(each, several=several) for each in found]
     if not arguments.quiet:
-        for line in table(results):
+        for line in (*table(results), *(line for each in overall(results) for line in wrapped(each))):
             print(line)
     rows = [flat(each.run.name, each.stored.test, result) for each, result in zip(found, results, strict=True)]
     if arguments.csv:

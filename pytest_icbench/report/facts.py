@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_icbench.report.axes import Result
+from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report.axes import Result, number
 from pytest_icbench.report.overview import figure_text
 
 
@@ -21,8 +22,18 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
     found = [
         ("verdict", _joined(result.get("verdict"), result.get("reason"))),
         ("evidence", result.get("evidence")),
-        ("figure", _joined(figure_text(result), result.get("metric"))),
+        ("figure", (figure := figure_text(result)) and _joined(figure, result.get("metric"))),
+        ("relevant bounds", remarks.relevant_bounds(result)),
+        ("search", dict(result.get("search") or {}).get("evidence")),
+        ("back to back", longruns.back_to_back(result)),
+        ("losses", longruns.losses(result)),
+        ("round trips", _round_trips(result, "rtt")),
+        ("first of a burst", _round_trips(result, "rtt_first")),
+        ("delay variation", _round_trips(result, "pdv", "round-trip time less the least (RFC 5481)")),
+        ("floor", _round_trips(result, "floor", "of the reference link, with no switch between")),
         ("limited by", _joined(result.get("bottleneck"), result.get("bottleneck_evidence"))),
+        ("bands", remarks.bands(result)),
+        ("drift", remarks.drift(result)),
         ("launches", _joined(result.get("launches"), f"ended by {result.get('ended_by')}")),
         ("reference", result.get("ratio_to_reference") and f"{result['ratio_to_reference']:.3g} of the reference link"),
         ("no reference", result.get("reference_evidence")),
@@ -35,6 +46,13 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("repeat with", repeat),
     ]
     return [(name, str(value)) for name, value in found if value not in (None, "", 0)]
+
+
+def _round_trips(result: Result, prefix: str, *more: str) -> str:
+    if not (found := remarks.percentiles(result, prefix)):
+        return ""
+    samples = number(result, f"{prefix}_samples")
+    return _joined(found, samples and f"{samples:,.0f} answers", *more)
 
 
 def _joined(*parts: object) -> str:

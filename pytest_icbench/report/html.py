@@ -15,8 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench import sidebyside
 from pytest_icbench.errors import UsageError
-from pytest_icbench.report import overview, published, theme, vega
+from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
 from pytest_icbench.report.axes import Result, number
 from pytest_icbench.report.facts import facts_of
 from pytest_icbench.report.figure import Figure
@@ -26,8 +27,8 @@ from pytest_icbench.report.figures_windows import WINDOWS
 from pytest_icbench.report.names import printable
 from pytest_icbench.report.series import Windows, curve_of, for_page
 
-#: Rows of the summary before the rest folds away.
-MOST_RANKINGS = 20
+#: Rows of a table of the summary before the rest folds away.
+MOST_ROWS = 20
 
 
 def text(value: object) -> str:
@@ -97,18 +98,23 @@ def _word(verdict: str) -> str:
     return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
 
 
-def row_lines(page: Page, places: Iterable[int]) -> str:
+def row_lines(page: Page, places: Sequence[int]) -> str:
     """The results of a test as lines below its id."""
     lines = []
+    several = len({str(page.results[place].get("case")) for place in places}) > 1
     for place in places:
         result = page.results[place]
         verdict = str(result.get("verdict") or "not judged")
         parts = [f"<b class=ic-{_word(verdict)}>{text(verdict)}</b>"]
         if figure := overview.figure_text(result):
             parts.append(text(f"{figure} {result.get('metric') if result.get('dimension') == 'throughput' else ''}"))
+        if trains := longruns.train(result):
+            parts.append(f"{trains} frames back to back")
         loss = number(result, "frame_loss_ratio")
         if loss:
             parts.append(f"{loss:.2%} lost" if loss >= 5e-5 else "under 0.01% lost")
+        if events := longruns.losses(result, 0):
+            parts.append(text(events))
         if result.get("bottleneck") not in (None, "unknown") and result.get("dimension") == "throughput":
             parts.append(f"limited by {text(result.get('bottleneck'))}")
         if result.get("reason"):
@@ -117,7 +123,8 @@ def row_lines(page: Page, places: Iterable[int]) -> str:
             parts.append(f"taken from {text(page.taken[place])}")
         # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.
         button = f"<button class=ic-show data-place={place}>windows</button>"
-        lines.append(f"<li>{text(result.get('dimension'))}: {' · '.join(parts)} {button}</li>")
+        of = f" of {text(result.get('case'))}" if several else ""
+        lines.append(f"<li>{text(result.get('dimension'))}{of}: {' · '.join(parts)} {button}</li>")
     return f"<ul class=ic-lines>{''.join(lines)}</ul>"
 
 
@@ -133,7 +140,7 @@ def summary(page: Page) -> str:
     parts.append(
         f'<section class="ic-card" aria-label="Verdicts"><h3>Verdicts</h3><p>{counted or "no result"}</p></section>'
     )
-    parts += [_rankings(page), _statements(page), _skips(page)]
+    parts += [_side_by_side(page), _rankings(page), _statements(page), _skips(page)]
     return "\n".join(part for part in parts if part)
 
 
@@ -146,20 +153,42 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
+def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose rows beyond a number are folded away."""
+    more, rest = "", rows[MOST_ROWS:]
+    if rest:
+        more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
+    return _table(heads, rows[:MOST_ROWS]) + more
+
+
+def _side_by_side(page: Page) -> str:
+    """What is decided of each contender, and what that stands on; empty without contenders."""
+    told = []
+    for each in sidebyside.contenders(page.results):
+        told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
+        rows = [
+            (
+                str(result.get("case")),
+                sidebyside.decision_of(result),
+                ", ".join(filter(None, sidebyside.comparison_of(result))),
+            )
+            for result in each.results
+        ]
+        told.append(_folded(("Case", "Decision", "Beside what there is (interval)"), rows))
+    if not told:
+        return ""
+    told += [f"<p>{text(sentence)}</p>" for sentence in sidebyside.error_rates(page.results)]
+    return f'<section class="ic-card" aria-label="Side by side"><h3>Versions side by side</h3>{"".join(told)}</section>'
+
+
 def _rankings(page: Page) -> str:
     found = overview.rankings(page.results)
     if not found:
         return ""
-    heads = ("Of", "Best", "Figure (95 % interval)", "By how much", "Limited by")
+    heads = ("Of", "Best", "Figure (95 % interval; of a search its relevant bounds)", "By how much", "Limited by")
     rows = [(each.question, each.winner, each.figure, each.lead, each.limit) for each in found]
-    more = ""
-    if len(rows) > MOST_RANKINGS:
-        rest = rows[MOST_RANKINGS:]
-        more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
-    shown = _table(heads, rows[:MOST_RANKINGS])
-    return (
-        f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}{more}</section>'
-    )
+    shown = _folded(heads, rows)
+    return f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}</section>'
 
 
 def _statements(page: Page) -> str:
@@ -237,7 +266,7 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
                 "value": None if value is None else value * factor,
                 "low": None if low is None else low * factor,
                 "high": None if high is None else high * factor,
-                "band": "The line across is the figure, the band its interval." if low is not None else "",
+                "band": _band_text(result) if low is not None else "",
                 "facts": [[name, printable(value)] for name, value in facts],
                 "windows": None if windows is None else windows.to_dict(),
             }
@@ -249,6 +278,11 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
         "windows": {"spec": WINDOWS.spec, "columns": [[column.name, column.title] for column in WINDOWS.columns]},
         "cases": cases,
     }
+
+
+def _band_text(result: Result) -> str:
+    band = "reaches to the relevant upper bound" if remarks.is_search(result) else "is its interval"
+    return f"The line across is the figure, the band {band}."
 
 
 def _json(data: Mapping[str, Any]) -> str:

@@ -19,10 +19,12 @@ class HtmlHooks:
 
     Args:
         page: gives what has been seen so far.
+        hide: takes out of a text what a file must not tell.
     """
 
-    def __init__(self, page: Callable[[], Page]) -> None:
+    def __init__(self, page: Callable[[], Page], hide: Callable[[str], str] = str) -> None:
         self._page = page
+        self._hide = hide
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
@@ -41,6 +43,11 @@ class HtmlHooks:
         elif report.skipped and isinstance(report.longrepr, tuple):
             lines = f'<ul class="ic-lines"><li>{text(skip_reason(report.longrepr))}</li></ul>'
         cells[1] = f'<td class="col-testId">{text(test_id)}{lines}</td>'
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_html_results_table_html(self, data: list[str]) -> None:
+        """What the terminal says of a failed test, the page says too."""
+        data[:] = map(self._hide, data)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:

@@ -7,7 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_icbench.report import longruns
 from pytest_icbench.report.names import printable
+from pytest_icbench.report.remarks import bounds, is_search
+from pytest_icbench.sidebyside import contenders, error_rates
 from pytest_icbench.verdicts import GOOD, ORDER
 from pytest_icbench.wording import percent, show
 
@@ -25,13 +28,18 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         skipped: test and reason. failed: test and the first line of what it says; without those that have a result.
     """
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
-    notable = [result for result in results if result.get("verdict") not in (*GOOD, "NO_BASELINE")]
+    for contender in contenders(results):
+        lines += [f"**{escape(contender.sentence)}**", ""]
+    for sentence in error_rates(results):
+        lines += [escape(sentence), ""]
+    notable = [result for result in results if result.get("verdict") not in (*GOOD, "NO_BASELINE", None)]
     sentences = [f"* **{_verdict(result)}** {escape(_reason(result))}" for result in _ordered(notable)]
     # A test that failed by a verdict is told by its result.
     sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
     lines += _limited(sentences) + ([""] if sentences else [])
     if results:
-        lines += ["| case | figure | interval | against the baseline | limit by | verdict |", "| --- " * 6 + "|"]
+        against = "against the baseline" + (" or the version beside it" if contenders(results) else "")
+        lines += [f"| case | figure | interval | {against} | limit by | verdict |", "| --- " * 6 + "|"]
         lines += _limited([_row(result) for result in _ordered(results)])
         lines.append("")
     changes = sorted({change for result in results for change in _changes(result)})
@@ -76,22 +84,28 @@ def _row(result: Result) -> str:
 
 
 def _figures(result: Result) -> tuple[str, str]:
-    """The main figure with what it is, and its interval."""
+    """The main figure with what it is, and its interval; of a search its relevant bounds."""
     if result.get("verdict") == "INVALID":
         return "", ""
     name, unit, scale, metric = "throughput_pps", "Mpps", 1e-6, str(result.get("metric"))
     if result.get("dimension") == "latency":
         name, unit, scale, metric = "rtt_p50_ns", "µs", 1e-3, "RTT p50"
+    if trains := longruns.train(result):
+        return f"{trains} frames back to back", ""
     value, low, high = (result.get(name + end) for end in ("", "_low", "_high"))
     if value is None:
         return "", ""
     at_least = "≥ " if result.get("lower_bound") and name == "throughput_pps" else ""
     shown = f"{at_least}{value * scale:.4g} {unit} {metric}"
+    if is_search(result):
+        return shown, f"bounds {bounds(result)}" if bounds(result) else ""
     return shown, "" if low is None or high is None else f"{low * scale:.4g} to {high * scale:.4g}"
 
 
 def _change(result: Result) -> str:
-    ratio, low, high = (result.get(f"ratio_to_baseline{end}") for end in ("", "_low", "_high"))
+    beside = result.get("side_by_side")
+    of, name = (result, "ratio_to_baseline") if beside is None else (beside, "ratio")
+    ratio, low, high = (of.get(f"{name}{end}") for end in ("", "_low", "_high"))
     if ratio is None:
         return ""
     interval = f" ({_signed(low)} to {_signed(high)})" if low is not None and high is not None else ""

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_icbench.report import longruns
+
 #: Prefix of JUnit properties.
 PREFIX = "icbench."
 
@@ -17,10 +19,13 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_+.=-]", re.ASCII)
 
 
 def properties(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """A result's flat values as JUnit properties: the names of the JSON line with a prefix. None is left out."""
+    """A result's flat values as JUnit properties: the names of the JSON line with a prefix. None is left out.
+
+    Loss events and trains without loss, whose parts are nested in the line, are made flat.
+    """
     return [
         (PREFIX + name, str(value).lower() if isinstance(value, bool) else value)
-        for name, value in result.items()
+        for name, value in {**result, **longruns.flat(result)}.items()
         if value is not None and not isinstance(value, _NESTED)
     ]
 

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_icbench.sidebyside import contenders
+
 Result = Mapping[str, Any]
 Sample = tuple[dict[str, str], float]
 
@@ -22,11 +24,11 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
     last = {(str(one.get("dimension")), str(one.get("metric")), str(one.get("case"))): one for one in results}
     kept = [last[key] for key in sorted(last)]
     lines: list[str] = []
-    for name, unit, help_text, samples in _families(kept, skipped):
+    for name, unit, help_text, samples in _families(kept, results, skipped):
         found = list(samples)
         if not found:
             continue
-        kind = "info" if name == "icbench_case" else "gauge"
+        kind = "info" if name in ("icbench_case", "icbench_contender") else "gauge"
         lines += [f"# TYPE {name} {kind}"]
         lines += [f"# UNIT {name} {unit}"] if unit else []
         lines += [f"# HELP {name} {_escape(help_text)}"]
@@ -35,10 +37,15 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _families(results: Sequence[Result], skipped: int) -> Iterator[tuple[str, str, str, Iterator[Sample]]]:
-    """Name, unit, help and samples of each family."""
+def _families(
+    results: Sequence[Result], every: Sequence[Result], skipped: int
+) -> Iterator[tuple[str, str, str, Iterator[Sample]]]:
+    """Name, unit, help and samples of each family. ``every``: earlier results of a case too."""
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
+    yield "icbench_contender", "", "Decision for a version side by side with another.", _contenders(every)
+    said = "Greatest part of sessions that accuse a version as good as allowed."
+    yield "icbench_side_by_side_error_ratio", "ratio", said, _error_rate(every)
     for end, what in (("", ""), ("_low", ", lower end of the interval"), ("_high", ", upper end of the interval")):
         rate = _plain(f"throughput_pps{end}", lambda one: one.get("dimension") != "latency")
         name = f"icbench_throughput{end}_pps"
@@ -46,6 +53,8 @@ def _families(results: Sequence[Result], skipped: int) -> Iterator[tuple[str, st
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{what}.", _rtt(results, end)
         ratio = _plain(f"ratio_to_baseline{end}")
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{what}.", ratio(results)
+        beside = _beside(results, f"ratio{end}")
+        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", beside
     loss = _plain("frame_loss_ratio")
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss(results)
     yield "icbench_launches", "", "Launches that the figures stand on.", _plain("launches")(results)
@@ -70,6 +79,24 @@ def _counts(results: Sequence[Result], skipped: int) -> Iterator[Sample]:
         yield {"verdict": verdict}, float(verdicts.count(verdict))
     if skipped:
         yield {"verdict": "skipped"}, float(skipped)
+
+
+def _contenders(results: Sequence[Result]) -> Iterator[Sample]:
+    for each in contenders(results):
+        yield {"contender": each.contender, "decision": each.decision}, 1.0
+
+
+def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
+    stated = [one["side_by_side"]["error_rate"] for one in results if one.get("side_by_side")]
+    if stated:
+        yield {}, float(max(stated))
+
+
+def _beside(results: Sequence[Result], name: str) -> Iterator[Sample]:
+    for result in results:
+        value = (result.get("side_by_side") or {}).get(name)
+        if value is not None:
+            yield _base(result), float(value)
 
 
 def _plain(

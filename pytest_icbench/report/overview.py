@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
+from pytest_icbench.report.remarks import bounds, is_search
+from pytest_icbench.sidebyside import decision_of
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
@@ -79,7 +81,10 @@ def _interval(result: Result) -> tuple[float, float] | None:
 
 
 def figure_text(result: Result) -> str:
-    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one."""
+    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one.
+
+    Of a search with its relevant bounds: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
+    """
     latency = result.get("dimension") == "latency"
     value = number(result, "rtt_p50_ns" if latency else "throughput_pps")
     if value is None:
@@ -89,7 +94,9 @@ def figure_text(result: Result) -> str:
     if not latency and result.get("lower_bound"):
         text = f"≥ {text}"
     interval = _interval(result)
-    if interval is not None:
+    if is_search(result):
+        text += f" (bounds {bounds(result)})" if bounds(result) else ""
+    elif interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
     gbps = None if latency else number(result, "throughput_gbps")
     p99 = number(result, "rtt_p99_ns") if latency else None
@@ -109,11 +116,20 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
     word = "below" if latency else "ahead of"
     share = f"{own / other:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
     said = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
+    decided = _side_by_side(best, second) or _side_by_side(second, best)
+    if decided is not None:
+        return f"{said}; {decided}"
     intervals = _interval(best), _interval(second)
     if intervals[0] is None or intervals[1] is None:
         return f"{said}; too few launches to tell them apart"
     apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
-    return said if apart else f"{said}; their intervals overlap"
+    return said if apart else f"{said}; their {'bounds' if is_search(best) else 'intervals'} overlap"
+
+
+def _side_by_side(one: Result, other: Result) -> str | None:
+    """What was decided of a contender and its base: launches in adjacent pairs tell more than two intervals."""
+    found = one.get("side_by_side") or {}
+    return f"side by side {path_of(one)} is {decision_of(one)}" if found.get("base") == other.get("case") else None
 
 
 def _beyond(results: Sequence[Result], best: Result) -> str:

@@ -21,7 +21,15 @@ OTHER_HARDWARE = "other hardware"
 #: The technique of a kernel switch's case that names none.
 _NATURAL_API = {"veth": "udp-mmsg", "linux-bridge": "udp-mmsg"}
 #: What an experiment is about where its row does not say otherwise.
-_DEFAULTS = {"pairs": 1, "rate": None, "port": None, "variant": None, "switch_cores": None, "remote": False}
+_DEFAULTS = {
+    "pairs": 1,
+    "rate": None,
+    "port": None,
+    "variant": None,
+    "contender": None,
+    "switch_cores": None,
+    "remote": False,
+}
 
 
 @dataclass(frozen=True, slots=True)

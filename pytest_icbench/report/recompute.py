@@ -32,7 +32,7 @@ from pytest_icbench.report.bundle import ResultPlace
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Search, Trial
-from pytest_icbench.sidebyside import against_base, allowed_then
+from pytest_icbench.sidebyside import against_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +258,13 @@ def differences(recorded: Measurement, anew: Measurement, names: Collection[str]
     return [name for name in one if name in names and one[name] != two[name]]
 
 
-def verdict_of(measurement: Measurement, place: ResultPlace | None, comparer: Comparer | None) -> Measurement:
+def verdict_of(
+    measurement: Measurement, place: ResultPlace | None, comparer: Comparer | None, base: Measurement | None = None
+) -> Measurement:
     """The measurement judged by the limits and the baseline that were in force; unchanged if nobody judged it.
+
+    Args:
+        base: what was measured side by side with it.
 
     A waiver depends on the day, so the recorded one is not found again here.
     """
@@ -268,6 +273,6 @@ def verdict_of(measurement: Measurement, place: ResultPlace | None, comparer: Co
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in place.margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins)
     if measurement.side_by_side is not None:  # what its launches and the base's decided
-        against = against_base(measurement, None, allowed_then(measurement.side_by_side))
+        against = against_base(measurement, base, margins.of(measurement.dimension)[0])
     judgement = judge(measurement, [Limit(**limit) for limit in place.limits], against=against)
     return replace(measurement, **judgement.fields())

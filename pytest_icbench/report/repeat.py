@@ -11,8 +11,8 @@ from pytest_icbench.option_table import TABLE
 _FLAGS = frozenset(row.option for row in TABLE if row.flag)
 #: pytest's own options that decide what a test is; those that select, report or repeat are left out.
 _KEPT = {"-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode"}
-#: Ours that are about the session and not about the case.
-_SESSION = frozenset({"--icbench-budget", "--icbench-plan", "--icbench-resume", "--icbench-reports"})
+#: Ours that are about the session and not about the case, or write what a repetition must not change.
+_SESSION = frozenset(f"--icbench-{name}" for name in ("budget", "plan", "resume", "reports", "save", "history"))
 
 
 def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None = None) -> str:
@@ -36,7 +36,9 @@ def _bearing(arguments: Sequence[str]) -> list[str]:
         takes_next = not equals and (name in _KEPT or (ours and name not in _FLAGS))
         words = arguments[place : place + 2] if takes_next else [each]
         attached = each[:2] in ("-o", "-p", "-c") and not each.startswith("--") and len(each) > 2
-        if (ours and name not in _SESSION) or name in _KEPT or attached:
+        ini = words[-1].removeprefix("--override-ini=").removeprefix("-o").partition("=")[0]
+        session = name in _SESSION or f"--{ini.replace('_', '-')}" in _SESSION
+        if not session and (ours or name in _KEPT or attached):
             kept += words
         place += len(words)
     return kept

@@ -19,7 +19,7 @@ from pytest_icbench.result import Measurement
 #: Columns before those of a result.
 LEADING = ("run", "test")
 #: Axes that are no column of a result themselves.
-_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote")
+_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", "contender")
 #: Kinds of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
 _PLAIN = ("int", "float", "str", "bool")
 #: What users ask of the nested parts.

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.names import printable
 from pytest_icbench.wording import show, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
-
-#: Part of a figure by which it drifts before a note says so.
-NOTABLE_DRIFT = 0.01
 
 Result = Mapping[str, Any]
 
@@ -44,14 +42,16 @@ def table(results: Sequence[Result]) -> list[str]:
     for (dimension, metric), group in groups.items():
         if lines:
             lines.append("")
-        lines += _group(dimension, metric, group)
+        lines += _group(dimension, metric, group, _columns(dimension, metric))
+        if varied := [result for result in group if _figure(result, "pdv_p50_ns") is not None]:
+            lines += ["", *_group("delay variation (RFC 5481)", metric, varied, _VARIATION)]
     return lines + _notes(results) if lines else []
 
 
-def _group(dimension: str, metric: str, group: Sequence[Result]) -> list[str]:
+def _group(name: str, metric: str, group: Sequence[Result], figures: Sequence[_Column]) -> list[str]:
     common = _common(group)
-    title = f"{dimension}" + (f", all with {' '.join(common)}" if common else "")
-    columns = [_Column("case", lambda result: _label(result, common), number=False, always=True), *_columns(dimension)]
+    title = name + (f", all with {' '.join(common)}" if common else "")
+    columns = [_Column("case", lambda result: _label(result, common), number=False, always=True), *figures]
     cells = [[column.text(result) for result in group] for column in columns]
     kept = [place for place, column in enumerate(columns) if column.always or any(cells[place])]
     texts = [[columns[place].head.format(metric=metric), *cells[place]] for place in kept]
@@ -67,13 +67,24 @@ def _group(dimension: str, metric: str, group: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _columns(dimension: str) -> list[_Column]:
-    rtt = [_Column(f"p{q} µs", lambda result, q=q: _rtt(result, q)) for q in ("50", "99")]  # type: ignore[misc]
+def _columns(dimension: str, metric: str) -> list[_Column]:
+    if dimension == "latency":
+        figures = [
+            _Column("p50 µs", _microseconds("rtt_p50_ns")),
+            _Column("p99 µs", _microseconds("rtt_p99_ns")),
+            _Column("first µs", _first),
+            _Column("floor µs", _microseconds("floor_p50_ns")),
+            _Column("Mpps {metric}", _rate),
+        ]
+    else:
+        figures = [
+            _Column("Mpps {metric}", _rate, always=True),
+            _Column("bounds" if metric in remarks.SEARCHES else "interval", _interval),
+            _Column("Gbit/s", _gbps),
+            _Column("train", _train),
+        ]
     return [
-        *(rtt if dimension == "latency" else []),
-        *([_Column("first µs", _first), _Column("floor µs", _floor)] if dimension == "latency" else []),
-        _Column("Mpps {metric}", _rate, always=dimension != "latency"),
-        *([] if dimension == "latency" else [_Column("interval", _interval), _Column("Gbit/s", _gbps)]),
+        *figures,
         _Column("loss %", _loss),
         _Column("ratio", _ratio),
         _Column("limit by", _bottleneck, number=False),
@@ -81,17 +92,35 @@ def _columns(dimension: str) -> list[_Column]:
     ]
 
 
+def _microseconds(name: str) -> Callable[[Result], str]:
+    def text(result: Result) -> str:
+        value = _figure(result, name)
+        return "" if value is None else f"{value / 1000:.1f}"
+
+    return text
+
+
+_VARIATION = [
+    _Column(f"{label} µs", _microseconds(f"pdv_{name}_ns"))
+    for label, name in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+]
+
+
 def summary_line(result: Result) -> str:
     """One result in one line: every rate with its metric."""
     parts = [f"{printable(str(result.get('case')))}: {_verdict(result)}"]
     if rate := _rate(result):
         interval = _interval(result)
-        parts.append(f"{rate} Mpps {result.get('metric')}" + (f" [{interval}]" if interval else ""))
+        bracket = f"bounds {interval}" if remarks.is_search(result) else interval
+        parts.append(f"{rate} Mpps {result.get('metric')}" + (f" [{bracket}]" if interval else ""))
+    if trains := _train(result):
+        parts.append(f"{trains} frames back to back")
     for text, unit in ((_gbps, "Gbit/s"), (_loss, "% loss"), (_ratio, "of the reference")):
         if value := text(result):
             parts.append(f"{value} {unit}")
     if result.get("dimension") == "latency":
-        parts.append(f"RTT p50 {_rtt(result, '50') or '-'} µs, p99 {_rtt(result, '99') or '-'} µs")
+        p50, p99 = (_microseconds(f"rtt_p{q}_ns")(result) or "-" for q in ("50", "99"))
+        parts.append(f"RTT p50 {p50} µs, p99 {p99} µs")
     if bottleneck := _bottleneck(result):
         parts.append(f"bottleneck {bottleneck}")
     return ", ".join(parts)
@@ -106,12 +135,14 @@ def _rate(result: Result) -> str:
     pps = _figure(result, "throughput_pps")
     if pps is None:
         return ""
-    return ("≥" if result.get("lower_bound") and result.get("dimension") != "latency" else "") + _mpps(pps)
+    return ("≥" if result.get("lower_bound") and result.get("dimension") != "latency" else "") + remarks.mpps(pps)
 
 
 def _interval(result: Result) -> str:
+    if remarks.is_search(result):
+        return remarks.bounds(result, "..")
     low, high = _figure(result, "throughput_pps_low"), _figure(result, "throughput_pps_high")
-    return "" if low is None or high is None else f"{_mpps(low)}..{_mpps(high)}"
+    return "" if low is None or high is None else f"{remarks.mpps(low)}..{remarks.mpps(high)}"
 
 
 def _gbps(result: Result) -> str:
@@ -129,20 +160,14 @@ def _ratio(result: Result) -> str:
     return "" if ratio is None else f"{ratio:.2f}"
 
 
-def _rtt(result: Result, q: str) -> str:
-    value = _figure(result, f"rtt_p{q}_ns")
-    return "" if value is None else f"{value / 1000:.1f}"
+def _train(result: Result) -> str:
+    return longruns.train(result) or ""
 
 
 def _first(result: Result) -> str:
     """Worth a column only where a burst has more than its first frame."""
     value = _figure(result, "rtt_first_p50_ns")
     return "" if value is None or (result.get("axes") or {}).get("burst") == 1 else f"{value / 1000:.1f}"
-
-
-def _floor(result: Result) -> str:
-    value = _figure(result, "floor_p50_ns")
-    return "" if value is None else f"{value / 1000:.1f}"
 
 
 def _bottleneck(result: Result) -> str:
@@ -155,11 +180,6 @@ def _verdict(result: Result) -> str:
     if verdict == "INVALID" and result.get("reason"):
         verdict += f" {result['reason']}"
     return printable(verdict)
-
-
-def _mpps(pps: float) -> str:
-    mpps = pps / 1e6
-    return f"{mpps:.2f}" if mpps >= 1 else f"{mpps:.3f}"
 
 
 def _parts(result: Result) -> list[str]:
@@ -203,8 +223,12 @@ def _notes(results: Sequence[Result]) -> list[str]:
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
     if any(_first(result) for result in results):
         notes.append("first: p50 of frames that were the first of their burst")
-    if any(_floor(result) for result in results):
+    if any(_figure(result, "floor_p50_ns") is not None for result in results):
         notes.append("floor: p50 with no switch between: what tool and machine take by themselves")
+    if any(_train(result) for result in results):
+        notes.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
+    if any(remarks.bounds(result) for result in results):
+        notes.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
     if any(_rate(result).startswith("≥") for result in results):
         notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:
@@ -213,10 +237,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: {str(result['evidence']).splitlines()[0]}")
         if result.get("verdict") in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.get("reason"):
             notes.append(f"{result['verdict']}: {result['reason']}")
-        if bands := result.get("bands"):
-            notes.append(f"{case}: two bands, {_bands(result, bands)}; the median lies in the greater one")
-        if abs(result.get("drift") or 0.0) >= NOTABLE_DRIFT:
-            notes.append(f"{case}: drifted by {result['drift']:+.1%} while it was measured; the level is that halfway")
+        said = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
+        notes += [f"{case}: {text}" for text in (*said, longruns.losses(result, longruns.FEW_EVENTS)) if text]
         if result.get("generator_bound") and result.get("metric") == "fixed" and result.get("verdict") != "INVALID":
             offered, asked = result.get("offered_pps"), (result.get("axes") or {}).get("rate")
             of = "less"
@@ -236,12 +258,3 @@ def _notes(results: Sequence[Result]) -> list[str]:
             times = f"{result['repeated']} launch{'es' if result['repeated'] > 1 else ''}"
             notes.append(f"{case}: {times} repeated, a fault of the harness")
     return [line for note in notes for line in wrapped(printable(note), WIDTH)]
-
-
-def _bands(result: Result, bands: Mapping[str, Any]) -> str:
-    latency = result.get("dimension") == "latency"
-    parts = []
-    for name in ("low", "high"):
-        value = f"{bands[name] / 1000:.1f} µs" if latency else f"{_mpps(bands[name])} Mpps"
-        parts.append(f"{bands[f'launches_{name}']} launches at {value}")
-    return " and ".join(parts)

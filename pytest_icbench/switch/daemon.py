@@ -12,6 +12,8 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.exec import Process
 from pytest_icbench.switch.protocol import Switch
 
+#: How long a switch may take to tell how busy it is, in seconds: whoever asks hears no endpoint meanwhile.
+SAMPLE_S = 1.0
 _STOP_S = 2.0
 _POLL_S = 0.005
 

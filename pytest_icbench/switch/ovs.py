@@ -13,6 +13,7 @@ from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch.cores import share_ports
+from pytest_icbench.switch.daemon import SAMPLE_S
 from pytest_icbench.switch.dpdk_process import START_S
 from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.ovs_daemons import OvsDaemons, find_installation
@@ -76,7 +77,7 @@ class OpenVSwitch(Switch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds daemons, tools and schema, and whether DPDK is in. Raises Unsupported."""
         found = find_installation(session, spec_binary)
-        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk})
+        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk}, program=str(found.vswitchd))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
@@ -229,7 +230,7 @@ class OpenVSwitch(Switch):
 
     def busy(self) -> Busy | None:
         """Cycles of the PMD threads."""
-        return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show"))
+        return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
         """CPU of the PMD thread that polls each port, as asked for by ``pmd-rxq-affinity``."""

@@ -183,7 +183,7 @@ class OvsDaemons:
         ]
         return self._tool(argv, timeout_s)
 
-    def appctl(self, *arguments: str, timeout_s: int = _TOOL_S) -> str:
+    def appctl(self, *arguments: str, timeout_s: float = _TOOL_S) -> str:
         """What the private daemon answers, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
             return ask(self._ctl, *arguments, timeout_s=timeout_s)

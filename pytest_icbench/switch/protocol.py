@@ -128,10 +128,15 @@ class Needs:
 
 @dataclass(slots=True)
 class SwitchFacts:
-    """What goes into a result's treatment: version, configuration, build flags as the switch tells them."""
+    """What goes into a result's treatment: version, configuration, build flags as the switch tells them.
+
+    ``program``: path of the one that probing found; another one of the same version is another switch to a run that is
+    resumed.
+    """
 
     version: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
+    program: str | None = None
 
 
 class Switch(Protocol):

@@ -86,14 +86,15 @@ class Snabb(DaemonSwitch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds the binary and its version. Raises Unsupported."""
-        version = _version(session, self._binary(session, spec_binary))
+        binary = self._binary(session, spec_binary)
+        version = _version(session, binary)
         default_kib = _default_hugepage_kib(session)
         if session.hugepage_size_kib != default_kib:
             raise Unsupported(
                 f"snabb takes huge pages of the kernel's default size ({default_kib} KiB) only:"
                 " leave --icbench-hugepage-size at that"
             )
-        return SwitchFacts(version=version)
+        return SwitchFacts(version=version, program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 

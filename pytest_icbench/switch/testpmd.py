@@ -86,7 +86,7 @@ class TestPmd(DaemonSwitch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds the binary and its DPDK version. Raises Unsupported."""
         binary = self._binary(session, spec_binary)
-        return SwitchFacts(version=dpdk_process.eal_version(session, binary, self.name))
+        return SwitchFacts(version=dpdk_process.eal_version(session, binary, self.name), program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 

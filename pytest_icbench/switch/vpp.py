@@ -16,7 +16,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process, vpp_client
 from pytest_icbench.switch.cores import share_ports
-from pytest_icbench.switch.daemon import DaemonSwitch
+from pytest_icbench.switch.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.switch.ports import (
     MEMIF,
     VHOST_USER,
@@ -102,9 +102,10 @@ class Vpp(DaemonSwitch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Finds the binary, its version and the Python binding. Raises Unsupported."""
-        version = _version(self._binary(session, spec_binary))
+        binary = self._binary(session, spec_binary)
+        version = _version(binary)
         vpp_client.check_installed()
-        return SwitchFacts(version=version)
+        return SwitchFacts(version=version, program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
@@ -145,7 +146,7 @@ class Vpp(DaemonSwitch):
         netns = None if self._uplink is None else self._uplink.netns
         self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
         wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
-        try:
+        with self._naming_death():
             self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
             self._facts = SwitchFacts(
                 version=str(client.call("show_version").version), config={"startup": config, "variant": spec.variant}
@@ -159,9 +160,6 @@ class Vpp(DaemonSwitch):
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
             for command in spec.config.get("commands", ()):
                 client.command(command)
-        except ProvisionError as error:
-            self.daemon.check()  # its death says more
-            raise ProvisionError(f"{error}{self.daemon.evidence()}") from None
         wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
@@ -208,15 +206,16 @@ class Vpp(DaemonSwitch):
 
     @contextmanager
     def _naming_death(self) -> Iterator[None]:
-        """If VPP has died, that is the error, and not the connection that it took along."""
+        """If VPP has died, that is the error, and not the connection that it took along; if not, its log says more."""
         try:
             yield
-        except ProvisionError:
-            if self.daemon is not None:
-                with suppress(ProvisionError):
-                    self.daemon.process.wait(_DEATH_S)
-                self.daemon.check()
-            raise
+        except ProvisionError as error:
+            if self.daemon is None:
+                raise
+            with suppress(ProvisionError):
+                self.daemon.process.wait(_DEATH_S)
+            self.daemon.check()
+            raise ProvisionError(f"{error}{self.daemon.evidence()}") from None
 
     def _place_queues(self, client: vpp_client.VppClient) -> None:
         deadline = time.monotonic() + _CONNECT_S
@@ -279,7 +278,7 @@ class Vpp(DaemonSwitch):
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
         # Kept for `batches`, which is asked for next: VPP holds its workers while it answers.
-        self._runtime = client.command(_RUNTIME)
+        self._runtime = client.command(_RUNTIME, SAMPLE_S)
         rounds = parse_rounds(self._runtime, _ENTRANCE)
         return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
 
@@ -304,7 +303,7 @@ class Vpp(DaemonSwitch):
     def batches(self) -> Batches | None:
         """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
         with self._naming_death():
-            text, self._runtime = self._runtime or self._live().command(_RUNTIME), ""
+            text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
         return parse_batches(text, _ENTRANCE)
 
     def stop(self) -> None:

@@ -61,10 +61,10 @@ class VppClient:
             raise ProvisionError(f"vpp refused {message}({_shown(arguments)}): {_reason(self._client, code)}")
         return reply
 
-    def command(self, line: str) -> str:
+    def command(self, line: str, timeout_s: float = _ANSWER_S) -> str:
         """What its command line prints. Raises ProvisionError with its own words where it reports an error."""
         try:
-            reply = self._client.api.cli_inband(cmd=line)
+            reply = self._client.api.cli_inband(cmd=line, _timeout=timeout_s)
         except Exception as error:
             raise ProvisionError(f"vpp did not answer the command '{line}': {error}") from None
         if reply.retval != 0:

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.case import Case, Rate
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.exec import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure import Settings
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.switch import basicfwd, dpdk_process, testpmd
+from pytest_icbench.switch import basicfwd, dpdk_process, ovs, snabb, testpmd, vpp
+from pytest_icbench.switch.registry import builtin_switches
 from tests.host import snapshot
 from tests.host.node_tools import clean, session, tidy_snapshot
 from tests.host.rig_tools import built
@@ -61,22 +62,38 @@ def test_a_switch_that_is_killed_in_mid_run_is_the_one_that_is_named(session: Ho
         timer.join()
 
 
-def pretender(path: Path, script: str) -> Path:
-    """Says it is a DPDK program, then does something else."""
+#: How a pretender introduces itself as each switch.
+INTRODUCTION = {
+    "basicfwd": "EAL: RTE Version: 'DPDK 22.11.11'",
+    "testpmd": "EAL: RTE Version: 'DPDK 22.11.11'",
+    "ovs": "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11",
+    "snabb": "snabb 2024.06\nCopyright (C) Snabb",
+    "vpp": "libvlib.so.26.06",  # for vpp it is read from the file
+}
+#: What messages call it, where that is not its name.
+PROGRAM = {"ovs": "ovs-vswitchd"}
+
+
+def pretender(path: Path, name: str, script: str) -> Path:
+    """Says it is the switch, then does something else. Skips where it takes more than a program to have that."""
     path.write_text(
         f"""#!/bin/sh
-[ "$2" = --help ] && echo "EAL: RTE Version: 'DPDK 22.11.11'" && exit 0
+case "$*" in *--help|*--version) echo "{INTRODUCTION[name]}"; exit 0;; esac
 {script}
 """
     )
     path.chmod(0o755)
+    try:
+        builtin_switches()[name]().probe(HostSession.probing(), path)
+    except Unsupported as reason:
+        pytest.skip(str(reason))
     return path
 
 
-@pytest.mark.parametrize("name", ["basicfwd", "testpmd"])
+@pytest.mark.parametrize("name", INTRODUCTION)
 def test_a_switch_that_ends_at_once(clean: None, tmp_path: Path, name: str) -> None:
-    binary = pretender(tmp_path / name, "echo 'EAL: no such thing' >&2; exit 7")
-    told = rf"(?s)^{name} ended with exit code 7; .*EAL: no such thing"
+    binary = pretender(tmp_path / name, name, "echo 'EAL: no such thing' >&2; exit 7")
+    told = rf"(?s)^{PROGRAM.get(name, name)} ended with exit code 7; .*EAL: no such thing"
     with HostSession(binaries={name: binary}) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")
@@ -89,11 +106,12 @@ def assert_no_rig(session: HostSession) -> None:
     assert [path.name for path in session.dir.iterdir() if path.name.startswith("r") and path.name[1:].isdigit()] == []
 
 
-@pytest.mark.parametrize("name", ["basicfwd", "testpmd"])
+@pytest.mark.parametrize("name", INTRODUCTION)
 def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dpdk_process, "START_S", 0.3)
-    binary = pretender(tmp_path / name, "echo waiting >&2; exec sleep 1000")
-    told = rf"(?s)^{name} has not opened .* within 0.3 s; .*waiting"
+    for place, constant in ((dpdk_process, "START_S"), (ovs, "START_S"), (snabb, "_START_S"), (vpp, "_START_S")):
+        monkeypatch.setattr(place, constant, 0.3)
+    binary = pretender(tmp_path / name, name, "echo waiting >&2; exec sleep 1000")
+    told = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"
     with HostSession(binaries={name: binary}) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")

@@ -37,6 +37,11 @@ class FakeRig:
     def resume(self) -> None:
         pass
 
+    def check(self) -> None:
+        if self.name in FakeBench.dead:
+            FakeBench.dead.remove(self.name)
+            raise ProvisionError(f"{self.name} was killed")
+
     def close(self) -> None:
         self._log.append(f"close {self.name}")
 
@@ -49,7 +54,7 @@ class FakeBench:
         behaviour: what measuring gives, a measurement or an exception to raise; a plain measurement by default.
         unsupported: reasons by switch.
         hold_error: raised by ``hold``; ``close_error`` by ``close``.
-        broken: switches that cannot be built.
+        broken: switches that cannot be built. dead: those that die once, before the next case.
         compared: what measuring a contender beside its base gives.
         detail: what a measurement's progress tells instead of its launch.
     """
@@ -60,6 +65,7 @@ class FakeBench:
     unsupported: ClassVar[dict[str, str]] = {}
     hold_error: ClassVar[BaseException | None] = None
     broken: ClassVar[set[str]] = set()
+    dead: ClassVar[set[str]] = set()
     close_error: ClassVar[BaseException | None] = None
     detail: ClassVar[str | None] = None
 
@@ -77,6 +83,11 @@ class FakeBench:
     @property
     def facts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return {"machine": "fake"}, {"kernel": "6.1"}
+
+    @property
+    def programs(self) -> dict[str, tuple[Any, str | None]]:
+        binaries = {each.key: each.path for each in self.options.variant if each.kind == "binary"}
+        return {name: (path, None) for name, path in binaries.items()}
 
     def placement(self, case: Case) -> Any:
         if case.switch in self.unsupported:

@@ -15,11 +15,13 @@ from pytest_icbench.case import Case
 from pytest_icbench.cli import main
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.report.recompute import recounted
 from pytest_icbench.result import Measurement
 from tests.measurements import launch
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench
+from tests.plugin.test_versions import gives
 
 LIMITS = '["*"]\nmin_throughput_pps = 900_000\nmax_drop = 0.05\n["*1500B*"]\nmin_throughput_pps = 1_500_000\n'
 SCENARIO = """
@@ -94,6 +96,24 @@ def test_a_window_that_was_changed_changes_the_figures(run: Path, capsys: pytest
     path.write_text("\n".join(lines) + "\n")
     assert main(["report", str(run), "-q"]) == 1
     assert "throughput_pps" in capsys.readouterr().err
+
+
+def test_two_versions_are_judged_together_again(
+    inner: Runner, bench: type[FakeBench], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        found, _ = gives("REGRESSED", 0.9)(case)
+        now, base = summarized(case), summarized(case.base)
+        now = replace(now, treatment={**now.treatment, "switch": {"version": "3.2"}})
+        return with_comparison(now, found.side_by_side), base
+
+    bench.compared = staticmethod(compared)
+    (inner.path / "thresholds.toml").write_text(LIMITS)
+    inner.write(test_x=SCENARIO.replace("ovs", "vpp"))
+    inner.run("--icbench-variant=vpp:new=variant:xconnect", "-k", "64B").assert_outcomes(failed=1)
+    capsys.readouterr()
+    assert main(["report", str(inner.path / "reports" / "latest")]) == 0
+    assert "2 of 2 results computed anew" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_icbench.report import progress
+from pytest_icbench.report.bundle import read_tests
 from pytest_icbench.report.progress import PLAIN_INTERVAL_S
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
@@ -90,6 +91,24 @@ def test_html(inner: Runner, bench: type[FakeBench]) -> None:
     page = (inner.path / "reports" / "latest" / "report.html").read_text()
     assert "throughput" in page
     assert "test_a[ovs-64B-b32-1vs1-Rmax]" in page
+
+
+def test_a_command_to_repeat_is_whole_on_the_terminal_and_names_no_host_in_files(inner: Runner) -> None:
+    pytest.importorskip("pytest_html")
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE.replace("icbench.gate(icbench.throughput())", "assert not icbench.throughput()"))
+    options = ("--icbench-remote=me@lab7.example.org", "--icbench-save=main", "--icbench-history=h.jsonl", "-k", "64B")
+    result = inner.spawn_with_bench("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin", *options)
+    result.assert_outcomes(failed=1, deselected=2)
+    result.stdout.fnmatch_lines(
+        ["repeat with: pytest 'test_x.py::test_a?ovs-64B*' * --icbench-remote=me@lab7.example.org"]
+    )
+    run = inner.path / "reports" / "latest"
+    for name in ("report.html", "tests.jsonl", "run.json", "junit.xml", "results.jsonl"):
+        assert "lab7" not in (run / name).read_text()
+    (test,) = read_tests(run)
+    assert str(test.repeat).endswith(" --icbench-remote=HOST")
+    assert "--icbench-remote=HOST" in (run / "report.html").read_text()
 
 
 XDIST = ("-p", "xdist.plugin")

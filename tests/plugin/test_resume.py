@@ -170,6 +170,28 @@ def test_another_scenario_is_refused(inner: Runner, bench: type[FakeBench], inte
     result.stderr.fnmatch_lines(["*test_x.py is not what it was in*"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "texts", "message"),
+    [
+        ("", ("#!/bin/sh\n", "#!/bin/sh\n:\n"), "*the binary ovs:new of *"),
+        ("config:", ("[other_config]\na = '1'\n", "[other_config]\na = '2'\n"), "*new is not what it was in *"),
+    ],
+)
+def test_another_contender_is_refused(
+    inner: Runner, bench: type[FakeBench], kind: str, texts: tuple[str, str], message: str
+) -> None:
+    bench.compared = staticmethod(lambda case: (measurement(case), measurement(case.base)))
+    inner.write(test_x=THREE)
+    path = inner.path / "new"
+    arguments = (f"--icbench-variant=ovs:new={kind}{path}", "--icbench-resume=latest")
+    for text in texts:
+        path.write_text(text)
+        path.chmod(0o755)
+        result = inner.run(*arguments[: 1 if text == texts[0] else 2])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
 def test_after_a_kill_in_mid_run(inner: Runner) -> None:
     inner.write(test_x=THREE)
     die = (

@@ -266,6 +266,18 @@ def test_a_switch_that_does_not_start_fails_its_cases(
     result.stdout.fnmatch_lines(["E *ProvisionError: ovs does not start"])
 
 
+def test_a_switch_that_dies_between_two_cases_costs_none(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeBench, "dead", {"ovs"})
+    inner.write(test_x=GATED)
+    result = inner.run()
+    result.assert_outcomes(passed=4, warnings=1)
+    result.stdout.fnmatch_lines(["*a switch died between two cases, and is started anew: ovs was killed*"])
+    assert bench.log.count("build ovs") == 2
+    assert bench.log.count("build direct") == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cleans_up_and_keeps_what_is_finished(inner: Runner, number: signal.Signals) -> None:
     inner.write(test_x=GATED)

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from pytest_icbench.case import Case
+from pytest_icbench.cli import main
+from pytest_icbench.report import markdown
+from pytest_icbench.report.stored import read_run
 from pytest_icbench.result import Measurement
-from pytest_icbench.result_versions import SideBySide
-from tests.measurements import measurement
+from tests.measurements import measurement, side_by_side
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench
 
@@ -22,7 +24,6 @@ FLAT = """
 def test_a(icbench):
     icbench.gate(icbench.throughput())
 """
-Decision = Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
 
 
 @pytest.fixture
@@ -33,32 +34,9 @@ def binary(tmp_path: Path) -> Path:
     return path
 
 
-def gives(decision: Decision, ratio: float, **more: Any) -> Callable[[Case], tuple[Measurement, Measurement]]:
+def gives(decision: str, ratio: float, **more: Any) -> Callable[[Case], tuple[Measurement, Measurement]]:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
-        found = SideBySide(
-            **{
-                "base": case.base.id,
-                "figure": "throughput_pps",
-                "decision": decision,
-                "ratio": ratio,
-                "ratio_low": ratio - 0.01,
-                "ratio_high": ratio + 0.01,
-                "confidence": 0.98,
-                "base_value": 5e6,
-                "tolerated": 0.0,
-                "allowance": 0.03,
-                "pairs": 9,
-                "screened": 7,
-                "screen": decision,
-                "screen_ratio": ratio,
-                "screen_low": ratio - 0.01,
-                "screen_high": ratio + 0.01,
-                "confirmed": decision in ("REGRESSED", "IMPROVED") or None,
-                "cases": 2,
-                "error_rate": 0.01,
-                **more,
-            }
-        )
+        found = side_by_side(case, decision, ratio, **more)
         now = measurement(case, side_by_side=found, decision=found.decision, ratio_to_base=ratio)
         old, new = ({"switch": {"version": version}} for version in ("3.1", "3.2"))
         return replace(now, treatment=new), replace(measurement(case.base), treatment=old)
@@ -133,7 +111,57 @@ def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeB
     ]
 
 
-def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
+    inner: Runner, bench: type[FakeBench], binary: Path
+) -> None:
+    bench.compared = staticmethod(gives("PASS", 1.0))
+    inner.write(test_x=FLAT)
+    limits = '["ovs-64B-*"]\nmin_throughput_pps = 9e9\n["ovs-128B-*"]\nmin_throughput_pps = 9e9\n'
+    (inner.path / "thresholds.toml").write_text(limits + '["ovs:new-128B-*"]\nmin_throughput_pps = 1\n')
+    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-switch=ovs")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*REGRESSED: throughput_pps 5M below 9000M, ovs:new-64B-b32-1vs1-Rmax"])
+    assert [(each.case.partition("-b")[0], each.verdict) for each in results(inner)] == [
+        ("ovs-64B", None),
+        ("ovs:new-64B", "REGRESSED"),
+        ("ovs-128B", None),
+        ("ovs:new-128B", "PASS"),
+    ]
+    # So that `icbench report` judges by the same.
+    stored = read_run((inner.path / "reports" / "latest").resolve())
+    values = [[limit["value"] for limit in each.place.limits or ()] for each in stored.results if each.place]
+    assert values == [[], [9e9], [], [1.0]]
+
+
+def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+    def compared(case: Case) -> tuple[Measurement, Measurement]:
+        return measurement(case), measurement(case.base)
+
+    bench.compared = staticmethod(compared)
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 128])
+def test_a(icbench):
+    icbench.throughput()
+    icbench.latency()
+
+@pytest.mark.icbench(switch="ovs")
+def test_b(icbench):
+    for _ in range(2):
+        icbench.measure()
+"""
+    )
+    result = inner.run(f"--icbench-variant=ovs:new={binary}")
+    result.assert_outcomes(passed=2, failed=1)
+    assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
+    result.stdout.fnmatch_lines(
+        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*"]
+    )
+
+
+def test_the_overall_decision_is_the_worst_wherever_it_is_told(
+    inner: Runner, bench: type[FakeBench], binary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         note = {"note": "the switch had idle share"}
         return gives("IMPROVED", 1.2)(case) if case.packet_size == 64 else gives("INCONCLUSIVE", 0.96, **note)(case)
@@ -142,7 +170,19 @@ def test_the_overall_decision_is_the_worst(inner: Runner, bench: type[FakeBench]
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}")
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["ovs:new beside what there is: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"])
+    overall = "ovs:new beside what there is: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"
+    rate = "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version"
+    result.stdout.fnmatch_lines([overall, rate])
+    run = inner.path / "reports" / "latest"
+    assert f"**{markdown.escape(overall)}**\n\n{markdown.escape(rate)}\n" in (run / "summary.md").read_text()
+    assert (
+        'icbench_contender_info{contender="ovs:new",decision="INCONCLUSIVE"} 1' in (run / "openmetrics.txt").read_text()
+    )
+    capsys.readouterr()
+    main(["report", str(run)])
+    told = capsys.readouterr().out.splitlines()
+    assert overall in told
+    assert rate in told
 
 
 def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(

@@ -12,11 +12,13 @@ import pytest
 import pytest_icbench.versions
 from pytest_icbench.bench import Bench
 from pytest_icbench.case import Case, Rate
+from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.measure import Settings
 from pytest_icbench.options import Options
-from pytest_icbench.switch.protocol import Needs
+from pytest_icbench.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.versions import WorkloadVersion
+from tests.unit.recording_host import program
 
 
 class Kernel:
@@ -31,8 +33,9 @@ class Kernel:
     max_pairs: ClassVar[int | None] = None
     asked: ClassVar[list[str]] = []
 
-    def probe(self, session: Any, binary: Any) -> None:
+    def probe(self, session: Any, binary: Any) -> SwitchFacts:
         self.asked.append(self.name)
+        return SwitchFacts("6.1")
 
     def probe_api(self, session: Any, api: str) -> None:
         if api == "af_packet":
@@ -58,6 +61,9 @@ class Poll(Kernel):
     default_apis = ("dpdk",)
     default_cores = 1
     scalable = True
+
+    def probe(self, session: Any, binary: Any) -> SwitchFacts:
+        return SwitchFacts("1.0", {"dpdk": "22.11"}, program=str(binary or "/usr/bin/poll"))
 
 
 class Direct(Poll):
@@ -114,6 +120,21 @@ def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> 
         Unsupported, match="poll needs DPDK, but the workload was built without it: install libdpdk-dev"
     ):
         found.placement(Case("poll"))
+
+
+def test_what_runs_is_known_also_where_nobody_named_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = program(tmp_path, "icbench-workload")
+    monkeypatch.setenv("ICBENCH_WORKLOAD", str(workload))
+    new = Contender("poll", "new", "binary", str(program(tmp_path, "new")))
+    found = bench(Case("poll", contender="new"), Case("bridge"), placement="cooperative", variant=(new,))
+    for case in (Case("poll", contender="new"), Case("bridge")):
+        found.placement(case)
+    assert found.programs == {
+        "workload": (workload, None),
+        "poll": (Path("/usr/bin/poll"), "1.0, 22.11"),
+        "poll:new": (tmp_path / "new", "1.0, 22.11"),
+        "bridge": (None, "6.1"),
+    }
 
 
 def test_the_placement_is_what_all_cases_that_can_run_can_have() -> None:

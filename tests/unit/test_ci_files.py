@@ -18,7 +18,7 @@ from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED, Tally, outcome_of
 from tests.baselines import measured
-from tests.measurements import measurement
+from tests.measurements import measurement, side_by_side
 
 _TEXT = st.text(max_size=12)
 _RESULTS = st.lists(
@@ -113,6 +113,40 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     assert "* switch.version: 3.1 → 3.2" in lines
     assert "cpus.switch" not in page
     assert "* t.py::a: no &lt;card\\>" in lines
+
+
+def versions() -> list[dict[str, Any]]:
+    """A base and its contender at two packet sizes: one is as good, the other slower."""
+    found = []
+    for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
+        case = Case("ovs", packet_size=size, contender="new")
+        told = side_by_side(case, decision, ratio)
+        found.append(measurement(case.base).to_dict())
+        judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}
+        found.append(measurement(case, **judged, ratio_to_base=ratio, reason="slower").to_dict())
+    return found
+
+
+def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
+    page = markdown.summary(versions(), [], []).replace("\\", "")
+    lines = page.splitlines()
+    assert "**ovs:new beside what there is: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
+    assert "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version" in lines
+    assert "| -10 % (-11 % to -9 %) | switch | REGRESSED |" in page
+    # Nobody judges a base: there is nothing to say of it.
+    assert [line for line in lines if line.startswith("* ")] == ["* **REGRESSED** ovs:new-512B-b32-1vs1-Rmax: slower"]
+
+
+def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    results = [*versions(), *({**one, "decision": "PASS"} for one in versions()[2:])]
+    families = {one.name: one for one in parser.text_string_to_metric_families(openmetrics.text(results))}
+    (contender,) = families["icbench_contender"].samples
+    assert contender.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
+    assert [sample.value for sample in families["icbench_side_by_side_error_ratio"].samples] == [0.01]
+    ratios = {sample.labels["case"]: sample.value for sample in families["icbench_side_by_side_ratio"].samples}
+    assert ratios == {"ovs:new-64B-b32-1vs1-Rmax": 1.0, "ovs:new-512B-b32-1vs1-Rmax": 0.9}
+    assert "icbench_contender" not in openmetrics.text([measurement().to_dict()])
 
 
 def test_thousands_of_cases_stay_readable() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate import Policy, enforce, judge
-from pytest_icbench.limits import LIMITABLE, Limit
+from pytest_icbench.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_rates import Search
+from pytest_icbench.result_soak import BackToBack
 from pytest_icbench.thresholds import load, parse
 from pytest_icbench.wording import FIRST_LINE
 from tests.measurements import measurement
@@ -85,6 +86,10 @@ def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], 
     assert judgement.verdict == verdict
     assert "5M (at least)" in judgement.message()
     assert "inf" not in judgement.message()
+    bound = dataclasses.replace(found, search_lower_pps=5e6)
+    judgement = judge(bound, [limit(kind, value, "search_lower_pps")])
+    assert judgement.verdict == verdict
+    assert ("the search ended at what the senders can offer" in judgement.message()) == (verdict == "INCONCLUSIVE")
 
 
 def test_a_result_without_a_value_does_not_tell() -> None:
@@ -142,10 +147,76 @@ def test_the_message_of_a_regression() -> None:
     ]
 
 
-def test_every_name_that_can_be_limited_is_a_number_of_a_measurement() -> None:
+def test_every_number_of_a_measurement_can_be_limited_or_is_bookkeeping() -> None:
     fields = {field.name: str(field.type) for field in dataclasses.fields(Measurement)}
-    for name in LIMITABLE:
-        assert fields[name] in ("int", "float", "float | None"), name
+    numbers = {name for name, kind in fields.items() if kind.removesuffix(" | None") in ("int", "float")}
+    estimates = {name for name in numbers if f"{name}_low" in fields}
+    ends = {f"{name}_{end}" for name in estimates for end in ("low", "high")}
+    assert set(LIMITABLE) == numbers - ends - BOOKKEEPING | {"back_to_back_frames"}  # a property
+    assert numbers >= BOOKKEEPING
+
+
+@pytest.mark.parametrize("dimension", ["throughput", "latency"])
+def test_every_limit_is_found_by_its_dimension_and_judged(dimension: Literal["throughput", "latency"]) -> None:
+    text = '["*"]\n' + "".join(f"max_{name} = 1\nmin_{name} = 0\n" for name in LIMITABLE)
+    found = measurement(Case("ovs", dimension=dimension))
+    judgement = judge(found, parse(text, "t.toml").for_case(found.case))
+    assert len(judgement.findings) == 2 * sum(
+        dimension in owners and not name.startswith(("search_", "loss_event_", "back_to_back_"))
+        for name, owners in LIMITABLE.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "changed"),
+    [
+        ("pdv_p99_ns", "max", 5e3, {"pdv_p99_ns": 9e3, "pdv_p99_ns_low": 8e3, "pdv_p99_ns_high": 1e4}),
+        ("rtt_first_p99_ns", "max", 5e3, {"rtt_first_p99_ns": 9e3, "rtt_first_p99_ns_low": 8e3}),
+        ("search_lower_pps", "min", 5e6, {"search_lower_pps": 4e6}),
+        ("sender_cycles_per_packet", "max", 100.0, {"sender_cycles_per_packet": 120.0}),
+    ],
+)
+def test_what_only_some_measurements_have_can_be_limited(
+    name: str, kind: Literal["min", "max"], value: float, changed: dict[str, Any]
+) -> None:
+    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    of_latency = LIMITABLE[name] == ("latency",)
+    case = Case("ovs", dimension="latency" if of_latency else "throughput")
+    for end in ("low", "high"):
+        if f"{name}_{end}" in Measurement.__dataclass_fields__:
+            changed = {f"{name}_{end}": changed[name], **changed}
+    if name.startswith("search_"):
+        assert judge(measurement(case), [limit(kind, value, name)]).verdict == "NO_BASELINE"
+        changed = {**changed, "search": search}
+    assert judge(measurement(case, **changed), [limit(kind, value, name)]).verdict == "REGRESSED"
+
+
+TRAINS = BackToBack(1500.4, 1400, 1600, 51.2, 50, False, 12.5e6, 2e6, 120e-6, 100e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "verdict"),
+    [
+        ("back_to_back_frames", "min", 1500, "PASS"),
+        ("back_to_back_frames", "min", 1501, "REGRESSED"),
+        ("loss_event_count", "max", 2, "PASS"),
+        ("loss_event_count", "max", 1, "REGRESSED"),
+    ],
+)
+def test_trains_and_loss_events_can_be_limited(name: str, kind: Any, value: float, verdict: str) -> None:
+    found = measurement(back_to_back=TRAINS, loss_event_count=2)
+    assert judge(found, [limit(kind, value, name)]).verdict == verdict
+    assert judge(measurement(), [limit(kind, value, name)]).verdict == "NO_BASELINE"  # of another kind
+    assert parse(f'["*"]\n{kind}_{name} = {value}', "t").for_case("x")[0].name == name
+
+
+def test_trains_that_never_lost_hold_a_limit_and_miss_none() -> None:
+    found = measurement(back_to_back=dataclasses.replace(TRAINS, at_least=True))
+    assert judge(found, [limit("min", 1500, "back_to_back_frames")]).verdict == "PASS"
+    judgement = judge(found, [limit("min", 1501, "back_to_back_frames")])
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "(at least)" in judgement.details[0]
+    assert "the longest trains that were sent lost nothing" in judgement.details[0]
 
 
 TOML = """
@@ -176,6 +247,8 @@ def test_the_last_table_that_matches_wins_for_each_key() -> None:
         ('["*"]\nmin_troughput_pps = 1', 't.toml: ["*"] min_troughput_pps: there is no such limit; did you mean'),
         ('["*"]\nthroughput_pps = 1', 't.toml: ["*"] throughput_pps: there is no such limit'),
         ('["*"]\nmin_case = 1', "there is no such limit"),
+        ('["*"]\nmax_launches = 1', "there is no such limit"),
+        ('["*"]\nqwertzuiop = 1', "there is no such limit; write min_ or max_ and the name of a result"),
         ('["*"]\nmin_throughput_pps = "1M"', "'1M' is no finite number"),
         ('["*"]\nmin_throughput_pps = true', "True is no finite number"),
         ('["*"]\nmin_throughput_pps = nan', "nan is no finite number"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.case import Case, Rate
-from pytest_icbench.errors import WorkloadError
+from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure import Progress, measure
 from tests.unit.scripted_rig import (
     EXECUTABLE,
@@ -200,6 +200,18 @@ def test_a_switch_that_dies_is_a_verdict() -> None:
     assert (found.verdict, found.reason, found.launches, found.repeated) == ("INVALID", "died", 0, 0)
     assert found.evidence == rig.dead
     assert run(ScriptedRig(preflighted=False, dead="it is dead")).reason == "died"
+
+
+def test_a_switch_that_lives_and_does_not_answer_has_stalled() -> None:
+    def refuse(launch_id: str, delay_s: float = 0.0) -> int:
+        raise ProvisionError("vpp did not answer; the end of its log:\n  waiting")
+
+    for preflighted in (True, False):
+        rig = ScriptedRig(preflighted=preflighted)
+        rig.start = refuse  # type: ignore[method-assign]
+        found = run(rig)
+        assert (found.verdict, found.reason) == ("INVALID", "stalled")
+        assert found.evidence == "vpp did not answer; the end of its log:\n  waiting"
 
 
 def test_a_machine_without_an_invariant_clock_has_no_numbers() -> None:

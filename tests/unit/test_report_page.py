@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.bands import Bands
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.history.changes import Level
 from pytest_icbench.history.trends import Change, Point, Trend
@@ -19,8 +20,10 @@ from pytest_icbench.report.figures_history import history_figures
 from pytest_icbench.report.figures_latency import latency_figures
 from pytest_icbench.report.repeat import repeat_command
 from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
+from pytest_icbench.result_rates import Search
+from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.stats import Histogram
-from tests.measurements import launch, measurement
+from tests.measurements import launch, measurement, side_by_side
 
 HOSTILE = "<script>document.title='owned'</script>\"'&\x1b[31m\x00 中文 \u202e"
 
@@ -127,6 +130,52 @@ def test_nobody_leads_before_itself() -> None:
     assert (found.winner, found.lead) == ("ovs", "")
 
 
+def beside(size: int = 64, decision: str = "REGRESSED") -> list[dict[str, Any]]:
+    """A base and its contender, slower by a tenth."""
+    case = Case("ovs", packet_size=size, contender="new")
+    found = side_by_side(case, decision, 0.9)
+    judged = {"verdict": decision, "decision": decision, "side_by_side": found, "ratio_to_base": 0.9}
+    return [result(case.base, **at(5e6)), result(case, **at(4.5e6), **judged)]
+
+
+def test_a_contender_is_drawn_and_ranked_apart_from_its_base() -> None:
+    results = [*beside(64), *beside(512)]
+    assert all_series(results) == ["ovs", "ovs:new"]
+    for figure in rate_figures(results, all_series(results)):
+        assert [(row[1], row[2]) for row in figure.rows] == [
+            (name, size) for name in ("ovs", "ovs:new") for size in (64, 512)
+        ]
+    (found, _) = overview.rankings(results)
+    assert found.winner == "ovs"
+    # Launches in pairs tell it, whatever two intervals on their own would.
+    assert found.lead == "11.1 % ahead of ovs:new; side by side ovs:new is REGRESSED"
+
+
+def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> None:
+    page = html.Page()
+    for each in [*beside(64), *beside(512, "PASS")]:
+        page.add("t", each)
+    told = html.summary(page)
+    assert "<b class=ic-REGRESSED>ovs:new beside what there is: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
+    assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
+    assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs)" in told
+    plain = html.Page()
+    plain.add("t", result(Case("ovs")))
+    assert "side by side" not in html.summary(plain)
+
+
+def test_a_row_with_two_versions_says_which_is_which() -> None:
+    page = html.Page()
+    test = "t.py::test_a[ovs:new-64B-b32-1vs1-Rmax]"
+    for each in beside():
+        page.add(test, each)
+    base, contender = html.row_lines(page, page.places_of(test)).split("<li>")[1:]
+    assert base.startswith("throughput of ovs-64B-b32-1vs1-Rmax: <b class=ic-notjudged>not judged</b>")
+    assert contender.startswith("throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>")
+    page.add("other", beside()[0])
+    assert html.row_lines(page, page.places_of("other")).startswith("<ul class=ic-lines><li>throughput: ")
+
+
 def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
     def times(switch: str, ns: float) -> dict[str, Any]:
         figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
@@ -143,6 +192,7 @@ def test_published_figures_belong_to_the_same_experiment_only() -> None:
     ]
     assert published.stated(result(Case("testpmd", pairs=2))) == []
     assert published.stated(result(Case("testpmd", packet_size=128))) == []
+    assert published.stated(result(Case("testpmd", contender="new"))) == []
 
 
 def test_hostile_text_cannot_leave_its_place() -> None:
@@ -158,6 +208,53 @@ def test_hostile_text_cannot_leave_its_place() -> None:
     facts = dict(data_of(page)["cases"][0]["facts"])
     assert "<script>" in facts["switch version"]
     assert "中文" in facts["switch version"]
+
+
+def facts_of(found: dict[str, Any]) -> dict[str, str]:
+    page = html.Page()
+    page.add("t", found)
+    return dict(data_of(page)["cases"][0]["facts"])
+
+
+def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> None:
+    figures = {"rtt_first_p50_ns": 15e3, "rtt_first_samples": 1500, "floor_p50_ns": 9e3, "floor_p99_ns": 12e3}
+    case = Case("ovs", dimension="latency", rate=Rate(1000), burst=4)
+    facts = facts_of(result(case, pdv_p50_ns=1e3, pdv_p99_9_ns=8e3, floor_samples=4000, **figures))
+    assert facts["round trips"] == "p50 20 µs, 6,000 answers"
+    assert facts["first of a burst"] == "p50 15 µs, 1,500 answers"
+    assert facts["delay variation"] == "p50 1 µs, p99.9 8 µs, round-trip time less the least (RFC 5481)"
+    assert facts["floor"] == "p50 9 µs, p99 12 µs, 4,000 answers, of the reference link, with no switch between"
+    assert not {"first of a burst", "delay variation", "floor", "bands", "drift", "search"} & set(
+        facts_of(result(case))
+    )
+
+
+def test_bands_drift_and_a_search_are_among_the_facts() -> None:
+    facts = facts_of(result(Case("ovs"), bands=Bands(4.7e6, 5e6, 3, 5), drift=-0.031))
+    assert facts["bands"].startswith("two bands, 3 launches at 4.70 Mpps and 5 launches at 5.00 Mpps")
+    assert facts["drift"].startswith("drifted by -3.1%")
+    search = Search("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
+    found = result(
+        Case("ovs", rate=Rate(loss_ratio=0.0)), search=search, search_lower_pps=5.033e6, search_upper_pps=5.05e6
+    )
+    facts = facts_of(found)
+    assert facts["figure"].startswith("5 Mpps (bounds 5.033 to 5.05)")
+    assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
+    assert facts["search"] == "ended after 9 s"
+    assert "upper 5.05 Mpps" in facts_of(found | {"throughput_pps_high": None})["relevant bounds"]
+
+
+def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:
+    event = LossEvent(pair=1, started_at=1.7e9, duration_s=2.0, windows=2, lost=3, refused=1)
+    page = html.Page()
+    page.add("soak", result(Case("ovs"), loss_events=(event,), loss_event_count=1))
+    trains = BackToBack(1500.4, 1400, 1600, 51.2, 50, False, 12.5e6, 2e6, 120e-6, 100e-6)
+    page.add("trains", result(Case("ovs"), back_to_back=trains, throughput_pps=None))
+    assert "1 loss event" in html.row_lines(page, [0])
+    assert "1,500 frames back to back" in html.row_lines(page, [1])
+    soak, train = (dict(case["facts"]) for case in data_of(page)["cases"])
+    assert soak["losses"] == "1 loss event: 2023-11-14 22:13:20.000 UTC, 2 s, 3 lost, 1 refused"
+    assert train["back to back"].startswith("1,500 frames back to back without loss")
 
 
 def test_every_figure_compiles() -> None:
@@ -215,9 +312,12 @@ def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch:
 
 def test_repeating_takes_what_bears_on_the_case() -> None:
     argv = ["scenarios", "-k", "ovs and 64B", "-x", "--icbench-ring", "512", "--icbench-touch", "--icbench-budget=20m"]
+    # Neither a baseline nor a history is changed by repeating.
+    argv += ["--icbench-save", "main", "--icbench-history=h.jsonl", "-o", "icbench_save=main", "-oicbench_history=h"]
+    argv += ["--override-ini=icbench_history=h", "--icbench-compare=main"]
     argv += ["-o", "icbench_node=netns", "--icbench-vpp=/opt/my vpp", "--html=r.html", "--icbench-resume", "latest"]
     command = repeat_command("test_x.py::test_a[ovs-64B]", argv, "/a b")
     assert command == (
-        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch -o icbench_node=netns"
-        " '--icbench-vpp=/opt/my vpp'"
+        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch --icbench-compare=main"
+        " -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
     )

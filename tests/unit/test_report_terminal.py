@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -13,6 +14,7 @@ from pytest_icbench.case import APIS, Case, Rate
 from pytest_icbench.report.names import path_part, printable, properties
 from pytest_icbench.report.plan import Planned, plan_lines
 from pytest_icbench.report.terminal import WIDTH, summary_line, table
+from pytest_icbench.result_soak import BackToBack, LossEvent
 from tests.measurements import measurement
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
@@ -168,9 +170,81 @@ def test_bands_and_drift_are_said() -> None:
     lines = table([line(bands=bands, drift=-0.031)])
     assert any("two bands, 3 launches at 4.70 Mpps and 5 launches at 5.00 Mpps" in text for text in lines)
     assert any("drifted by -3.1% while it was measured" in text for text in lines)
+    assert "the median lies in the fuller one" in " ".join(text.strip() for text in lines)
     lines = table([line(LATENCY, bands=Bands(20_000, 30_000, 4, 4), drift=0.004)])
     assert any("4 launches at 20.0 µs and 4 launches at 30.0 µs" in text for text in lines)
+    assert "equally full" in " ".join(text.strip() for text in lines)
     assert not any("drifted" in text for text in lines)
+
+
+NDR = Case("ovs", rate=Rate(loss_ratio=0.0))
+
+
+def test_a_search_shows_its_relevant_bounds_and_no_interval() -> None:
+    """RFC 9971: the relevant lower bound must be displayed; conditional throughput is another figure."""
+    found = line(NDR, throughput_pps_low=5e6, search_lower_pps=5.033e6, search_upper_pps=5.05e6)
+    head, row, *_ = table([found])[1:]
+    assert head.split()[:4] == ["case", "Mpps", "ndr", "bounds"]
+    assert row.split()[1:3] == ["5.00", "5.033..5.05"]
+    assert any(text.startswith("bounds: relevant lower and upper bound") for text in table([found]))
+    assert "5.00 Mpps ndr [bounds 5.033..5.05]" in summary_line(found)
+    found |= {"throughput_pps_high": None, "lower_bound": True}  # the upper one is the generator's
+    assert table([found])[2].split()[1:3] == ["≥5.00", "≥5.033"]
+
+
+def test_delay_variation_has_a_table_of_its_own() -> None:
+    found = line(LATENCY, pdv_p50_ns=1_100.0, pdv_p90_ns=2_200.0, pdv_max_ns=99_000.0)
+    lines = table([found, line(Case("vpp", rate=Rate(1000), dimension="latency", burst=4))])
+    place = lines.index("delay variation (RFC 5481)")
+    assert lines[place + 1].split() == ["case", "p50", "µs", "p90", "µs", "max", "µs"]
+    assert lines[place + 2].split() == ["ovs-64B-b4-1vs1-R1k", "1.1", "2.2", "99.0"]
+    assert not lines[place + 3].startswith("vpp")
+
+
+def soaked(*events: LossEvent, **changed: Any) -> dict[str, Any]:
+    return line(Case("ovs", rate=Rate(1000), pairs=2), loss_events=events, loss_event_count=len(events), **changed)
+
+
+EVENT = LossEvent(pair=2, started_at=1.7e9, duration_s=2.0, windows=2, lost=1234, refused=1)
+EVENT_TEXT = "2023-11-14 22:13:20.000 UTC, 2 s, pair 2, 1,234 lost, 1 refused"
+TRAINS = BackToBack(1500.4, 1400, 1600, 51.2, 50, False, 12.5e6, 2e6, 120e-6, 100e-6)
+
+
+def test_a_long_run_says_when_frames_were_lost() -> None:
+    lines = table([soaked(EVENT)])
+    assert EVENT_TEXT in " ".join(text.strip() for text in lines)
+    assert any("no frame was lost or refused" in text for text in table([soaked()]))
+    assert not any("no frame" in text for text in table([soaked(verdict="INVALID"), line()]))
+    many = " ".join(text.strip() for text in table([soaked(*[EVENT] * 9)]))
+    assert "9 loss events: 2023" in many
+    assert many.count("1,234 lost") == 5
+    assert "and 4 more (results.jsonl)" in many
+
+
+def test_trains_are_shown_with_what_rfc_9004_reports() -> None:
+    nothing = dict.fromkeys(("throughput_pps", "throughput_pps_low", "throughput_pps_high", "throughput_gbps"))
+    found = line(back_to_back=TRAINS, **nothing)
+    lines = table([found])
+    assert lines[1].split()[:4] == ["case", "Mpps", "frmol", "train"]
+    assert lines[2].split()[1] == "1,500"
+    told = " ".join(text.strip() for text in lines)
+    assert "1,500 frames back to back without loss, mean of 50 (1,400 to 1,600, standard deviation 51.2)" in told
+    assert "at 12.5 Mpps: 120 µs of buffer, 100 µs corrected" in told
+    assert "1,500 frames back to back" in summary_line(found)
+    open_ended = replace(TRAINS, at_least=True, corrected_buffer_time_s=None)
+    told = " ".join(text.strip() for text in table([line(back_to_back=open_ended, **nothing)]))
+    assert "≥1,500" in told
+    assert "not corrected: no rate without loss was found" in told
+
+
+def test_properties_have_losses_and_trains() -> None:
+    found = dict(properties(soaked(EVENT)))
+    assert found["icbench.loss_event_count"] == 1
+    assert EVENT_TEXT in found["icbench.loss_events"]
+    found = dict(properties(line(back_to_back=TRAINS)))
+    assert found["icbench.back_to_back_frames"] == 1500.4
+    assert found["icbench.back_to_back_at_least"] == "false"
+    assert not [name for name in dict(properties(line())) if "back_to_back" in name or "loss_event" in name]
 
 
 def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:

@@ -39,6 +39,10 @@ class Rig:
         assert [rig.name for rig in self.world if rig.state == "running"] == []
         self.state = "running"
 
+    def check(self) -> None:
+        if self.broken == "dead":
+            raise ProvisionError(f"{self.name} was killed")
+
     def close(self) -> None:
         self.state = "closed"
         if self.broken == "close":
@@ -111,6 +115,20 @@ def test_an_error_while_closing_does_not_leave_the_other_open() -> None:
         rigs.close()
     assert {rig.state for rig in world} == {"closed"}
     rigs.acquire(need("b"))
+
+
+@pytest.mark.parametrize("dead", ["a", "direct"])
+def test_a_rig_whose_switch_died_while_nobody_used_it_is_built_anew(dead: str) -> None:
+    world: list[Rig] = []
+    rigs = pool(world)
+    rigs.acquire(need("a", "direct"))
+    next(rig for rig in world if rig.name == dead).broken = "dead"
+    with pytest.warns(UserWarning, match=f"died between two cases, and is started anew: {dead} was killed"):
+        got = rigs.acquire(need("a", "direct"))
+    assert (got.rig.state, got.reference and got.reference.state, got.trouble) == ("running", "paused", None)
+    assert [(rig.name, rig.state) for rig in world if rig.broken] == [(dead, "closed")]
+    rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
 
 
 names = st.sampled_from("abc")

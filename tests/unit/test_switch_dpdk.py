@@ -50,7 +50,8 @@ def devices(argv: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
 def test_probe_tells_the_version_of_dpdk(session: Any, driver: Any) -> None:
-    assert driver().probe(session, None).version == "DPDK 22.11.11"
+    found = driver().probe(session, None)
+    assert (found.version, found.program) == ("DPDK 22.11.11", str(session.binaries[driver.name]))
     assert session.spawner.started == []
 
 

@@ -316,7 +316,8 @@ def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) 
 
 
 def test_probe_finds_what_lacks(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert OpenVSwitch().probe(session, None).version == "3.1.0"
+    found = OpenVSwitch().probe(session, None)
+    assert (found.version, found.program) == ("3.1.0", str(session.binaries["ovs"]))
     inside = str(session.dir)
     monkeypatch.setattr("pytest_icbench.switch.ovs_daemons._SCHEMAS", ("/no/where",))
     monkeypatch.setattr(

@@ -88,7 +88,9 @@ def test_packets_for_full_links_fit() -> None:
 
 
 def test_what_is_not_snabb_is_refused(session: Any, tmp_path: Path) -> None:
-    assert Snabb().probe(session, None).version is not None
+    found = Snabb().probe(session, None)
+    assert found.version is not None
+    assert found.program == str(session.binaries["snabb"])
     other: Any = RecordingSession(tmp_path, lambda words, text: "ls (GNU coreutils) 9.1\nCopyright")
     with pytest.raises(Unsupported, match="is not Snabb: give --icbench-snabb"):
         Snabb().probe(other, program(tmp_path, "ls"))

@@ -75,7 +75,9 @@ class Client:
         made = [name for name, _ in self.calls if name in ("create_vhost_user_if_v2", "memif_create_v2")]
         return SimpleNamespace(sw_if_index=len(made))
 
-    def command(self, line: str) -> str:
+    def command(self, line: str, timeout_s: float = 0.0) -> str:
+        if line == self.refuses:
+            raise ProvisionError(f"vpp did not answer the command '{line}': [Errno 2] read failed")
         self.commands.append(line)
         return RUNTIME
 
@@ -212,6 +214,14 @@ def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client:
         start(session)
 
 
+def test_a_vpp_that_lives_and_does_not_answer_is_told_with_its_log(session: Any, client: Client) -> None:
+    switch, _ = start(session)
+    client.refuses = "show runtime"
+    for question in (switch.busy, switch.batches):
+        with pytest.raises(ProvisionError, match=r"(?s)^vpp did not answer the command 'show runtime'.*last words"):
+            question()
+
+
 def test_death_at_start_and_later(session: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, _ = start(session)
     (process,) = session.spawner.processes
@@ -259,7 +269,8 @@ def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told
 
 
 def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Vpp().probe(session, None).version == "26.06"
+    found = Vpp().probe(session, None)
+    assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
     monkeypatch.setattr("shutil.which", lambda name: None)
     session.binaries.clear()
     with pytest.raises(Unsupported, match=r"vpp is not installed: .*or give its path with --icbench-vpp"):

@@ -67,6 +67,16 @@ def text(icbench: Any) -> None:
     icbench.soak(duration="60")
 
 
+def twice(icbench: Any) -> None:
+    icbench.gate(icbench.throughput())
+    if icbench.case.rate.is_max:
+        assert icbench.latency().rtt_p50_ns
+
+
+def elsewhere(icbench: Any) -> None:
+    plain(icbench)
+
+
 class InAClass:
     def indented(self, icbench: Any) -> None:
         if icbench:
@@ -96,6 +106,11 @@ def test_how_long_a_run_is_asked_for(function: Any, seconds: float) -> None:
     found = read(function)
     assert found.soak_s == seconds
     assert ("soak" in found.names) == (function is not plain)
+
+
+@pytest.mark.parametrize(("function", "count"), [(plain, 1), (default, 1), (twice, 2), (elsewhere, 1)])
+def test_how_often_it_measures(function: Any, count: int) -> None:
+    assert read(function).measurements == count
 
 
 def test_code_without_source_has_names_alone() -> None:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import perf
 from pytest_icbench.measure.work import Work, WorkTrack
 from pytest_icbench.switch.protocol import Busy
@@ -24,7 +25,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def between(busy: list[Busy | None], events: list[Any] | None = None, pps: float = 1e6, hz: int | None = HZ) -> Work:
     answers, counted = iter(busy), iter(events or [None] * len(busy))
-    track = WorkTrack(lambda: next(answers), lambda: next(counted), lambda: None)
+    track = WorkTrack(lambda: next(answers), lambda: next(counted), lambda: None, lambda: None)
     for _ in busy:
         track.sample()
     return track.between(pps, hz)
@@ -49,6 +50,34 @@ def test_the_switchs_work(samples: list[Busy | None], share: float | None, cycle
     found = between(samples)
     assert found.busy_share == share
     assert found.cycles_per_packet == (None if cycles is None else pytest.approx(cycles))
+
+
+def refusing(check: Callable[[], None]) -> tuple[WorkTrack, list[str]]:
+    """A switch that does not answer, and what it was asked."""
+    asked: list[str] = []
+
+    def ask(what: str) -> None:
+        asked.append(what)
+        raise ProvisionError("no answer within 2 s")
+
+    return WorkTrack(lambda: ask("busy"), lambda: None, lambda: ask("batches"), check), asked
+
+
+def test_a_switch_that_lives_and_does_not_answer_is_asked_no_more() -> None:
+    track, asked = refusing(lambda: None)
+    track.sample()
+    track.sample()
+    assert asked == ["busy"]
+    assert track.between(1e6, HZ) == Work()
+
+
+def test_a_dead_switch_is_the_error() -> None:
+    def check() -> None:
+        raise ProvisionError("vpp was killed by signal 9")
+
+    track, _ = refusing(check)
+    with pytest.raises(ProvisionError, match="killed by signal 9"):
+        track.sample()
 
 
 @pytest.mark.usefixtures("seconds")

@@ -176,13 +176,17 @@
 
   // -- one case: its facts and its windows over time
 
+  function nameOf(found) {
+    return `${found.test}: ${found.dimension}` + (found.test.includes(found.case) ? "" : ` of ${found.case}`);
+  }
+
   function fillCases() {
     const select = document.getElementById("ic-case");
     if (!select) return;
     const chosen = select.value;
     const options = page.cases.map((each, at) => [each, at])
       .filter(([each]) => matches(`${each.test} ${each.case} ${each.verdict}`))
-      .map(([each, at]) => make("option", { value: at }, each.test === each.case ? each.case : `${each.test}: ${each.dimension}`));
+      .map(([each, at]) => make("option", { value: at }, nameOf(each)));
     select.replaceChildren(...options);
     if (options.some((option) => option.value === chosen)) select.value = chosen;
     else showCase();
