@@ -15,7 +15,7 @@ from typing import Any
 from pytest_icbench.bands import Bands
 from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_launch import Launch, PairCounts, Window
+from pytest_icbench.result_launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.result_rates import Search, SweepPoint
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.result_versions import SideBySide
@@ -76,6 +76,7 @@ class Measurement:
             busy ones per frame, and their share.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: of the switch, median over launches.
+        switch_counters: by port, of all launches; None for a switch that keeps none.
         loss_events: of a long run (``icbench.soak``), the first thousand of ``loss_event_count``; None for others.
         back_to_back: longest train without loss (RFC 9004); None for others.
         load: the part of a rate looked for first that the load is. load_of_pps: that rate, total over pairs.
@@ -247,6 +248,7 @@ class Measurement:
     conditions: dict[str, Any] = field(default_factory=dict)
     hardware: dict[str, Any] = field(default_factory=dict)
     per_pair: tuple[PairResult, ...] = ()
+    switch_counters: tuple[SwitchPort, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
 

@@ -102,6 +102,20 @@ class PairCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchPort:
+    """What the switch itself counted at the port of one endpoint, over whole launches: with warm-up and control frames.
+
+    ``rx`` came from the endpoint, ``tx`` was given to it, ``dropped`` was lost on the way. None: it does not tell.
+    """
+
+    index: int
+    rx_packets: int | None = None
+    tx_packets: int | None = None
+    rx_dropped: int | None = None
+    tx_dropped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One start of the workload processes of all pairs.
 
@@ -118,6 +132,7 @@ class Launch:
         cycles_per_packet: busy cycles of the switch per frame received. tsc_hz: cycles per second.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: frames that the switch's workers handled at once, on average; None where it does not tell.
+        switch_counters: by port; None for a switch that keeps none.
         steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
         generator_bound: the sender could not offer what was asked for, by its own means.
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
@@ -148,6 +163,7 @@ class Launch:
     windows: tuple[Window, ...] = ()
     discarded_s: float = 0.0
     stationary: bool | None = None
+    switch_counters: tuple[SwitchPort, ...] | None = None
 
     def total(self, counter: str) -> int:
         """Sum of a counter of ``PairCounts`` over the pairs."""

@@ -16,7 +16,7 @@ from typing import Literal, NoReturn
 from pytest_icbench.case import Case
 from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure import assemble, validity
+from pytest_icbench.measure import assemble, ports, validity
 from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import MeasuredRig, away
 from pytest_icbench.measure.settings import Settings
@@ -101,6 +101,9 @@ class Run:
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches, rig.check)
+        #: What the switch had counted before the launch, and after it; a preflight has no use for that.
+        self.counted: list[ports.Ports] = []
+        self.counts = enough is None
         self.heard_at: dict[int, float] = {}
         self.stream: WindowStream | None = None
 
@@ -115,11 +118,13 @@ class Run:
         self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
         try:
             self._until_ready(began + READY_TIMEOUT_S)
+            self._count()
             started_at = time.time() + START_DELAY_S
             asked_ns = self.rig.start(self.id, START_DELAY_S)
             # What was said before is no sign of life: the harness itself may have been kept off its CPU since.
             self.heard_at = dict.fromkeys(self.choir.voices, time.monotonic())
             over = self._until_over(asked_ns)
+            self._count()
         except WorkloadError:
             # A switch that died takes its endpoints along: then it is the one to name.
             self.rig.check()
@@ -135,6 +140,11 @@ class Run:
         drained = over - (asked_ns / 1e9 + sent_s)
         measured = sent_s + min(max(drained, 0.0), self.settings.drain_s)
         return self._judged(index, started_at, asked_ns, lambda: time.monotonic() - began - measured)
+
+    def _count(self) -> None:
+        """Outside of all windows: some switches are asked by programs."""
+        if self.counts:
+            self.counted.append(self.work.ask(self.rig.counters))
 
     def _poll(self, timeout_s: float) -> None:
         told = self.rig.poll(self.id, max(timeout_s, 0.0))
@@ -274,6 +284,7 @@ class Run:
             windows=windows,
             discarded_s=self.settling.discarded_s if self.settling else 0.0,
             stationary=self.settling.stationary if self.settling else None,
+            switch_counters=ports.between(*self.counted) if self.counts else None,
         )
 
     @staticmethod

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Endpoint, Veth
 from pytest_icbench.intervals import median_over_launches, over_launches
+from pytest_icbench.measure import ports
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
 from pytest_icbench.measure.figures import PERCENTILES, Figures, named
 from pytest_icbench.measure.reference import REFERENCES
@@ -132,6 +133,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         treatment=dict(around.treatment),
         conditions=dict(around.conditions),
         per_pair=_per_pair(case, launches),
+        switch_counters=ports.over_launches(launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         **throughput_fields(case, pps),

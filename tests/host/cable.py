@@ -114,6 +114,9 @@ class Halves:
     def batches(self) -> None:
         return None
 
+    def counters(self) -> None:
+        return None
+
     def check(self) -> None:
         for host in self.hosts:
             host.check()

@@ -82,6 +82,9 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
     sent, received = launch.total("sent"), launch.total("received")
     came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")
     assert sent + 1 <= came[0] <= sent + END_MARKS
+    # As the result has it, which counts from when the receiver has announced itself.
+    assert launch.switch_counters is not None
+    assert launch.switch_counters[0].rx_packets == came[0]
     # A kernel answers an end mark that is repeated when the receiver has ended: nobody has the port.
     answers = END_MARKS - 1 if case.switch in ("veth", "linux-bridge") else 0
     assert ANNOUNCED <= came[1] <= ANNOUNCED + answers

@@ -15,7 +15,7 @@ from pytest_icbench.endpoints import Address, Endpoint, Veth
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure import Settings, measure
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.switch.protocol import Batches, Busy
+from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
@@ -58,6 +58,7 @@ class ScriptedRig:
     cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
     events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
     counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
+    ports: Iterator[list[PortCounters] | None] = field(default_factory=lambda: iter(()))
     _queue: list[list[Any]] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=dict)
 
@@ -168,6 +169,9 @@ class ScriptedRig:
 
     def batches(self) -> Batches | None:
         return next(self.counted, None)
+
+    def counters(self) -> list[PortCounters] | None:
+        return next(self.ports, None)
 
     def check(self) -> None:
         if self.dead:

@@ -17,7 +17,7 @@ from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
 from pytest_icbench.result import Measurement, PairResult
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_launch import Launch, PairCounts, Window
+from pytest_icbench.result_launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.result_rates import Search, SweepPoint, Trial
 from pytest_icbench.result_soak import BackToBack, LossEvent
 from pytest_icbench.result_versions import SideBySide
@@ -79,6 +79,7 @@ def test_user_guide_lists_every_axis_of_the_marker() -> None:
         ("A launch", Launch),
         ("A pair of a launch", PairCounts),
         ("A pair of a result", PairResult),
+        ("A port of the switch", SwitchPort),
         ("A loss event", LossEvent),
         ("Side by side", SideBySide),
         ("Back-to-back frames", BackToBack),

@@ -9,13 +9,16 @@ from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Address, VhostUser
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure import Settings, launch
-from pytest_icbench.switch.protocol import Batches, Busy
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import SwitchPort
+from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 from tests.unit.scripted_rig import (
     RTT,
     Place,
     ScriptedRig,
     hold,
     one,
+    run,
     silent_from,
     spoil,
 )
@@ -150,3 +153,26 @@ def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.
     with pytest.raises(WorkloadError, match="server of pair 1: still running"):
         one(rig, RTT)
     assert "rig told stop" in rig.log
+
+
+def test_what_the_switch_counted_is_the_difference_over_a_launch_and_the_sum_over_launches() -> None:
+    """A counter that it does not keep, or that began anew, is nobody's; a preflight is not counted."""
+    told = iter(
+        [
+            [PortCounters(0, 100, None, 1, 10), PortCounters(1, 5, 50, 0, 0)],
+            [PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)],
+            [PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)],
+            [PortCounters(0, 700, None, 1, 12), PortCounters(1, 2, 650, 0, 3)],
+        ]
+    )
+    found = run(ScriptedRig(preflighted=False, ports=told), repeats=2)
+    assert [launch.switch_counters for launch in found.per_launch] == [
+        (SwitchPort(0, 300, None, 0, 2), SwitchPort(1, 1, 300, 0, 3)),
+        (SwitchPort(0, 300, None, 0, 0), SwitchPort(1, None, 300, 0, 0)),
+    ]
+    assert found.switch_counters == (SwitchPort(0, 600, None, 0, 2), SwitchPort(1, None, 600, 0, 3))
+    assert Measurement.from_json(found.to_json()).switch_counters == found.switch_counters
+
+
+def test_a_switch_that_keeps_no_counters_has_none() -> None:
+    assert run(ScriptedRig()).switch_counters is None

@@ -58,6 +58,10 @@ class Model:
     def resume(self) -> None:
         self.running = True
 
+    def check(self) -> None:
+        if self.broken:
+            raise ProvisionError("the switch died")
+
     def close(self) -> None:
         self.log.append(f"close {self.name}")
         self.running = False
@@ -85,8 +89,7 @@ def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
         assert rig.running
         assert not other.running
         assert (case.contender == "new") == (rig is new)
-        if rig.broken:
-            raise ProvisionError("the switch died")
+        rig.check()
         now[0] += LAUNCH_S
         rig.launches += 1
         rig.log.append(rig.name if executable is None else f"{rig.name} by {executable}")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a switch counted at its ports over a launch, and over several. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pytest_icbench.measure.rigs import PortCountersLike
+from pytest_icbench.result_launch import Launch, SwitchPort
+
+_COUNTERS = ("rx_packets", "tx_packets", "rx_dropped", "tx_dropped")
+Ports = Sequence[PortCountersLike] | None
+
+
+def between(before: Ports, after: Ports) -> tuple[SwitchPort, ...] | None:
+    """The difference; None without either. A counter that is missing on a side, or began anew, is None."""
+    if before is None or after is None:
+        return None
+    old = {port.index: port for port in before}
+    return tuple(_combined(port.index, (old[port.index], port), _difference) for port in after if port.index in old)
+
+
+def over_launches(launches: Sequence[Launch]) -> tuple[SwitchPort, ...] | None:
+    """The sum; None without launches or where one has none."""
+    found = [launch.switch_counters for launch in launches if launch.switch_counters is not None]
+    if not found or len(found) < len(launches):
+        return None
+    every = [port for ports in found for port in ports]
+    return tuple(
+        _combined(index, [port for port in every if port.index == index], sum)
+        for index in dict.fromkeys(port.index for port in every)
+    )
+
+
+def _difference(values: Sequence[int]) -> int | None:
+    before, after = values
+    return after - before if after >= before else None
+
+
+def _combined(
+    index: int, ports: Sequence[PortCountersLike | SwitchPort], combine: Callable[[Sequence[int]], int | None]
+) -> SwitchPort:
+    counts: dict[str, int | None] = {}
+    for name in _COUNTERS:
+        values = [value for port in ports if (value := getattr(port, name)) is not None]
+        counts[name] = combine(values) if len(values) == len(ports) else None
+    return SwitchPort(index, **counts)
