@@ -9,7 +9,9 @@ from pytest_icbench.fixture import Icbench
 
 
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=[64, 512, 1500], burst=32
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    packet_size=[64, 512, 1500],
+    burst=32,
 )
 def test_longest_train(icbench: Icbench) -> None:
     """RFC 9004: the longest train without loss, fifty times, and the buffer that it implies."""

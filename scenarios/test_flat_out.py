@@ -28,7 +28,9 @@ def test_by_size(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
-    switch=["direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"], packet_size=SIZES, burst=256
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    packet_size=SIZES,
+    burst=256,
 )
 def test_by_size_in_large_bursts(icbench: Icbench) -> None:
     """The same in bursts of 256: who gains by fewer, larger hand-overs?

@@ -12,7 +12,10 @@ RATES = "1M..1M..20M"
 
 
 @pytest.mark.icbench(
-    switch=["direct", "basicfwd", "ovs", "vpp", "snabb", "sriov"], packet_size=SIZES, burst=32, rate=RATES
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    packet_size=SIZES,
+    burst=32,
+    rate=RATES,
 )
 def test_received_against_offered(icbench: Icbench) -> None:
     """One pair, from one to twenty million frames per second.
@@ -23,7 +26,7 @@ def test_received_against_offered(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
-    switch=["testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=["linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     variant="wire",
     packet_size=SIZES,
     burst=[16, 32, 64],

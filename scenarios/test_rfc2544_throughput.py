@@ -9,7 +9,7 @@ from pytest_icbench.fixture import Icbench
 
 #: RFC 2544's sizes.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
-SWITCHES = ["linux-bridge", "basicfwd", "testpmd", "ovs"]
+SWITCHES = ["linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
 
 @pytest.mark.icbench(switch=SWITCHES, packet_size=SIZES, rate="ndr", search_preset="rfc2544")

@@ -25,7 +25,7 @@ def test_by_size_and_burst(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=[64, 1500],
     burst=32,
     rate=["pdr:0.5%*0.1", "pdr:0.5%*0.5", "pdr:0.5%*0.9"],

@@ -9,7 +9,10 @@ from pytest_icbench.fixture import Icbench
 
 
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"], packet_size=64, burst=32, rate="100k"
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    packet_size=64,
+    burst=32,
+    rate="100k",
 )
 def test_losses(icbench: Icbench) -> None:
     """A load that every path carries. When were frames lost, how many, for how long? See ``loss_events``."""
@@ -18,7 +21,7 @@ def test_losses(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs"],
+    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=64,
     burst=1,
     rate="1k",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What does a switch in user space forward between two containers that poll their ports, 64-byte frames?"""
+"""What does a switch in user space forward between two containers that poll their ports, 64-byte frames? And others?"""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import pytest
 
 from pytest_icbench.fixture import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
-@pytest.mark.icbench(switch=["testpmd", "vpp"], packet_size=64, rate="max")
+
+@pytest.mark.icbench(switch=SWITCHES, packet_size=64, rate="max")
 def test_flat_out(icbench: Icbench) -> None:
-    """testpmd, and VPP in its place, between two virtio ports.
+    """testpmd, and others in its place, between two virtio ports.
 
     Reproduces: C2, C3
     """
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch=["testpmd", "vpp"], packet_size=64, rate="1M..1M..16M")
+@pytest.mark.icbench(switch=SWITCHES, packet_size=64, rate="1M..1M..16M")
 def test_received_against_offered(icbench: Icbench) -> None:
     """Where does the received rate stop following the offered one?
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -89,3 +90,22 @@ def test_the_listing_is_a_topology() -> None:
 def test_scenario_files_that_are_named_exist() -> None:
     for name in re.findall(r"test_\w+\.py", PAGE.read_text()):
         assert Path(ROOT, "scenarios", name).is_file(), name
+
+
+def scenarios() -> list[tuple[set[str], set[str]]]:
+    """What each test of ``scenarios/`` reproduces, and its switches."""
+    found = []
+    for file in sorted(Path(ROOT, "scenarios").glob("test_*.py")):
+        module = runpy.run_path(str(file))
+        for name, test in module.items():
+            for mark in getattr(test, "pytestmark", ()) if name.startswith("test_") else ():
+                rows = re.findall(r"[A-D]\d+", (test.__doc__ or "").partition("Reproduces:")[2])
+                found.append((set(rows), set(mark.kwargs["switch"])))
+    return found
+
+
+@pytest.mark.parametrize("row", ["A2", "A3", "A4", "A6", "A8", "B2", "B3", "C3", "C4"])
+def test_every_switch_takes_part_in_what_compares_switches(row: str) -> None:
+    every = {name for name, driver in builtin_switches().items() if not driver.by_name_only} - {"veth", "direct"}
+    named = {name for rows, switches in scenarios() if row in rows for name in switches}
+    assert every - named == set()
