@@ -78,3 +78,9 @@ def test_the_documents_list_every_key() -> None:
     rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
     documented = {(switch.strip(" `"), key.strip(" `")) for switch, keys in rows for key in keys.split(",")}
     assert documented == {(name, key) for name, driver in builtin_switches().items() for key in driver.config_keys}
+
+
+@pytest.mark.parametrize("key", ["rxd", "txd"])
+def test_ring_sizes_are_the_endpoints_and_no_key_of_testpmd(key: str) -> None:
+    with pytest.raises(UsageError, match=f"x.toml: testpmd has no key '{key}'"):
+        checked(config(**{key: 512}), "testpmd", builtin_switches()["testpmd"].config_keys)

@@ -104,10 +104,10 @@ def test_testpmd_forwards_between_ports_it_serves(session: Any) -> None:
 
 
 def test_testpmd_takes_the_users_rings_and_arguments(session: Any) -> None:
-    spec = spec_of(session.dir, config={"rxd": 512, "burst": 64, "arguments": ["--no-flush-rx"]})
+    spec = spec_of(session.dir, config={"burst": 64, "arguments": ["--no-flush-rx"]})
     TestPmd().start(session, spec, attachments_of(session.dir))
     (started,) = session.spawner.started
-    assert started.argv[-3:] == ["--rxd=512", "--burst=64", "--no-flush-rx"]
+    assert started.argv[-2:] == ["--burst=64", "--no-flush-rx"]
 
 
 def test_testpmd_of_jumbo_frames_has_buffers_for_them(session: Any) -> None:
