@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,10 @@ from pytest_icbench.report.figure import CASE, Column, Figure, y_axis
 from pytest_icbench.report.names import printable
 from pytest_icbench.wording import show
 
+#: Least height of the axis, as a part of the values.
+LEAST_SPAN = 0.1
+#: Below so many days the axis has the time of day too.
+LONG_DAYS = 6
 #: Figures of one page; the trends that changed come first.
 MOST = 200
 
@@ -36,7 +41,10 @@ def history_figures(found: Sequence[Trend]) -> list[Figure]:
     """One figure a trend with at least two points, in microseconds or millions of frames per second."""
     worth = [trend for trend in found if len(trend.points) > 1]
     worth.sort(key=lambda trend: (not trend.changes, trend.case))
-    return [_figure(place, trend) for place, trend in enumerate(worth[:MOST])]
+    # Hosts with the same processor are told apart by what icbench history calls them.
+    titles = Counter(map(_title, worth))
+    hosts = [f" (host {trend.host})" if titles[_title(trend)] > 1 else "" for trend in worth]
+    return [_figure(place, trend, _title(trend) + hosts[place]) for place, trend in enumerate(worth[:MOST])]
 
 
 def history_of(file: Path, cases: Collection[str]) -> tuple[list[Figure], list[str]]:
@@ -48,18 +56,27 @@ def history_of(file: Path, cases: Collection[str]) -> tuple[list[Figure], list[s
     return history_figures(trends([entry for entry in entries if entry.case in cases])), troubles
 
 
-def _figure(place: int, trend: Trend) -> Figure:
+def _name(trend: Trend) -> str:
+    return printable(trend.figure.removesuffix("_ns").removesuffix("_pps"))
+
+
+def _title(trend: Trend) -> str:
+    return f"{printable(trend.case)}: {_name(trend)} on {printable(trend.machine)}"
+
+
+def _figure(place: int, trend: Trend, title: str) -> Figure:
     time = trend.figure.endswith("_ns")
     factor, unit = (1e-3, "µs") if time else (1e-6, "Mpps") if trend.figure.endswith("_pps") else (1.0, "")
-    name = printable(trend.figure.removesuffix("_ns").removesuffix("_pps"))
+    name = _name(trend)
     rows = tuple(_rows(trend, factor))
     levels = f"{len(trend.levels)} level{'' if len(trend.levels) == 1 else 's'}"
     text = f"{len(trend.points)} results, {levels}, {'less' if trend.less_is_better else 'more'} is better. "
     text += " ".join(_say(change, factor, unit) for change in trend.changes[-5:]) or "No change of the level."
+    text += " The axis need not begin at zero."
     return Figure(
         id=f"history-{place}",
         kind="history",
-        title=f"{printable(trend.case)}: {name} on {printable(trend.machine)}",
+        title=title,
         text=text,
         spec=_spec(rows, f"{name}, {unit}" if unit else name),
         columns=_COLUMNS,
@@ -93,9 +110,23 @@ def _rows(trend: Trend, factor: float) -> list[tuple[Any, ...]]:
     return rows
 
 
+def _scale(values: Sequence[float | None], title: str) -> tuple[dict[str, Any], str]:
+    """As wide as the values, so that a small step is seen, but ``LEAST_SPAN`` at least: noise is no step."""
+    scale, title = y_axis(values, title)
+    if "zero" not in scale:
+        return scale, title
+    known = [value for value in values if value is not None]
+    middle = (min(known) + max(known)) / 2
+    half = max(max(known) - min(known), LEAST_SPAN * middle) / 2 * 1.05
+    return {**scale, "zero": False, "domain": [max(middle - half, 0.0), middle + half or 1.0]}, title
+
+
 def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
-    scale, y_title = y_axis([number for row in rows for number in row[2:5]], title)
-    x = {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": "when (UTC)"}}
+    scale, y_title = _scale([number for row in rows for number in row[2:5]], title)
+    days = (datetime.fromisoformat(rows[-1][1]) - datetime.fromisoformat(rows[0][1])).days
+    format_ = "%Y-%m-%d" if days >= LONG_DAYS else "%Y-%m-%d %H:%M"
+    axis = {"title": "when (UTC)", "format": format_, "tickCount": 6, "labelSeparation": 10}
+    x = {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     y = {"field": "value", "type": "quantitative", "scale": scale, "axis": {"title": y_title}}
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS]
     blue, vermilion = theme.COLOURS[0], theme.COLOURS[1]

@@ -138,19 +138,42 @@ def summary(page: Page) -> str:
         for verdict, count in overview.verdicts(page.results)
     )
     parts.append(
-        f'<section class="ic-card" aria-label="Verdicts"><h3>Verdicts</h3><p>{counted or "no result"}</p></section>'
+        f'<section class="ic-card" aria-label="Verdicts"><h3>Verdicts</h3><p>{counted or "no result"}</p>'
+        f"{_notable(page)}</section>"
     )
     parts += [_side_by_side(page), _rankings(page), _statements(page), _skips(page)]
     return "\n".join(part for part in parts if part)
 
 
+def _notable(page: Page) -> str:
+    """The cases that are not as they should be, the worst first, and why."""
+    found = [result for result in page.results if result.get("verdict") in overview.NOTABLE]
+    found.sort(key=lambda result: overview.NOTABLE.index(str(result["verdict"])))
+    rows = [
+        (
+            f"{result['verdict']}{', waived' if result.get('waiver') else ''}",
+            f"{result.get('case')}, {result.get('dimension')}",
+            str(result.get("reason") or ""),
+        )
+        for result in found
+    ]
+    return _folded(("Verdict", "Case", "Why"), rows) if rows else ""
+
+
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{text(each)}</th>' for each in heads)
-    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    """On a narrow screen cells stand below each other, each with its head; roles say that it is a table still."""
+    head = "".join(f'<th scope="col" role="columnheader">{text(each)}</th>' for each in heads)
+    body = "".join(f'<tr role="row">{_cells(heads, row)}</tr>' for row in rows)
     return (
         f'<div class="ic-scroll" tabindex="0" role="region" aria-label="{text(", ".join(heads))}">'
-        f'<table class="ic"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<table class="ic ic-stack" role="table"><thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div>'
     )
+
+
+def _cells(heads: Sequence[str], row: Sequence[str]) -> str:
+    pairs = zip(heads, row, strict=True)
+    return "".join(f'<td role="cell" data-head="{text(head)}">{text(cell)}</td>' for head, cell in pairs)
 
 
 def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
 from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.sidebyside import decision_of
+from pytest_icbench.verdicts import GOOD, ORDER
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
+#: Verdicts whose cases are named, the worst first.
+NOTABLE = tuple(verdict for verdict in ORDER if verdict not in (*GOOD, "NO_BASELINE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ def _limit(result: Result) -> str:
 
 def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:
     """How many results have which verdict, the worst first."""
-    order = ("INVALID", "REGRESSED", "INCOMPARABLE", "INCONCLUSIVE", "NO_BASELINE", "IMPROVED", "PASS")
+    order: list[str] = list(ORDER)
     counted = Counter(str(result.get("verdict") or "not judged") for result in results)
     return sorted(counted.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.case import Case, Rate
+from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.report.bundle import TestRecord
-from pytest_icbench.report.html import Page
+from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.replay import write_html
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.stats import Histogram
@@ -95,6 +96,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page.skipped.append((f"test_x.py::test_skipped[{HOSTILE}]", HOSTILE))
     tests.append(TestRecord(f"test_x.py::test_skipped[{HOSTILE}]", "skipped", 0.0, HOSTILE))
     path = tmp_path_factory.mktemp("page") / "report.html"
+    history = path.with_name("history.jsonl")
+    for day in range(12):
+        at = {"started_at": 1.6e9 + 86_400 * day, "throughput_pps": 5e6 if day < 6 else 4.85e6}
+        entry = entry_of(measurement(Case("ovs"), **at), f"run{day}")
+        assert entry is not None
+        append(history, [entry])
+    add_history(page, history)
+    assert page.sources == []
     write_html(path, page, tests, f"report {HOSTILE[-4:]}")
     return path
 
@@ -144,7 +153,7 @@ def opened(browser: Any, report: Path) -> Iterator[Opened]:
 def test_it_opens_without_an_error_or_a_request_and_shows_every_kind_of_figure(opened: Opened) -> None:
     assert opened.troubles == []
     heads = opened.page.locator("#ic-figures h3").all_inner_texts()
-    assert len(heads) == 5
+    assert len(heads) == 6
     for figure in opened.page.locator("#ic-figures details.ic-figure[open] .ic-plot").all():
         box = figure.locator("svg").bounding_box()
         assert box["width"] > 200
@@ -219,6 +228,46 @@ def test_a_figure_has_its_table_and_is_saved_with_its_data(opened: Opened) -> No
     assert "var(" not in drawing
 
 
+def test_a_step_in_the_history_is_seen(opened: Opened) -> None:
+    svg = opened.page.locator("#ic-fig-history-0 svg")
+    points = [mark.bounding_box()["y"] for mark in svg.locator(".role-mark.mark-symbol path").all()]
+    assert len(points) == 12
+    assert points[-1] - points[0] > 40  # pixels, for 3 %
+    dates = svg.locator(".role-axis-label text").all_text_contents()
+    assert any(text.startswith("2020-09-") for text in dates)
+    assert "-3.0% worse" in svg.locator("text").all_text_contents()
+
+
+def test_what_is_folded_and_sorted_says_so(opened: Opened) -> None:
+    page = opened.page
+    environment = page.get_by_role("button", name="Environment")
+    assert environment.get_attribute("aria-expanded") == "false"
+    assert not page.locator("#environment").is_visible()
+    environment.click()
+    assert environment.get_attribute("aria-expanded") == "true"
+    assert page.locator("#environment").is_visible()
+    environment.press("Enter")
+    assert not page.locator("#environment").is_visible()
+    row = page.get_by_role("row", name="snabb:new").get_by_role("button", name="Failed")
+    assert row.get_attribute("aria-expanded") == "true"
+    row.press(" ")
+    assert row.get_attribute("aria-expanded") == "false"
+    assert row.evaluate("each => each === document.activeElement")
+    row.click()
+    assert row.get_attribute("aria-expanded") == "true"
+    head = page.locator("#results-table th", has_text="Test")
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    tests = [text.split("\n")[0] for text in page.locator("#results-table td.col-testId").all_inner_texts()]
+    assert tests == sorted(tests)
+    assert head.get_by_role("button").evaluate("each => each === document.activeElement")
+    head.click()
+    assert head.get_attribute("aria-sort") == "descending"
+    names = [each.get_attribute("aria-label") for each in page.locator("button.ic-show").all()]
+    assert len(set(names)) == len(names) > 10
+    assert opened.troubles == []
+
+
 def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
     page = opened.page
     button = page.locator("#results-table button.ic-show").first
@@ -226,9 +275,6 @@ def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "ic-one-case"
     page.wait_for_selector("#ic-case-body svg .mark-symbol path")
-    head = page.locator("#results-table th.sortable").first
-    head.focus()
-    page.keyboard.press("Enter")
     assert opened.troubles == []
 
 
@@ -241,6 +287,9 @@ def test_narrow_and_wide_light_and_dark(opened: Opened, scheme: str, width: int)
     # Figures are drawn anew for the width that they have then.
     page.wait_for_function("document.querySelector('#ic-fig-size-0-pps svg').clientWidth <= innerWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cell = page.locator("section[aria-label='What won'] td").first
+    wide = cell.bounding_box()["width"] / cell.locator("xpath=ancestor::table").bounding_box()["width"]
+    assert (wide > 0.9) == (width == 400)  # cells of a row below each other
     ink, paper = opened.colour("h1", "color"), opened.colour("html", "backgroundColor")
     assert (brightness(ink) < 100) == (scheme == "light")
     assert (brightness(paper) > 200) == (scheme == "light")

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_icbench.history.entries import read as read_history
 from pytest_icbench.report import progress
 from pytest_icbench.report.bundle import read_tests
 from pytest_icbench.report.progress import PLAIN_INTERVAL_S
@@ -109,6 +110,27 @@ def test_a_command_to_repeat_is_whole_on_the_terminal_and_names_no_host_in_files
     (test,) = read_tests(run)
     assert str(test.repeat).endswith(" --icbench-remote=HOST")
     assert "--icbench-remote=HOST" in (run / "report.html").read_text()
+
+
+def test_a_history_grows_with_every_run_and_is_on_the_page(inner: Runner) -> None:
+    pytest.importorskip("pytest_html")
+    pytest.importorskip("jumpavg")
+    inner.ini("icbench_run_files = true\n")
+    inner.write(test_x=ONE)
+    for _ in range(2):
+        result = inner.spawn_with_bench(
+            *("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin", "--icbench-history=h.jsonl", "-k", "64B")
+        )
+        result.assert_outcomes(passed=1, deselected=2)
+    found, troubles = read_history(inner.path / "h.jsonl")
+    assert troubles == []
+    assert [(entry.case, entry.figure("throughput_pps").value) for entry in found] == [
+        ("ovs-64B-b32-1vs1-Rmax", 5e6)
+    ] * 2
+    assert len({entry.run for entry in found}) == 2
+    page = (inner.path / "reports" / "latest" / "report.html").read_text()
+    assert '"id":"history-0"' in page
+    assert "2 results, 1 level, more is better." in page
 
 
 XDIST = ("-p", "xdist.plugin")

@@ -295,6 +295,41 @@ def test_history_shows_levels_and_changes() -> None:
     compiler.vegalite_to_vega({**figure.spec, "data": {"values": values}, "width": 400})
 
 
+def test_a_small_step_is_seen_and_the_year_is_on_the_axis() -> None:
+    (figure,) = history_figures([trend([5e6] * 6 + [4.85e6] * 6)])
+    encoding = figure.spec["layer"][0]["encoding"]
+    low, high = encoding["y"]["scale"]["domain"]
+    assert low < 4.85 * 0.99
+    assert high > 5 * 1.01
+    assert high - low < 0.6  # the step of 3 % takes a quarter of the height
+    assert encoding["x"]["axis"]["format"] == "%Y-%m-%d"
+    (short,) = history_figures([trend([5e6] * 3)])
+    assert short.spec["layer"][0]["encoding"]["x"]["axis"]["format"] == "%Y-%m-%d %H:%M"
+
+
+def test_hosts_with_one_processor_have_titles_of_their_own() -> None:
+    one, other = trend([5e6] * 3), replace(trend([6e6] * 3), host="i")
+    assert [figure.title for figure in history_figures([one])] == ["ovs-64B-b32-1vs1-Rmax: throughput on cpu"]
+    assert [figure.title.partition(" on ")[2] for figure in history_figures([one, other])] == [
+        "cpu (host h)",
+        "cpu (host i)",
+    ]
+
+
+def test_the_summary_names_the_cases_that_are_not_as_they_should_be() -> None:
+    page = html.Page()
+    bad: dict[str, Any] = {"verdict": "REGRESSED", "reason": "too slow", "waiver": "until 2999"}
+    for each in (result(Case("ovs"), verdict="PASS"), result(Case("vpp"), **bad), result(Case("snabb"))):
+        page.add("t", each)
+    table = re.findall(r'<td role="cell" data-head="(.*?)">(.*?)</td>', html.summary(page))[:4]
+    assert table[:3] == [
+        ("Verdict", "REGRESSED, waived"),
+        ("Case", "vpp-64B-b32-1vs1-Rmax, throughput"),
+        ("Why", "too slow"),
+    ]
+    assert table[3][0] == "Of"
+
+
 def test_a_single_result_has_no_history() -> None:
     assert history_figures([replace(trend([5e6] * 2), points=trend([5e6] * 2).points[:1])]) == []
 

@@ -261,20 +261,61 @@
     const environment = document.getElementById("environment-header");
     if (environment) environment.click();  // long, and rarely what a reader looks for first
     asButtons();
+    document.addEventListener("click", pressed, true);
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      const button = event.target.closest(".ic-button, .logexpander");
+      if (!button) return;
+      event.preventDefault();
+      button.click();
+    });
+  }
+
+  // What pytest-html makes of a heading or cell by a click alone is a button within it.
+  function buttonIn(outer) {
+    const first = outer.firstElementChild;
+    if (first && first.classList.contains("ic-button")) return first;
+    const button = make("span", { class: "ic-button", role: "button", tabindex: "0" }, ...outer.childNodes);
+    outer.append(button);
+    return button;
   }
 
   function asButtons() {
-    for (const head of document.querySelectorAll("#results-table th.sortable, #environment-header h2, .logexpander")) {
-      if (head.hasAttribute("tabindex")) continue;
-      head.tabIndex = 0;
-      head.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); head.click(); }
-      });
+    const header = document.getElementById("environment-header");
+    for (const head of document.querySelectorAll("#environment-header h2")) {
+      buttonIn(head).setAttribute("aria-expanded", !header.classList.contains("collapsed"));
     }
-    for (const cell of document.querySelectorAll("#results-table td.col-result:not([tabindex])")) {
-      cell.tabIndex = 0;
-      cell.addEventListener("keydown", (event) => { if (event.key === "Enter") cell.click(); });
+    for (const head of document.querySelectorAll("#results-table th.sortable")) {
+      buttonIn(head);
+      const order = head.classList;
+      head.setAttribute("aria-sort", order.contains("asc") ? "ascending" : order.contains("desc") ? "descending" : "none");
     }
+    for (const cell of document.querySelectorAll("#results-table tr.collapsible > td.col-result")) {
+      buttonIn(cell).setAttribute("aria-expanded", !cell.classList.contains("collapsed"));
+    }
+    for (const log of document.querySelectorAll(".logexpander")) {
+      log.tabIndex = 0;
+      log.setAttribute("role", "button");
+      log.setAttribute("aria-label", "whole log");
+      log.setAttribute("aria-expanded", log.parentNode.classList.contains("expanded"));
+    }
+    for (const button of document.querySelectorAll("button.ic-show:not([aria-label])")) {
+      button.setAttribute("aria-label", `windows of ${nameOf(page.cases[button.dataset.place])}`);
+    }
+  }
+
+  function pressed(event) {
+    const log = event.target.closest && event.target.closest(".logexpander");
+    if (log) setTimeout(asButtons);  // after pytest-html's own listener
+    const button = event.target.closest && event.target.closest(".ic-button");
+    if (!button) return;
+    event.stopPropagation();  // pytest-html looks at what was clicked, which is to be what the button stands in
+    const outer = button.parentElement;
+    const row = outer.closest("tr.collapsible");
+    outer.click();
+    asButtons();  // a row is another one now
+    const now = row && row.dataset.id ? document.querySelector(`tr[data-id="${row.dataset.id}"] .col-result .ic-button`) : button;
+    if (now) now.focus();
   }
 
   function watchTable() {
