@@ -7,8 +7,10 @@ import re
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -203,3 +205,47 @@ def test_a_bad_binary_is_refused(validation: Any, claims: Any, words: list[str],
     assert refused.value.code == 2
     (tmp_path / "vpp").touch()
     assert runner.parse(["--binary", f"vpp={tmp_path}/vpp"], claims).binary == [("vpp", tmp_path / "vpp")]
+
+
+def test_coverage_tells_how_many_sessions_name_the_bands(
+    validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
+    _, _, named = coverage.covered(machines.HALVES, 40, seed=1)
+    assert named > 0.5
+    assert coverage.covered(machines.normal(2), 40, seed=1)[2] < 0.1
+    monkeypatch.setattr(coverage, "MACHINES", (machines.normal(2),))
+    monkeypatch.setattr(coverage, "ONE_BAND", {})
+    rows = [row.what for row in coverage.check(model.Settings(quick=True)).rows]
+    assert "two bands, 50% upper, 6 % apart: of 300 sessions those that name the bands" in rows
+    assert sum("that name the bands" in row for row in rows) == len(machines.TOLD)
+
+
+def test_accounts_are_held_over_every_switch(validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = validation("validation.claims.accounts")
+    asked: list[str] = []
+
+    def can_run(_session: Any, cases: Any) -> tuple[list[Any], list[str]]:
+        asked.extend(case.switch for case in cases if case.variant is None)
+        return [], []
+
+    monkeypatch.setattr(accounts.rigs, "can_run", can_run)
+    monkeypatch.setattr(accounts, "HostSession", lambda **_: nullcontext())
+    accounts.check(model.Settings())
+    assert asked == list(accounts.builtin_switches())
+
+
+def test_searches_are_repeated_and_their_spread_is_told(
+    validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = validation("validation.claims.search")
+    rates, flat = iter([100.0, 90.0, 102.0, 91.0, 99.0, 98.0]), iter([100.0, 104.0, 101.0, 99.0, 100.0])
+    found = lambda rate: SimpleNamespace(throughput_pps=rate, duration_s=12.0)  # noqa: E731
+    monkeypatch.setattr(search, "search", lambda *_: found(next(rates)))
+    monkeypatch.setattr(search, "greatest", lambda *_: next(flat))
+    case = SimpleNamespace(variant="cost4000")
+    rows = {row.what: row.value for row in search.compared(None, None, case, found(101.0), model.Settings())}
+    assert rows["MLRsearch, cost4000: rates, pps"] == "101 / 90 / 91 / 99 / 98"
+    assert rows["MLRsearch, cost4000: greatest rate over least"] == "12.22% more"
+    assert rows["plain search, cost4000: rates, pps"] == "100 / 102"
+    assert rows["flat out beside them, cost4000: greatest rate over least"] == "5.05% more"

@@ -114,7 +114,7 @@ def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: dict[str, Any] = {"window_s": LENGTHS.window_s, "received_share": {}}
     with HostSession(binaries=settings.binaries) as session:
-        cases, notes = rigs.can_run(session, [Case(name) for name in builtin_switches() if name != "forward"])
+        cases, notes = rigs.can_run(session, [Case(name) for name in builtin_switches()])
         for case in cases:
             settings.tell(case.switch)
             with rigs.built(session, case, settings) as rig:

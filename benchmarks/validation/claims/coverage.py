@@ -8,9 +8,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.bands import FALSE_ALARMS, best_cut, critical_ratio
+from pytest_icbench.intervals import over_launches
 from pytest_icbench.measure import Settings as Lengths
+from pytest_icbench.measure.stopping import confidence
 from validation import drawing
-from validation.machines import HALVES, MACHINES, Machine, interval
+from validation.machines import BANDED, MACHINES, TOLD, Machine
 from validation.model import Found, Row, Settings
 
 if TYPE_CHECKING:
@@ -21,21 +23,27 @@ CLAIM = (
     "On simulated machines whose true level is known (independent launches, two bands, drift) an interval of 95 %, "
     "stopping rule included, holds the truth in 93 to 97 % of the sessions."
 )
-METHOD = """
-Each session draws launches and asks the plugin's own stopping rule after each, with the default precision (3 %) and
-time (40 launches). The truth is the median over launches at the machine's level halfway through the session. Sizes of
-the noise are chosen so that sessions stop at once, after many looks, and at the end of their time.
+SESSIONS = 10_000
+METHOD = f"""
+Each machine has {SESSIONS:,} sessions, which tell a share to within 0.4 or 0.5 points. A session draws launches and
+asks the plugin's own stopping rule after each, with the default precision (3 %) and time (40 launches). The truth is
+the median over launches at the machine's level halfway through the session. Sizes of the noise are chosen so that
+sessions stop at once, after many looks, and at the end of their time.
 
 Where launches fall into two bands of the same size, any value between the bands is a median; how often the interval
 holds the middle is told without a bound: such a result says that there are two bands.
 
+How many sessions on a banded machine name the bands is told too. Bands that lie six deviations of a launch apart, or
+four, mostly go unnamed before the session ends. Its interval then reaches across the gap as if there were none, and
+where the bands are nearly of the same size it holds the truth a little less often than it should: two such machines are
+told without a bound.
+
 The rate of false alarms of the test for two bands is simulated for flat, normal and skewed distributions.
 """
-SECONDS = 90.0
+SECONDS = 100.0
 FIGURES = {"machines": "Part of the sessions whose interval holds the truth, and the launches they took."}
 
 LEAST, MOST = 0.93, 0.97
-SESSIONS = 10_000
 #: Three standard deviations of the rate of alarms in so many series are below this.
 ALARM_SLACK = 0.003
 
@@ -44,30 +52,36 @@ def check(settings: Settings) -> Found:
     sessions = settings.count(SESSIONS, 300)
     rows: list[Row] = []
     series: list[dict[str, Any]] = []
-    for machine in (*MACHINES, HALVES):
+    for machine in (*MACHINES, *TOLD):
         settings.tell(f"{machine.family}: {machine.name}")
-        share, launches = covered(machine, sessions, settings.seed)
-        what = f"{machine.family}, {machine.name}: sessions whose interval holds the truth"
-        bound = f"{LEAST:.0%} to {MOST:.0%}" if machine is not HALVES else ""
-        rows.append(Row(what, f"{share:.1%}", bound, not bound or LEAST <= share <= MOST))
+        share, launches, named = covered(machine, sessions, settings.seed)
+        of = f"{machine.family}, {machine.name}: of {sessions:,} sessions those"
+        bound = f"{LEAST:.0%} to {MOST:.0%}" if machine not in TOLD else ""
+        rows.append(
+            Row(f"{of} whose interval holds the truth", f"{share:.1%}", bound, not bound or LEAST <= share <= MOST)
+        )
+        if machine.family == BANDED:
+            rows.append(Row(f"{of} that name the bands", f"{named:.1%}"))
         series.append({"family": machine.family, "name": machine.name, "share": share, "launches": round(launches, 1)})
     settings.tell("false alarms of two bands")
     rows += [alarms(name, draw, sessions, settings.seed) for name, draw in ONE_BAND.items()]
     return Found(tuple(rows), {"least": LEAST, "most": MOST, "machines": series})
 
 
-def covered(machine: Machine, sessions: int, seed: int) -> tuple[float, float]:
-    """Part of the sessions whose interval holds the truth, and launches of a session on average."""
+def covered(machine: Machine, sessions: int, seed: int) -> tuple[float, float, float]:
+    """Part of the sessions whose interval holds the truth, launches of a session, part that names two bands."""
     random, lengths = Random(f"{seed} {machine.name}"), Lengths()
-    hits = launches = 0
+    hits = launches = named = 0
     for _ in range(sessions):
         values, truth = machine.session(random, lengths)
-        found = interval(values, lengths)
+        result = over_launches(values, confidence(lengths))
+        found = result.estimate
         assert found.low is not None
         assert found.high is not None
         hits += found.low <= truth <= found.high
         launches += len(values)
-    return hits / sessions, launches / sessions
+        named += result.bands is not None
+    return hits / sessions, launches / sessions, named / sessions
 
 
 ONE_BAND: dict[str, Callable[[Random], float]] = {
