@@ -124,7 +124,7 @@ def test_a_history_grows_with_every_run_and_is_on_the_page(inner: Runner) -> Non
         result.assert_outcomes(passed=1, deselected=2)
     found, troubles = read_history(inner.path / "h.jsonl")
     assert troubles == []
-    assert [(entry.case, entry.figure("throughput_pps").value) for entry in found] == [
+    assert [(entry.case, entry.figures["throughput_pps"]["value"]) for entry in found] == [
         ("ovs-64B-b32-1vs1-Rmax", 5e6)
     ] * 2
     assert len({entry.run for entry in found}) == 2
