@@ -240,7 +240,10 @@ def test_searches_are_repeated_and_their_spread_is_told(
 ) -> None:
     search = validation("validation.claims.search")
     rates, flat = iter([100.0, 90.0, 102.0, 91.0, 99.0, 98.0]), iter([100.0, 104.0, 101.0, 99.0, 100.0])
-    found = lambda rate: SimpleNamespace(throughput_pps=rate, duration_s=12.0)  # noqa: E731
+
+    def found(rate: float) -> SimpleNamespace:
+        return SimpleNamespace(throughput_pps=rate, duration_s=12.0)
+
     monkeypatch.setattr(search, "search", lambda *_: found(next(rates)))
     monkeypatch.setattr(search, "greatest", lambda *_: next(flat))
     case = SimpleNamespace(variant="cost4000")
