@@ -175,32 +175,28 @@ _WORDS = {
 
 def _reason(measurement: Measurement, found: Finding) -> str:
     if measurement.generator_bound and found.name in LOSSES and found.verdict == "INCONCLUSIVE":
-        why = f"{found.name}: {found.note}"
+        why = found.name
     elif found.value is None:
         why = f"{found.name} has no value"
     elif found.baseline is not None:
         why = _reason_of_change(found)
     elif found.value_low is None:
-        why = f"{found.name} {show(found.value)} has no interval ({found.note})"
+        why = f"{found.name} {show(found.value)} has no interval"
     else:
         word = _WORDS.get((found.kind, found.verdict), "too near")
         why = f"{found.name} {show(found.value)} {word} {show(found.limit)}"
-    if found.verdict == "INCONCLUSIVE" and found.more_launches is not None:
-        why += f", {found.outlook()}"
+    if found.outlook():
+        why += f"{': ' if found.note else ', '}{found.outlook()}"
     return f"{why}, {measurement.case}"
 
 
 def _reason_of_change(found: Finding) -> str:
     """``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
     if found.ratio is None:
-        return f"{found.name} {show(found.value)}: {found.note}"
+        return f"{found.name} {show(found.value)}"
     way = "lower" if found.ratio < 1 else "higher"
     why = f"{found.name} {show(found.value)} {percent(found.ratio - 1)} {way} than {show(found.baseline_value)}"
     why += f" of {found.baseline}"
-    if found.verdict == "INCONCLUSIVE":
-        why += (
-            f": {found.note}"
-            if found.note and found.more_launches is None
-            else ", but the interval reaches beyond the limit"
-        )
+    if found.verdict == "INCONCLUSIVE" and not found.note:
+        why += ", but the interval reaches beyond the limit"
     return why

@@ -7,6 +7,8 @@ held (PASS) only if the whole interval lies within, and otherwise the measuremen
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
@@ -16,7 +18,7 @@ from typing import Literal, get_args, get_type_hints
 from pytest_icbench.judging import launches_until_told
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.stats import FEWEST_LAUNCHES, Estimate
+from pytest_icbench.stats import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
 #: Numbers about how it was measured, about the load that was asked for, or about other results: no limit names them.
 BOOKKEEPING = frozenset(
@@ -91,7 +93,10 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     """A measurement against a limit."""
     value = getattr(measurement, limit.name)
     if value is None:
-        return Finding(limit.name, limit.kind, limit.value, limit.source, "INCONCLUSIVE", note="no value")
+        none = Finding(limit.name, limit.kind, limit.value, limit.source, "INCONCLUSIVE")
+        if limit.name == "ratio_to_reference":
+            return replace(none, note=measurement.reference_evidence)
+        return too_few_samples(none, measurement) or none
     is_estimate = hasattr(measurement, f"{limit.name}_low")
     low = getattr(measurement, f"{limit.name}_low", value)
     high = getattr(measurement, f"{limit.name}_high", value)
@@ -114,7 +119,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     )
     if low is None or high is None:
         # An estimate without an interval can neither hold nor miss a limit.
-        return further(plain, measurement, None)
+        return too_few_samples(plain, measurement) or further(plain, Effort.of(measurement), None)
     if limit.kind == "min":
         held, missed = low >= limit.value, high < limit.value
     else:
@@ -125,26 +130,81 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, verdict="PASS" if held else "REGRESSED")
     if not is_estimate and measurement.search is None:
         return replace(plain, note="the longest trains that were sent lost nothing") if at_least else plain
-    return further(plain, measurement, Estimate(value, low, high), limit.value)
+    return further(plain, Effort.of(measurement), Estimate(value, low, high), limit.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a figure took: by it follows how much longer an answer takes.
+
+    ``each_s``: seconds of a launch with all around it, 0 if unknown. ``searched``: the figure is from a search.
+    """
+
+    launches: int
+    each_s: float = 0.0
+    searched: bool = False
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> Effort:
+        each_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
+        return cls(measurement.launches, each_s, measurement.search is not None)
 
 
 def further(
-    plain: Finding, measurement: Measurement, found: Estimate | None, limit: float = 0.0, fixed_share: float = 0.0
+    plain: Finding, effort: Effort, found: Estimate | None, limit: float = 0.0, fixed_share: float = 0.0
 ) -> Finding:
     """An INCONCLUSIVE finding with how much longer it would take; arguments as in ``launches_until_told``."""
-    if measurement.search is not None:
+    if effort.searched:
         if plain.at_least:
             return replace(plain, note="the search ended at what the senders can offer")
         return replace(plain, note="the search's bounds are too far apart: --icbench-search-width")
+    note = None
     if found is None:
-        more: int | None = max(FEWEST_LAUNCHES - measurement.launches, 0) or None
+        more: int | None = max(FEWEST_LAUNCHES - effort.launches, 0) or None
         note = TOO_FEW if more else "no interval"
     else:
-        more = launches_until_told(found, limit, measurement.launches, fixed_share)
-        both = launches_until_told(found, limit, measurement.launches) if fixed_share > 0 else None
-        note = AT_LIMIT
-        if both is not None:
-            each = measurement.launches + both
-            note = f"about {each} launches would tell, if the baseline had as many too"
-    each_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
-    return replace(plain, more_launches=more, more_s=more * each_s if more and each_s else None, note=note)
+        more = launches_until_told(found, limit, effort.launches, fixed_share)
+        if more is None:
+            both = launches_until_told(found, limit, effort.launches) if fixed_share > 0 else None
+            note = AT_LIMIT
+            if both is not None:
+                note = f"about {effort.launches + both} launches would tell, if the baseline had as many too"
+    return replace(
+        plain, more_launches=more, more_s=more * effort.each_s if more and effort.each_s else None, note=note
+    )
+
+
+_PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
+
+
+def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
+    """The finding about a percentile whose launches have too few round trips for it; None if that is not the reason.
+
+    A launch needs ten beyond the percentile, and the interval is over launches; the floor has none and is of them all.
+    """
+    match = _PERCENTILE.fullmatch(plain.name)
+    if match is None or not measurement.launches:
+        return None
+    beyond = 1 - float(match[2].replace("_", ".")) / 100
+    needed = math.ceil(round(SAMPLES_BEYOND / beyond, 6))
+    samples = {"rtt_first": measurement.rtt_first_samples, "floor": measurement.floor_samples}.get(
+        match[1], measurement.rtt_samples + measurement.rtt_lost
+    )
+    each = samples if match[1] == "floor" else samples / measurement.launches
+    if each >= needed:
+        reached = plain.value is None and measurement.rtt_lost > 0
+        return replace(plain, note="requests that were never answered reach into it") if reached else None
+    if not samples:
+        return None
+    longer, effort = needed / each, Effort.of(measurement)
+    launches = max(measurement.launches, FEWEST_LAUNCHES)
+    seconds = measurement.settings.get("duration_s")
+    remedy = f"launches {longer:.2g} times as long would tell"
+    if seconds:
+        remedy = f"--icbench-duration {math.ceil(10 * seconds * longer) / 10:g}"
+    return replace(
+        plain,
+        more_launches=launches - measurement.launches or None,
+        more_s=(launches * longer - measurement.launches) * effort.each_s or None,
+        note=f"{'it' if match[1] == 'floor' else 'a launch'} takes {needed} round trips and had {each:.0f}: {remedy}",
+    )

@@ -69,10 +69,11 @@ class Finding:
         """Why it does not tell, and what would; empty where it does."""
         if self.verdict != "INCONCLUSIVE":
             return ""
-        if self.more_launches is None:
-            return self.note or ""
-        took = f" ({span(self.more_s)})" if self.more_s else ""
-        return f"about {self.more_launches} launches{took} more would tell"
+        took = span(self.more_s) if self.more_s else ""
+        more = f"about {took} more" if took else ""
+        if self.more_launches is not None:
+            more = f"about {self.more_launches} launches{f' ({took})' if took else ''} more would tell"
+        return "; ".join(filter(None, (self.note, more)))
 
 
 def with_interval(value: float | None, low: float | None, high: float | None, at_least: bool = False) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against
-from pytest_icbench.judging import launches_until_told
+from pytest_icbench.judging import Margin, launches_until_told
+from pytest_icbench.limits import AT_LIMIT
 from pytest_icbench.margins import Allowed
+from pytest_icbench.pairs import fewest_pairs
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.names import printable
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.stats import Estimate
+from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.stats import CONFIDENCE, Estimate
 from pytest_icbench.wording import percent
 
 #: Of several decisions the first is the overall one.
@@ -30,10 +34,10 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
     found = now.side_by_side
     if found is None:
         return None
-    ratio = Estimate(found.ratio, found.ratio_low, found.ratio_high)
-    more = None
-    if found.decision == "INCONCLUSIVE" and found.note is None:
-        more = launches_until_told(ratio, allowed.margin.limit, found.pairs)
+    more, note = None, found.note
+    if found.decision == "INCONCLUSIVE" and (note is None or found.confirmed is False):
+        more, why = _more_pairs(found, allowed.margin)
+        note = note or why
     finding = Finding(
         name=found.figure,
         kind=allowed.kind,
@@ -48,7 +52,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         ratio_high=found.ratio_high,
         more_launches=more,
         more_s=None if more is None else more * now.duration_s / max(now.launches, 1),
-        note=found.note or ("too few pairs for an interval" if found.ratio_low is None else None),
+        note=note,
     )
     changed = tuple(
         each
@@ -56,6 +60,20 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         if not each.fact.startswith(("treatment.cpus", "treatment.contender"))
     )
     return Against(finding.baseline or "", (finding,), treatment=changed)
+
+
+def _more_pairs(found: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
+    """About how many pairs more would tell, and why it does not where the interval does not say that."""
+    if found.ratio_low is None or found.ratio_high is None:
+        return max(fewest_pairs(CONFIDENCE) - found.pairs, 1), "too few pairs for an interval"
+    worse = (found.ratio < margin.limit) == (margin.better == "higher")
+    widened = 1.0
+    if found.confirmed is False and worse:  # what has to be confirmed is held to the confidence of the session
+        normal = NormalDist()
+        widened = normal.inv_cdf(1 - found.error_rate / found.cases) / normal.inv_cdf((1 + CONFIDENCE) / 2)
+    low, high = (found.ratio + widened * (end - found.ratio) for end in (found.ratio_low, found.ratio_high))
+    more = launches_until_told(Estimate(found.ratio, low, high), margin.limit, found.pairs)
+    return more, AT_LIMIT if more is None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pytest_icbench import comparable
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.judging import fixed_share, ratio_of
-from pytest_icbench.limits import further
+from pytest_icbench.limits import Effort, further, too_few_samples
 from pytest_icbench.margins import Allowed, Margins
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
@@ -59,7 +59,7 @@ class Comparer:
         return self.compare_entry(now, margins, measurement)
 
     def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> Against:
-        """The same for an entry; without its measurement nothing is said about how much longer it would take."""
+        """The same for an entry; without its measurement nobody knows how long its launches took with all around."""
         name = self.baseline.name
         candidates = self.baseline.about(now)
         if not candidates:
@@ -104,17 +104,24 @@ class Comparer:
             ratio_high=ratio.high if ratio else None,
         )
         if own is None or old is None:
-            return replace(found, note="no value" if own is None else "the baseline has no value")
+            missing = "no value" if own is None else "the baseline has no value"
+            lacking = too_few_samples(found, measurement) if own is None and measurement is not None else None
+            return lacking or replace(found, note=missing)
         if ratio is None:
             return replace(found, note="the baseline's value is 0")
         verdict = margin.verdict(ratio)
         if allowed.name == "throughput_pps" and (now.lower_bound or (before.lower_bound and verdict != "REGRESSED")):
             # A baseline that is "at least" can still be fallen short of.
             return replace(found, at_least=now.lower_bound, note=_AT_LEAST)
-        if verdict != "INCONCLUSIVE" or measurement is None:
+        if verdict != "INCONCLUSIVE":
             return replace(found, verdict=verdict)
         if ratio.low is None and old.low is None:
             return replace(found, note="the baseline has no interval (too few launches): save it with six at least")
-        return further(
-            found, measurement, ratio if ratio.low is not None else None, margin.limit, fixed_share(own, old)
-        )
+        if own.low is None and measurement is not None and (lacking := too_few_samples(found, measurement)) is not None:
+            return lacking
+        effort = Effort.of(measurement) if measurement is not None else _effort_of(now)
+        return further(found, effort, ratio if ratio.low is not None else None, margin.limit, fixed_share(own, old))
+
+
+def _effort_of(entry: Entry) -> Effort:
+    return Effort(entry.launches, searched=entry.metric in ("ndr", "pdr"))

@@ -38,6 +38,7 @@ def compare_sides(
         if verdict != "NO_BASELINE":
             changes.update(str(each) for each in found.treatment if not each.fact.startswith("treatment.cpus"))
         notes += [f"{entry.case}: {note}" for note in (found.incomparable, *found.warnings) if note]
+        notes += [f"{entry.case}: {each.name}: {each.outlook()}" for each in found.findings if each.outlook()]
         rows += _rows(entry, found)
     seen = {entry.about for entry in now.entries}
     gone = sorted({entry.case for entry in before.entries if entry.about not in seen})

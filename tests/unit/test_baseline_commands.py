@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +136,18 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         assert "1 REGRESSED, 1 NO_BASELINE, 1 IMPROVED" in out
         assert "  treatment.switch.version is 3.2 here and 3.1 there" in lines
         assert f"only in {before}: veth-64B-b32-1vs1-Rmax" in lines
+
+
+def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+    run_of("a", [measured()])
+    run_of("b", [measured(launches=[0.985 * (5e6 + 20 * (value - 5e6)) for value in scaled(1)])])
+    run_of("c", [measured(launches=[5e6])])
+    told = r"ovs-64B-b32-1vs1-Rmax: throughput_pps: about \d+ launches more would tell"
+    code, out, _ = call(capsys, "compare", "reports/a", "reports/b")
+    assert code == 0
+    assert re.search(told, out)
+    _, out, _ = call(capsys, "compare", "reports/a", "reports/c")
+    assert "ovs-64B-b32-1vs1-Rmax: throughput_pps: too few launches; about 5 launches more would tell" in out
 
 
 def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:

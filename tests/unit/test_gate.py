@@ -97,6 +97,30 @@ def test_a_result_without_a_value_does_not_tell() -> None:
     assert (judgement.verdict, judgement.reason.split(",")[0]) == ("INCONCLUSIVE", "ratio_to_reference has no value")
 
 
+@pytest.mark.parametrize(
+    ("name", "changed", "told"),
+    [
+        ("rtt_p99_9_ns", {}, "a launch takes 10000 round trips and had 1000: --icbench-duration 5"),
+        ("pdv_p99_9_ns", {"pdv_p99_9_ns": 9.0}, "a launch takes 10000 round trips and had 1000: --icbench-duration 5"),
+        ("rtt_p99_ns", {"rtt_p99_ns": None, "rtt_lost": 900}, "requests that were never answered reach into it"),
+        ("rtt_first_p99_ns", {"rtt_first_samples": 3000}, "a launch takes 1000 round trips and had 500: "),
+        ("floor_p99_ns", {"floor_samples": 100}, "it takes 1000 round trips and had 100: --icbench-duration 5"),
+    ],
+)
+def test_a_percentile_with_too_few_samples_says_how_many_it_takes(
+    name: str, changed: dict[str, Any], told: str
+) -> None:
+    facts = {"rtt_samples": 6000, "duration_s": 4.8, "settings": {"duration_s": 0.5}} | changed
+    judgement = judge(measurement(Case("ovs", dimension="latency"), **facts), [limit("max", 1e5, name)])
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert told in judgement.reason
+    (finding,) = judgement.findings
+    if "rtt_lost" not in changed:
+        # Ten times as long, or twice: launches of 0.8 s.
+        assert finding.more_s == pytest.approx(4.8 if name.startswith("rtt_first") else 43.2)
+        assert "more" in finding.outlook()
+
+
 def test_limits_of_the_other_dimension_do_not_apply() -> None:
     latency = measurement(Case("ovs", dimension="latency"))
     assert judge(latency, [limit("min", 9e9)]).verdict == "NO_BASELINE"
