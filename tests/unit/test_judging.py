@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_icbench.judging import Better, Figure, Margin, fixed_share, launches_until_told, ratio_of
+from pytest_icbench.judging import MOST_LAUNCHES, Better, Figure, Margin, fixed_share, launches_until_told, ratio_of
 from pytest_icbench.stats import Estimate, unpaired_ratio
 
 
@@ -111,7 +111,8 @@ def test_the_launches_that_are_asked_for_suffice_if_width_goes_with_their_root(
     assume(abs(value - limit) < half)
     more = launches_until_told(Estimate(value, value - half, value + half, 0.95), limit, launches, fixed)
     if more is None:
-        assert abs(value - limit) <= half * sqrt(fixed) * 1.000001 or abs(value - limit) < half * 0.05
+        narrowest = half * sqrt((1 - fixed) * launches / MOST_LAUNCHES + fixed)
+        assert narrowest >= abs(value - limit) * 0.999999
         return
     narrowed = half * sqrt((1 - fixed) * launches / (launches + more) + fixed)
     assert narrowed <= abs(value - limit) * 1.000001
