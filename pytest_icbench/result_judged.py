@@ -55,7 +55,8 @@ class Finding:
         what = f"{self.name}: {with_interval(self.value, self.value_low, self.value_high, self.at_least)}"
         if self.baseline is not None:
             before = with_interval(self.baseline_value, self.baseline_value_low, self.baseline_value_high)
-            what += f", baseline {self.baseline} of {(self.measured or 'unknown date')[:10]} {before}"
+            day = f" of {self.measured[:10]}" if self.measured else ""
+            what += f", baseline {self.baseline}{day} {before}"
             if self.ratio is not None:
                 what += f", ratio {with_interval(self.ratio, self.ratio_low, self.ratio_high)}"
             way = "lower" if self.kind == "drop" else "higher"

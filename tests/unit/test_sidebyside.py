@@ -31,6 +31,12 @@ def test_pairs_that_are_missing() -> None:
     assert "but the interval reaches beyond the limit, about 27 launches" in reason
 
 
+def test_the_base_beside_it_has_no_date() -> None:
+    finding, _ = undecided(0.96, ratio_low=0.94, ratio_high=0.98)
+    told = "throughput_pps: 4.8M, baseline ovs-64B-b32-1vs1-Rmax beside it 5M, ratio 0.96 (interval 0.94 to 0.98), "
+    assert finding.sentence().startswith(f"{told}limit at most 3 % lower from the default allowance")
+
+
 def test_a_suspicion_that_was_not_confirmed() -> None:
     found = {"confirmed": False, "screen": "REGRESSED", "note": UNSURE, "ratio_low": 0.94, "ratio_high": 0.98}
     finding, reason = undecided(0.96, **found)
