@@ -36,7 +36,7 @@ class Request:
     Attributes:
         switch: names and groups, as written.
         api, port: None or names, ``all`` among them.
-        variant: None or names, ``default`` among them for the natural one.
+        variant: None or names, ``default`` among them for the natural one, ``wires`` for all ``wire_variants``.
         remote: over two hosts; empty: where there is a second one.
         settings: names of ``measure.Settings``.
     """
@@ -70,6 +70,8 @@ _AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
 }
 #: The variant that a switch is without any.
 DEFAULT_VARIANT = "default"
+#: All variants of a switch that are like a wire, whatever their names.
+WIRE_VARIANTS = "wires"
 _FLAGS = ("blocking", "touch", "remote")
 ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
 
@@ -165,7 +167,7 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
 
 def _check_variants(variants: Iterable[str], switches: Collection[type[Switch]], where: str) -> None:
     for variant in variants:
-        if variant != DEFAULT_VARIANT and not any(cls.has_variant(variant) for cls in switches):
+        if variant not in (DEFAULT_VARIANT, WIRE_VARIANTS) and not any(cls.has_variant(variant) for cls in switches):
             known = [f"{cls.name} has {cls.variant_help}" for cls in switches if cls.variant_help]
             raise UsageError("; ".join([f"{where}: none of its switches has the variant '{variant}'", *known]))
 
@@ -174,12 +176,15 @@ def _variants(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | 
     """Of those wanted the ones that the switch has; the natural one if it has none of them."""
     if wanted is None:
         return (None,)
-    found = tuple(None if name == DEFAULT_VARIANT else name for name in wanted if _has(cls, name))
-    return found or (None,)
-
-
-def _has(cls: type[Switch], variant: str) -> bool:
-    return variant == DEFAULT_VARIANT or cls.has_variant(variant)
+    found: dict[str | None, None] = {}
+    for name in wanted:
+        if name == DEFAULT_VARIANT:
+            found[None] = None
+        elif name == WIRE_VARIANTS:
+            found |= dict.fromkeys(cls.wire_variants)
+        elif cls.has_variant(name):
+            found[name] = None
+    return tuple(found) or (None,)
 
 
 def expand(request: Request, options: Options, catalogue: Catalogue, where: str) -> list[Case]:

@@ -100,6 +100,23 @@ def pytest_icbench_switches(config):
     assert "test_x.py::test_a[mine-64B-b32-1vs1-Rmax]" in collected(inner)
 
 
+def test_the_conformance_suite_takes_the_wires_of_a_switch_from_outside(inner: Runner) -> None:
+    pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
+    inner.pytester.makeconftest(
+        """
+from pytest_icbench.switch.registry import builtin_switches
+Mine = type("Mine", (builtin_switches()["ovs"],), {"name": "mine", "variants": ("tap", "x"), "wire_variants": ("tap",)})
+def pytest_icbench_switches(config):
+    return [Mine]
+"""
+    )
+    result = inner.run("--collect-only", "-q", "--pyargs", "pytest_icbench.conformance", "--icbench-switch=mine")
+    tests = {line.partition("::")[2] for line in result.outlines}
+    for variant in ("mine", "mine:tap"):
+        assert f"test_it_learns_where_an_address_is_if_declared[{variant}-64B-b32-2vs2-Rmax]" in tests
+    assert not any("mine:x" in test for test in tests)
+
+
 def test_two_switches_with_one_name(inner: Runner) -> None:
     inner.pytester.makeconftest(
         """
