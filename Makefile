@@ -44,7 +44,7 @@ test-unit: install ## Python tests that change nothing on the host; need no root
 test-host: install ## containers, switches, packets, faults; needs root
 	$(PYTEST) tests/host $(END_TO_END) $(ARGS)
 
-conformance: install ## what each switch does with frames, against what its driver declares; every port, 4 minutes; needs root
+conformance: install ## what each switch does with frames, against what its driver declares; every port, 12 minutes; needs root
 	$(PYTEST) --pyargs pytest_icbench.conformance --icbench-port all $(ARGS)
 
 test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable

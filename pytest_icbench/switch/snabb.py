@@ -30,7 +30,7 @@ _PROBE_S = 10.0
 _START_S = 15.0
 _WIRE = "wire"
 #: The bridge forgets an address that has not been seen for this long, Snabb's default.
-_MAC_TIMEOUT_S = 60
+_MAC_TIMEOUT_S = 60.0
 
 #: Frames that a link between two apps holds; each port has a link in and one out.
 _LINK_FRAMES = 1023
@@ -70,6 +70,7 @@ class Snabb(DaemonSwitch):
     default_cores = 1
     scalable = False
     learns = True
+    least_ageing_s = _MAC_TIMEOUT_S
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     variants = (_WIRE,)
@@ -78,6 +79,7 @@ class Snabb(DaemonSwitch):
 
     def __init__(self) -> None:
         self._facts = SwitchFacts()
+        self._mac_timeout_s = _MAC_TIMEOUT_S
         self._state = Path()
         self._links: list[tuple[int, str, str]] = []
 
@@ -110,13 +112,8 @@ class Snabb(DaemonSwitch):
         binary = self._binary(session, spec.binary)
         sockets = [socket_path(attachment) for attachment in attachments]
         mode = _WIRE if spec.variant == _WIRE else "bridge"
-        arguments = [
-            "snsh",
-            str(_PROGRAM),
-            mode,
-            str(spec.config.get("mac_timeout_s", _MAC_TIMEOUT_S)),
-            *map(str, sockets),
-        ]
+        self._mac_timeout_s = float(spec.config.get("mac_timeout_s", _MAC_TIMEOUT_S))
+        arguments = ["snsh", str(_PROGRAM), mode, f"{self._mac_timeout_s:g}", *map(str, sockets)]
         base = spec.work_dir / "var-run"
         base.mkdir()
         argv = ["sh", "-c", _NAMESPACE, "sh", str(base), str(spec.work_dir), str(binary), *arguments]
@@ -132,6 +129,13 @@ class Snabb(DaemonSwitch):
     def facts(self) -> SwitchFacts:
         """Its version and the command line."""
         return self._facts
+
+    def set_ageing(self, seconds: float) -> None:
+        """Its time is that with which it was started. Raises ProvisionError for a shorter one."""
+        if seconds < self._mac_timeout_s:
+            raise ProvisionError(
+                f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"
+            )
 
     def counters(self) -> list[PortCounters] | None:
         """Counters of the links between its apps, which it publishes every hundred rounds of its loop."""

@@ -77,6 +77,7 @@ class Vpp(DaemonSwitch):
     default_cores = 1
     scalable = True
     learns = True
+    least_ageing_s = 60.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     variants = (_XCONNECT,)
@@ -190,6 +191,11 @@ class Vpp(DaemonSwitch):
         )
         for interface in self._all_interfaces():
             client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=_BRIDGE_DOMAIN, enable=True)
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge domain's ageing time, in whole minutes. Raises ProvisionError."""
+        with self._naming_death():
+            self._live().call("bridge_domain_set_mac_age", bd_id=_BRIDGE_DOMAIN, mac_age=max(1, round(seconds / 60)))
 
     def _all_interfaces(self) -> list[int]:
         uplink = self._uplink_interface

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_icbench.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.exchange import Exchange
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure import Settings
 from pytest_icbench.measure.launch import run_launch
@@ -132,6 +133,32 @@ def userspace_pids(rig: Rig) -> list[int]:
     assert isinstance(switch, BasicFwd | TestPmd | Snabb | Vpp)
     assert switch.daemon is not None
     return [switch.daemon.process.pid]
+
+
+def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
+    case, stranger = Case("snabb", pairs=2), b"\x02\0\0\0\0\x99"
+
+    def ethernet(to: bytes, source: bytes) -> bytes:
+        return to + source + b"\x88\xb5" + bytes(46)
+
+    with HostSession(configs={"snabb": {"mac_timeout_s": 2}}) as session, built(session, case) as rig:
+        exchange = Exchange(rig, case)
+        asked = ethernet(stranger, bytes.fromhex(exchange.addresses[0].mac.replace(":", "")))
+
+        def reached() -> set[int]:
+            return {index for index, frames in exchange.exchange({0: [asked]}).items() if asked in frames}
+
+        try:
+            for expected, show in (({3}, True), ({1, 2, 3}, False)):
+                deadline = time.monotonic() + 20
+                while True:
+                    if show:
+                        exchange.exchange({3: [ethernet(b"\xff" * 6, stranger)]}, {0: 1, 1: 1, 2: 1})
+                    if (found := reached()) == expected:
+                        break
+                    assert time.monotonic() < deadline, found
+        finally:
+            exchange.end()
 
 
 @pytest.mark.parametrize("name", builtin_switches())

@@ -125,3 +125,11 @@ def test_a_socket_path_too_long_is_refused(session: Any, tmp_path: Path) -> None
     with pytest.raises(ProvisionError, match="holds 107"):
         Snabb().start(session, spec_of(deep), attachments_of(deep))
     assert session.spawner.started == []
+
+
+def test_ageing_is_that_of_its_start(session: Any) -> None:
+    switch, _ = start(session, config={"mac_timeout_s": 90})
+    assert session.spawner.started[0].argv[10] == "90"
+    switch.set_ageing(90)
+    with pytest.raises(ProvisionError, match="snabb forgets after 90 s, as it was started"):
+        switch.set_ageing(60)

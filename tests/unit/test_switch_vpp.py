@@ -208,6 +208,13 @@ def test_the_users_start_up_and_commands(session: Any, client: Client) -> None:
     assert client.commands == ["show version", "set logging x"]
 
 
+def test_ageing_is_set_in_whole_minutes(session: Any, client: Client) -> None:
+    switch, _ = start(session)
+    for seconds in (Vpp.least_ageing_s or 0, 10, 150):
+        switch.set_ageing(seconds)
+    assert [each["mac_age"] for each in client.sent("bridge_domain_set_mac_age")] == [1, 1, 2]
+
+
 def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client: Client) -> None:
     client.refuses = "create_vhost_user_if_v2"
     with pytest.raises(ProvisionError, match=r"(?s)vpp refused create_vhost_user_if_v2: No space.*last words"):
