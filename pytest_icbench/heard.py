@@ -35,6 +35,7 @@ class Heard:
         self.options = options
         self.results: list[Mapping[str, Any]] = []
         self._page: Page | None = None
+        self._sent = False
         self._phases: dict[str, list[pytest.TestReport]] = {}
 
     @property
@@ -55,7 +56,8 @@ class Heard:
         if run is not None:
             from pytest_icbench.report.merge import parcel
 
-            report.icbench_parcel = parcel(run.directory, run.places(report.nodeid))  # type: ignore[attr-defined]
+            sent = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
+            report.icbench_parcel, self._sent = sent, True  # type: ignore[attr-defined]
         report.icbench = list(icbench.results)  # type: ignore[attr-defined]
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
 from pytest_icbench.options import Options
-from pytest_icbench.report.bundle import ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.report.bundle import BASELINES, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
@@ -323,7 +323,7 @@ def keep_baseline(run: Path, options: Options) -> None:
     """A copy of the baseline beside the results, so that verdicts can be made anew. Raises ProvisionError."""
     name = str(options.compare)
     try:
-        shutil.copytree(options.baselines / name, run / "baselines" / name)
+        shutil.copytree(options.baselines / name, run / BASELINES / name)
     except (OSError, shutil.Error) as error:
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,7 +199,9 @@ class State:
         from pytest_icbench.run import Run, check_root
 
         check_root()
-        self.run = Run(self.config, self.options, self._asked(), self._items, self.directory)
+        # The history of a worker that sends is its controller's.
+        options = replace(self.options, history=None) if self.sends else self.options
+        self.run = Run(self.config, options, self._asked(), self._items, self.directory)
 
     def _plan(self) -> None:
         from pytest_icbench.forecast import estimates
@@ -377,7 +380,7 @@ class State:
             from pytest_icbench.workers import Workers
 
             argv = [hidden(str(each), self.options) for each in self.config.invocation_params.args]
-            self._workers = Workers(self.directory, argv)
+            self._workers = Workers(self.directory, argv, self.options)
         return self._workers
 
     def worker_ended(self, node: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_icbench.caseids import host_key, sends
 from pytest_icbench.errors import UsageError
+from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.merge import Merge
 
@@ -19,11 +20,12 @@ class Workers:
     """Args:
     directory: of the run.
     argv: pytest's arguments, as results may keep them.
+    options: of the controller.
     """
 
-    def __init__(self, directory: Path, argv: Sequence[str]) -> None:
+    def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:
         self._hosts: dict[str, set[str]] = {}
-        self._merge = Merge(directory, argv)
+        self._merge = Merge(directory, argv, options.history, options.incomparable)
 
     def refuse_second(self, node: Any) -> None:
         """A worker has collected benchmarks. Raises UsageError if another one of its host has, too."""

@@ -19,6 +19,7 @@ from pytest_icbench.report.jsonl import append_line
 
 RUN_FILE = "run.json"
 TESTS_FILE = "tests.jsonl"
+BASELINES = "baselines"
 SCHEMA = 1
 
 

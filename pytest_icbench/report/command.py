@@ -15,7 +15,7 @@ from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import UsageError
 from pytest_icbench.report.axes import RUN
-from pytest_icbench.report.bundle import TestRecord
+from pytest_icbench.report.bundle import BASELINES, TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.names import printable
 from pytest_icbench.report.recompute import differences, recomputed, verdict_of
@@ -48,15 +48,21 @@ class Anew:
 
 def anew(run: StoredRun) -> Iterator[Anew]:
     """Every result of a run. What cannot be computed anew is taken as it was recorded."""
-    info, comparer = run.info, None
+    info, comparer, lost = run.info, None, None
     if info is not None and info.baseline is not None:
-        comparer = Comparer(load_baseline(run.directory / "baselines", info.baseline), info.incomparable)
+        try:
+            comparer = Comparer(load_baseline(run.directory / BASELINES, info.baseline), info.incomparable)
+        except UsageError as error:
+            lost = str(error)
     for stored in run.results:
         recorded = stored.measurement
         try:
             whole = with_windows(stored)
         except (DamagedData, UsageError) as error:
             yield Anew(run, stored, recorded, None, why_not=str(error))
+            continue
+        if lost is not None and info is not None and recorded.baseline == info.baseline:
+            yield Anew(run, stored, recorded, windows_of(whole), why_not=lost)
             continue
         try:
             found = verdict_of(recomputed(whole), stored.place, comparer, _base_of(run, stored))

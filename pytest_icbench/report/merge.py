@@ -2,7 +2,7 @@
 """A run whose tests ran on several hosts: what their workers send becomes one run's files here, test by test.
 
 A worker on another host writes its own files there; with a test's report come its results, its windows and how the run
-was made, as texts.
+was made, as texts, and with the first one its baseline. The history is the controller's alone.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench import comparable
+from pytest_icbench.baseline.store import host_name
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.report.bundle import RUN_FILE, ResultPlace, TestRecord, append_test
+from pytest_icbench.history.entries import append, entry_of
+from pytest_icbench.report.bundle import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
+from pytest_icbench.result import Measurement
 
 
-def parcel(run: Path, places: Sequence[ResultPlace]) -> dict[str, Any]:
-    """What a worker sends with a test's report: its places with the texts of their files."""
+def parcel(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
+    """What a worker sends with a test's report: its places with the texts of files; with the ``first`` its baseline."""
+    baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
     return {
         "run": _text(run / RUN_FILE),
+        "baseline": {str(path.relative_to(run)): _text(path) for path in baseline},
         "places": [
             {
                 "raw": place.raw,
@@ -42,15 +48,35 @@ def _text(path: Path) -> str | None:
         return None
 
 
+def _write(path: Path, text: str, what: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ProvisionError(
+            f"{what} cannot be written: {error}; make room or name another --icbench-reports"
+        ) from None
+
+
 class Merge:
     """Writes a run's directory from parcels.
 
     Args:
         directory: of the run.
         argv: pytest's arguments, as they were given here.
+        history: to which what was measured is appended.
+        patterns: facts that have to be the same in a comparison.
     """
 
-    def __init__(self, directory: Path, argv: Sequence[str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        argv: Sequence[str],
+        history: Path | None = None,
+        patterns: Sequence[str] = comparable.DEFAULT,
+    ) -> None:
+        self._history = history
+        self._patterns = patterns
         self._directory = directory
         self._argv = list(argv)
         self._lines = 0
@@ -62,6 +88,8 @@ class Merge:
         info = self._directory / RUN_FILE
         if sent["run"] is not None and not info.exists():
             append_line(info, json.dumps({**json.loads(sent["run"]), "argv": self._argv}, indent=1))
+        if sent["run"] is not None and sent.get("baseline"):
+            self._keep_baseline(sent["baseline"], host_name(json.loads(sent["run"])["identity"]))
         for result, place in zip(results, sent["places"], strict=True):
             raw = self._raw(place["raw"], place["text"])
             append_line(self._directory / FILE_NAME, json.dumps(result, allow_nan=False))
@@ -69,6 +97,16 @@ class Merge:
             limits = None if place["limits"] is None else tuple(place["limits"])
             here = ResultPlace(self._lines, raw, limits, dict(place["margins"]), place["taken_from"])
             self._places.setdefault(nodeid, []).append(here)
+            if self._history is not None and place["taken_from"] is None:
+                entry = entry_of(Measurement.from_dict(result), self._directory.name, self._patterns)
+                append(self._history, [entry] if entry is not None else [])
+
+    def _keep_baseline(self, files: Mapping[str, str | None], host: str) -> None:
+        """A host's own figures are those that it was compared with, whatever others think they are."""
+        for name, text in files.items():
+            path = self._directory / name
+            if text is not None and (path.parent.name == host or not path.exists()):
+                _write(path, text, "the baseline")
 
     def _raw(self, name: str, text: str | None) -> str:
         """Writes windows under a name that is free: two hosts can have the same. Returns it."""
@@ -78,13 +116,7 @@ class Merge:
             number += 1
             path = (self._directory / name).with_name(f"{Path(name).stem}-{number}.jsonl")
         if text is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise ProvisionError(
-                    f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
-                ) from None
+            _write(path, text, "raw windows")
         return str(path.relative_to(self._directory))
 
     def note(self, record: TestRecord) -> None:

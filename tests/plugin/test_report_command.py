@@ -13,6 +13,7 @@ import pytest
 
 from pytest_icbench.case import Case
 from pytest_icbench.cli import main
+from pytest_icbench.history.entries import read
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize
 from pytest_icbench.measure.versions import with_comparison
@@ -96,6 +97,40 @@ def test_a_window_that_was_changed_changes_the_figures(run: Path, capsys: pytest
     path.write_text("\n".join(lines) + "\n")
     assert main(["report", str(run), "-q"]) == 1
     assert "throughput_pps" in capsys.readouterr().err
+
+
+def test_without_its_baseline_a_run_is_shown_as_recorded(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(run / "baselines")
+    assert main(["report", str(run)]) == 0
+    captured = capsys.readouterr()
+    assert "0 of 2 results computed anew" in captured.out
+    assert captured.err.count("as recorded, there is no baseline 'main' in ") == 2
+
+
+def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
+    inner: Runner, bench: type[FakeBench], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("xdist")
+    bench.behaviour = staticmethod(summarized)
+    inner.write(test_x=SCENARIO)
+    inner.run("--icbench-save", "main").assert_outcomes(passed=2)
+    there = inner.path / "there"
+    there.mkdir()
+    result = inner.spawn_with_bench(
+        *("-p", "xdist.plugin", "--dist=load", f"--tx=popen//chdir={there}", f"--rsyncdir={inner.path}/test_x.py"),
+        *(f"{inner.path}/test_x.py", "--icbench-history=h.jsonl", "--icbench-compare=main"),
+        f"--icbench-baselines={inner.path}/baselines",
+        before="from tests.plugin.test_report_command import summarized\nBench.behaviour = staticmethod(summarized)",
+    )
+    result.assert_outcomes(passed=2)
+    shutil.rmtree(inner.path / "baselines")
+    capsys.readouterr()
+    run = (inner.path / "reports" / "latest").resolve()
+    assert main(["report", str(run)]) == 0
+    assert "2 of 2 results computed anew" in capsys.readouterr().out
+    entries, troubles = read(inner.path / "h.jsonl")
+    assert ([entry.run for entry in entries], troubles) == ([run.name] * 2, [])
+    assert not list(there.rglob("h.jsonl"))
 
 
 def test_two_versions_are_judged_together_again(

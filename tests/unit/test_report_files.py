@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.baseline.store import host_name
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.report.jsonl import append_line, create_run, run_name
+from pytest_icbench.report.merge import Merge
 from pytest_icbench.report.raw import raw_directory, write_raw
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch, PairCounts, Window
@@ -90,6 +92,17 @@ def test_every_window_is_in_the_raw_file(tmp_path: Path) -> None:
     ]
     assert lines[2]["received"] == 99
     assert lines[1]["pairs"][0]["lost"] == 1
+
+
+def test_of_several_baselines_the_hosts_own_stands(tmp_path: Path) -> None:
+    merge = Merge(tmp_path / "run", [])
+    identities = [{"cpu_model": "A"}, {"cpu_model": "B"}]
+    names = [f"baselines/main/{host_name(identity)}/ovs.json" for identity in identities]
+    for identity, texts in zip(identities, (("own", "stale"), ("stale", "own")), strict=True):
+        info = {"identity": identity, "treatment": {}, "versions": {}, "binaries": {}}
+        sent = {"run": json.dumps(info), "baseline": dict(zip(names, texts, strict=True)), "places": []}
+        merge.add("t", [], sent)
+    assert [(tmp_path / "run" / name).read_text() for name in names] == ["own", "own"]
 
 
 def test_the_same_case_twice_is_two_files(tmp_path: Path) -> None:
