@@ -24,6 +24,7 @@ from pytest_icbench.switch.ovs_output import (
     parse_drops,
     parse_flows,
     parse_table,
+    polling_cores,
 )
 from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
@@ -134,15 +135,14 @@ class OpenVSwitch(Switch):
     ) -> list[Endpoint]:
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
-        places = share_ports(attachments, len(spec.worker_cpus))
-        self._cpus = {index: spec.worker_cpus[place] for index, place in places.items()}
+        cpus = {index: spec.worker_cpus[at] for index, at in share_ports(attachments, len(spec.worker_cpus)).items()}
         for attachment in attachments:
             path = socket_path(attachment)
             name = path.name
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
-            commands.append(f'other_config:pmd-rxq-affinity="0:{self._cpus[attachment.index]}"')
+            commands.append(f'other_config:pmd-rxq-affinity="0:{cpus[attachment.index]}"')
             endpoint = endpoint_of(spec.port, attachment)
             if port_type == _CLIENT:
                 commands.append(f"options:vhost-server-path={_quoted(str(path))}")
@@ -205,12 +205,23 @@ class OpenVSwitch(Switch):
         if self._uplink is not None:
             ports.add(_UPLINK_PORT)
 
+        shown = ""
+
         def up() -> bool:
+            nonlocal shown
             if parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports:
                 return False
-            return not any_queue_disabled(daemons.appctl("dpif-netdev/pmd-rxq-show"))
+            shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
+            return not any_queue_disabled(shown)
 
         daemons.switch.wait_until(up, what="has not taken over every port's queues", timeout_s=START_S)
+        cores = polling_cores(shown)
+        if idle := [name for _, name in self._ports if name not in cores]:
+            raise ProvisionError(
+                f"Open vSwitch polls the port {idle[0]} on no core: leave other_config's pmd-cpu-mask out"
+                f"{daemons.switch.evidence()}"
+            )
+        self._cpus = {index: cores[name] for index, name in self._ports}
 
     def counters(self) -> list[PortCounters] | None:
         """Packets that OVS took from each port and those it could not give to it, exact and up to date.
@@ -233,7 +244,7 @@ class OpenVSwitch(Switch):
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
-        """CPU of the PMD thread that polls each port, as asked for by ``pmd-rxq-affinity``."""
+        """CPU of the PMD thread that polls each port, as OVS told when the last launch was connected."""
         return self._cpus or None
 
     def pause(self) -> None:

@@ -86,6 +86,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def polling_cores(text: str) -> dict[str, int]:
+    """From ``ovs-appctl dpif-netdev/pmd-rxq-show``: the core on which each port's first queue is polled."""
+    found: dict[str, int] = {}
+    core = -1
+    for line in text.splitlines():
+        if thread := re.search(r"^pmd thread .*core_id (\d+)", line):
+            core = int(thread[1])
+        elif queue := re.search(r"port: (\S+) +queue-id: +0 ", line):
+            found[queue[1]] = core
+    return found
+
+
 def any_queue_disabled(text: str) -> bool:
     """From ``ovs-appctl dpif-netdev/pmd-rxq-show``: whether a port's first queue is not yet enabled by its endpoint."""
     return re.search(r"queue-id: +0 \(disabled\)", text) is not None

@@ -203,4 +203,5 @@ def test_pmd_cycles_tell_the_load(session: HostSession) -> None:
             launch = one_way(rig, case, pps)
             assert launch.busy_share is not None
             shares.append(launch.busy_share)
+        assert rig.assignment() == dict.fromkeys("01", rig.placement.switch[0])
     assert 0 <= shares[0] < shares[1] <= 1

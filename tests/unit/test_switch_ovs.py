@@ -131,13 +131,14 @@ def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
     )
     found.netns = netns  # type: ignore[attr-defined]
     asked: list[tuple[Path, str]] = []
+    answers = {"dpif-netdev/pmd-stats-show": CYCLES, "dpif-netdev/pmd-rxq-show": rxqs(p0=2, p1=2)}
 
     def ask(path: Path, command: str, timeout_s: float) -> str:
         asked.append((path, command))
-        return CYCLES if command == "dpif-netdev/pmd-stats-show" else ""
+        return answers.get(command, "")
 
     monkeypatch.setattr("pytest_icbench.switch.ovs_daemons.ask", ask)
-    found.asked = asked  # type: ignore[attr-defined]
+    found.asked, found.answers = asked, answers  # type: ignore[attr-defined]
     yield found
     found.spawner.close()
 
@@ -223,9 +224,31 @@ def test_endpoints_connect(session: Any) -> None:
 def test_ports_are_shared_out_to_the_workers(session: Any, host: Host) -> None:
     host.interfaces += [["p2", 3, ["set", []]], ["p3", 4, ["set", []]]]
     switch, _ = start(session, pairs=2, worker_cpus=(2, 5))
-    assert switch.assignment() == {0: 2, 2: 5, 1: 2, 3: 5}
+    assert switch.assignment() is None  # nobody has asked it yet
     text = " ".join(commands(session, "ovs-vsctl")[2])
     assert re.findall(r'pmd-rxq-affinity="0:(\d)"', text) == ["2", "2", "5", "5"]
+
+
+def rxqs(**cores: int) -> str:
+    """As OVS 3.1 shows first queues."""
+    return "".join(
+        f"pmd thread numa_id 0 core_id {core}:\n  isolated : true\n"
+        f"  port: {port}                queue-id:  0 (enabled)   pmd usage: NOT AVAIL\n  overhead: NOT AVAIL\n"
+        for port, core in cores.items()
+    )
+
+
+def test_the_assignment_is_what_open_vswitch_says(session: Any) -> None:
+    switch, _ = start(session)
+    session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7, p1=5)
+    switch.connected()
+    assert switch.assignment() == {0: 7, 1: 5}
+    session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7)
+    with pytest.raises(
+        ProvisionError,
+        match=r"(?s)^Open vSwitch polls the port p1 on no core: leave other_config's pmd-cpu-mask out.*last",
+    ):
+        switch.connected()
 
 
 def test_the_users_configuration_wins(session: Any) -> None:
