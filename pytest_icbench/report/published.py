@@ -90,7 +90,8 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
     found = []
     every = list(results)
     for entry in _data()["statements"]:
-        matching = [result for result in every if all(_axis(result, k) in v for k, v in entry["at"].items())]
+        wanted = {"remote": [False], **entry["at"]}
+        matching = [result for result in every if all((_axis(result, k) or False) in v for k, v in wanted.items())]
         if len({_axis(result, "switch") for result in matching}) >= 2:
             found.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
     return found

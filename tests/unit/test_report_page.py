@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -193,6 +194,23 @@ def test_published_figures_belong_to_the_same_experiment_only() -> None:
     assert published.stated(result(Case("testpmd", pairs=2))) == []
     assert published.stated(result(Case("testpmd", packet_size=128))) == []
     assert published.stated(result(Case("testpmd", contender="new"))) == []
+
+
+def test_statements_about_two_hosts_stand_beside_cases_on_two_hosts_only() -> None:
+    def rows(*, remote: bool) -> list[str]:
+        cases = [Case(switch, packet_size=64, remote=remote) for switch in ("ovs", "vpp")]
+        return [row for row, _, _ in published.statements([result(case) for case in cases])]
+
+    assert rows(remote=False) == ["A3", "B3"]
+    assert rows(remote=True) == ["A5", "A7"]
+
+
+def test_every_experiment_that_a_scenario_reproduces_has_its_published_result() -> None:
+    texts = [path.read_text() for path in (Path(__file__).parents[2] / "scenarios").glob("test_*.py")]
+    reproduced = {row for text in texts for line in re.findall(r"Reproduces: (.+)", text) for row in line.split(", ")}
+    known = json.loads(Path(published.__file__).with_name("published.json").read_text())
+    stated = {entry["row"] for entry in (*known["figures"], *known["statements"])}
+    assert reproduced - stated == {"A10"}  # future work, of which there are no figures
 
 
 def test_hostile_text_cannot_leave_its_place() -> None:
