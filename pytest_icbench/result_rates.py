@@ -22,7 +22,7 @@ class Trial:
         not_offered: frames that the sender was too late to offer.
         trial_loss_ratio: 1 - received/scheduled; for a generator-bound trial of what was intended.
         good: whether that is not above the goal's loss ratio.
-        generator_bound: the sender fell short of the load by more than a twentieth, by its own means.
+        generator_bound: the sender fell short of the load by more than the goal's width.
     """
 
     of: str

@@ -81,6 +81,14 @@ class Goal:
         """Whether a trial with this loss ratio is good."""
         return loss_ratio <= self.loss_ratio
 
+    def falls_short(self, unsent: int, intended: int) -> bool:
+        """Whether so many frames that were not offered count as lost: more than the goal's width.
+
+        RFC 9971 would count each. Fewer make a load that the search does not tell from the one intended: they are not
+        the device's loss, and are taken off the rate that is reported (``search_summary``).
+        """
+        return unsent > self.width * intended
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -32,19 +32,22 @@ class Tried:
     """What one trial came to.
 
     Attributes:
-        offered: frames that should have passed: what the device is answerable for.
+        offered: frames that were offered to the device.
         received: of these.
         effective_s: by how much it counts towards the duration sum.
+        unsent: frames that were intended and not offered, and that count as lost.
     """
 
     offered: int
     received: int
     effective_s: float
+    unsent: int = 0
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered; 0 if nothing was offered."""
-        return 1 - self.received / self.offered if self.offered else 0.0
+        """1 - received/intended; 0 if nothing was intended."""
+        intended = self.offered + self.unsent
+        return 1 - self.received / intended if intended else 0.0
 
 
 #: Runs a trial of so many seconds at so many frames per second (per pair). May raise OutOfTime.
@@ -99,6 +102,7 @@ def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRun
                 intended_load=intended_load,
                 offered_count=tried.offered,
                 forwarding_count=min(tried.received, tried.offered),
+                intended_count=tried.offered + tried.unsent,
                 duration_with_overheads=tried.effective_s,
             )
 

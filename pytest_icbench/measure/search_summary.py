@@ -36,6 +36,12 @@ class SearchOutcome:
     trials: Sequence[Trial]
     launches: Sequence[Launch]
 
+    def offered_share(self, load_pps: float | None, pairs: int) -> float:
+        """What part of a load its good trials together really offered, 0 to 1."""
+        good = [trial for trial, _ in self.at(load_pps, pairs) if trial.good]
+        scheduled, missing = sum(trial.scheduled for trial in good), sum(trial.not_offered for trial in good)
+        return scheduled / (scheduled + missing) if scheduled else 1.0
+
     def at(self, load_pps: float | None, pairs: int) -> list[tuple[Trial, Launch]]:
         """Trials of the case at a load per pair."""
         both = zip(self.trials, self.launches, strict=True)
@@ -77,7 +83,8 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         if finding.reason is not None:
             nothing |= {"verdict": "INVALID", "reason": finding.reason, "evidence": finding.evidence}
         return replace(common, **nothing, generator_bound=finding.generator)
-    rate, upper = _scaled(bounds.conditional_pps, pairs) or 0.0, _scaled(bounds.upper_pps, pairs)
+    share = outcome.offered_share(bounds.lower_pps, pairs)
+    rate, upper = (_scaled(bounds.conditional_pps, pairs) or 0.0) * share, _scaled(bounds.upper_pps, pairs)
     high = None if finding.limited else upper
     figure = Estimate(rate, rate, high)
     limit = _limit(case, outcome, bounds, finding, around)
@@ -105,7 +112,8 @@ def _finding(case: Case, outcome: SearchOutcome, bounds: Bounds) -> _Finding:
         return _Finding("max-duration", _out_of_time(outcome, bounds, pairs), limited=True)
     if upper is None:
         where = "the reference link sustains" if outcome.calibrated_on == "reference" else "the senders can offer"
-        evidence = f"the greatest load that {where}, {_mpps(lower, pairs)}, passes: the device takes at least that"
+        offered = lower * outcome.offered_share(lower, pairs)
+        evidence = f"the greatest load that {where}, {_mpps(offered, pairs)}, passes: the device takes at least that"
         return _Finding("generator-bound", evidence, limited=True, generator=True)
     if generator:
         why = (

@@ -20,11 +20,7 @@ from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Trial
 
-#: A sender that falls short of its load by more than this part of it, by its own means, is generator-bound. Below,
-#: the loss ratio is of what was offered: the host took the sender's CPU for some milliseconds, and for the rest of the
-#: time the device had the whole load. Above, what was not offered counts as lost (RFC 9971 on the measurer).
-TOLERATED_SHORTFALL = 0.05
-#: A load is one that the reference link sustains if there at most this part of what is offered is refused or lost.
+#: A load is one that the reference link sustains if there at most this part of it is not offered, refused or lost.
 CALIBRATED_LOSS = 0.01
 #: Next load of the calibration, as a part of what the last one delivered. Each has two tries: one may be disturbed.
 CALIBRATION_STEP = 0.98
@@ -109,9 +105,9 @@ class SearchCourse(Course):
             delivered = 0.0
             for _ in range(CALIBRATION_TRIES):
                 trial = self._run(rig, self.reference, "reference", load, duration_s).trial
-                if not trial.generator_bound and trial.trial_loss_ratio <= CALIBRATED_LOSS:
-                    return load
                 delivered = max(delivered, trial.received / max(trial.scheduled + trial.not_offered, 1))
+                if delivered >= 1 - CALIBRATED_LOSS:
+                    return load
             load = max(load * delivered * CALIBRATION_STEP, 1.0)
         return load
 
@@ -123,8 +119,8 @@ class SearchCourse(Course):
             raise OutOfTime
         self._tell_detail(self._say(load_pps))
         trial = self._run(self.rig, self.case, "case", load_pps, duration_s).trial
-        offered = trial.scheduled + (trial.not_offered if trial.generator_bound else 0)
-        return Tried(offered, trial.received, trial.effective_s)
+        unsent = trial.not_offered if trial.generator_bound else 0
+        return Tried(trial.scheduled, trial.received, trial.effective_s, unsent)
 
     @property
     def _warmup_s(self) -> float:
@@ -164,8 +160,8 @@ class SearchCourse(Course):
         spent = time.monotonic() - began
         (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
         scheduled, missing = launch.total("scheduled"), launch.total("not_offered")
-        bound = load_pps is not None and missing > TOLERATED_SHORTFALL * (scheduled + missing)
-        loss = Tried(scheduled + (missing if bound else 0), launch.total("received"), 0.0).loss_ratio
+        bound = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)
+        loss = Tried(scheduled, launch.total("received"), 0.0, missing if bound else 0).loss_ratio
         trial = Trial(
             of=phase,
             load_pps=0.0 if load_pps is None else self._total(load_pps),

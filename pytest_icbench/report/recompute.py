@@ -198,7 +198,7 @@ def _search(parts: _Parts, search: Search) -> Measurement:
     at_bound = {id(launch) for trial, launch in ran if trial.of == "case" and trial.load_pps == lower}
     figures = [each for each in own if id(each) in at_bound]
     others = [each for each in own if id(each) not in at_bound]
-    gathered = parts.gathered(figures, others, "unfinished", "lossy")
+    gathered = parts.gathered(figures, others, "unfinished", "lossy", "generator-bound")
     outcome = SearchOutcome(
         goal=goal,
         bounds=bounds,
@@ -239,8 +239,8 @@ def _of_trials(search: Search, own: Sequence[Launch], beside: Sequence[Launch]) 
 
 
 def _tried(trial: Trial, launch: Launch) -> Tried:
-    missing = launch.total("not_offered") if trial.generator_bound else 0
-    return Tried(launch.total("scheduled") + missing, launch.total("received"), trial.effective_s)
+    unsent = launch.total("not_offered") if trial.generator_bound else 0
+    return Tried(launch.total("scheduled"), launch.total("received"), trial.effective_s, unsent)
 
 
 def _after_the_last_of_the_case(search: Search) -> list[Trial]:
