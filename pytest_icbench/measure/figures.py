@@ -73,14 +73,19 @@ class Figures:
         )
 
     def _figure(self, name: str, merged: float | None, by_launch: Sequence[float | None]) -> dict[str, Any]:
-        """The point from the merged histogram; the interval from launches, if each of them has the figure."""
+        """The point from the merged histogram; the interval from launches, if each of them has the figure.
+
+        What few launches do moves the merged figure and not the median over launches: so the interval reaches to it.
+        """
         known = [float(value) for value in by_launch if value is not None]
         if merged is None:
             return named(name, None)
         if len(known) < len(by_launch):
             return named(name, Estimate(float(merged)))
-        interval = median_over_launches(known, self.confidence)
-        return named(name, Estimate(float(merged), interval.low, interval.high, interval.coverage))
+        interval, point = median_over_launches(known, self.confidence), float(merged)
+        if interval.low is None or interval.high is None:
+            return named(name, Estimate(point))
+        return named(name, Estimate(point, min(interval.low, point), max(interval.high, point), interval.coverage))
 
     def effort(self) -> dict[str, Any]:
         """Busy cycles per frame of the switch, the senders and the receivers, and hardware events per frame."""

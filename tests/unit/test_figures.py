@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of latency from the histograms of launches: points, and intervals that hold them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_icbench.limits import Limit, find
+from pytest_icbench.measure.figures import Figures
+from pytest_icbench.result_launch import Launch
+from pytest_icbench.stats import CONFIDENCE, Histogram
+from tests.measurements import measurement
+
+
+def histogram(values: Sequence[int], lost: int = 0, times: int = 1) -> Histogram:
+    counts = tuple((value, number * times) for value, number in sorted(Counter(values).items()))
+    return Histogram(counts, min(values, default=None), max(values, default=None), fmean(values or [0]), 3, lost)
+
+
+def launch(rtt: Histogram, **fields: Any) -> Launch:
+    return Launch(0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, False, (), rtt=rtt, **fields)
+
+
+def latency(launches: Sequence[Launch]) -> dict[str, Any]:
+    return Figures(launches, CONFIDENCE).latency([])
+
+
+def test_the_interval_reaches_to_what_a_single_slow_launch_makes_of_the_whole() -> None:
+    quiet, slow = histogram([30_000] * 1000), histogram([30_000] * 850 + [300_000] * 150)
+    found = latency([launch(quiet)] * 11 + [launch(slow)])
+    assert (found["rtt_p99_ns"], found["rtt_p99_ns_low"], found["rtt_p99_ns_high"]) == (300_000, 30_000, 300_000)
+    assert (found["rtt_mean_ns"], found["rtt_mean_ns_low"], found["rtt_mean_ns_high"]) == (33_375, 30_000, 33_375)
+    limit = Limit("rtt_p99_ns", "max", 100_000, "here")
+    assert find(measurement(dimension="latency", launches=12, **found), limit).verdict == "INCONCLUSIVE"
+
+
+rtts = st.builds(
+    histogram, st.lists(st.integers(1, 10**6), min_size=1, max_size=8), st.integers(0, 30), st.integers(1, 2000)
+)
+launches = st.builds(lambda rtt, first: launch(rtt, rtt_first=first), rtts, st.none() | rtts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(launches, min_size=1, max_size=14))
+def test_every_interval_holds_its_figure(measured: list[Launch]) -> None:
+    found = latency(measured)
+    for name in [name.removesuffix("_low") for name in found if name.endswith("_low")]:
+        value, low, high = found[name], found[f"{name}_low"], found[f"{name}_high"]
+        assert (low is None) == (high is None)
+        if low is not None:
+            assert low <= value <= high
