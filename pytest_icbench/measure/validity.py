@@ -24,6 +24,10 @@ START_TOLERANCE_NS = 50_000_000
 #: A path that delivered, and then nothing for this part of the kept windows (and at least three), has stalled.
 STALLED_SHARE = 0.5
 STALLED_LEAST = 3
+#: So has one from which nothing came for this long until the launch's end (and for three windows), where so many frames
+#: were to be expected by what it delivered before: a path that loses almost everything is silent by chance.
+STALLED_S = 0.3
+STALLED_FRAMES = 10
 
 
 def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
@@ -112,20 +116,32 @@ def flooded(voices: Sequence[Voice]) -> str | None:
 
 
 def stalled(windows: Sequence[Window], pairs: int) -> str | None:
-    """A pair that received frames, and then none for half of its kept windows, though frames were waiting."""
+    """A pair that received frames, and then none although frames were waiting: to its end, or for half of its kept
+    windows. The end may lie behind the kept windows: a path that is dead by then died while it was measured.
+    """
     for pair in range(1, pairs + 1):
         own = [window for window in windows if window.pair == pair]
-        kept = sum(window.kept for window in own)
-        while own and not own[-1].kept:
-            own.pop()  # what follows the measured part ends whenever it ends
-        silent = 0
-        for window in reversed(own):
-            if window.received or not _waiting(window):
-                break
-            silent += 1
-        if silent >= max(STALLED_LEAST, STALLED_SHARE * kept) and silent < len(own):
-            return f"pair {pair}: nothing arrived in the last {silent} of {len(own)} windows"
+        waited = [window for window in own if _waiting(window)]
+        last = max((window.number for window in own if window.kept), default=0)
+        measured = [window for window in waited if window.number <= last]
+        half = STALLED_SHARE * sum(window.kept for window in own)
+        for seen in (waited, measured):
+            silent = _silent_at_end(seen)
+            long = silent >= half if seen is measured else _too_long(seen, silent)
+            if long and STALLED_LEAST <= silent < len(seen):
+                return f"pair {pair}: nothing arrived in the last {silent} of {len(seen)} windows"
     return None
+
+
+def _silent_at_end(windows: Sequence[Window]) -> int:
+    return next((place for place, window in enumerate(reversed(windows)) if window.received), len(windows))
+
+
+def _too_long(windows: Sequence[Window], silent: int) -> bool:
+    """Whether the last windows, so many, are silent for a time in which frames were to be expected."""
+    before, after = windows[: len(windows) - silent], windows[len(windows) - silent :]
+    seconds = sum(window.duration_ns for window in after) / 1e9
+    return seconds >= STALLED_S and sum(w.received for w in before) * silent >= STALLED_FRAMES * len(before)
 
 
 def judge_launch(
