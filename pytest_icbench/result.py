@@ -69,7 +69,7 @@ class Measurement:
         rtt_…: of all launches' histograms merged; frames not back count as slower than any percentile.
         rtt_lost: requests that were never answered.
         rtt_first_…: of those requests that were the first of their burst.
-        pdv_…: packet delay variation (RFC 5481): round-trip time less the least one of the launch.
+        pdv_…: packet delay variation (RFC 5481): round-trip time less the least of its pair in its launch.
         floor_…: round-trip times of the reference link: what the tool and the machine take without any switch.
         cycles_per_packet: of the switch, median over launches.
         sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver):

@@ -128,6 +128,8 @@ class Launch:
         rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
         rtt_actual: the same from the actual send time.
         rtt_first: those of ``rtt`` that were the first of their burst.
+        pdv: those of ``rtt`` less the least one of their own pair, where there are several; None for one pair, whose
+            ``rtt`` says it.
         busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
         cycles_per_packet: busy cycles of the switch per frame received. tsc_hz: cycles per second.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
@@ -153,6 +155,7 @@ class Launch:
     rtt: Histogram | None = None
     rtt_actual: Histogram | None = None
     rtt_first: Histogram | None = None
+    pdv: Histogram | None = None
     busy_share: float | None = None
     cycles_per_packet: float | None = None
     hardware: dict[str, Any] = field(default_factory=dict)

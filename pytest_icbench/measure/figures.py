@@ -47,11 +47,13 @@ class Figures:
         found |= self._figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every])
         for name, q in PERCENTILES.items():
             found |= self._percentile(f"rtt_{name}_ns", q, every)
-        return found | self._variation(every) | self._first() | _floor(reference)
+        return found | self._variation() | self._first() | _floor(reference)
 
-    def _variation(self, every: Sequence[Histogram]) -> dict[str, Any]:
-        """Packet delay variation: each launch is a stream of its own, and its least delay the reference (RFC 5481)."""
-        shifted = [histogram.less_minimum() for histogram in every]
+    def _variation(self) -> dict[str, Any]:
+        """Packet delay variation: each pair of each launch is a stream of its own, and its least delay the reference
+        (RFC 5481).
+        """
+        shifted = [launch.pdv or launch.rtt.less_minimum() for launch in self.launches if launch.rtt is not None]
         merged = merge(shifted)
         found: dict[str, Any] = {"pdv_max_ns": _float(merged.maximum) if merged else None}
         for name, q in PERCENTILES.items():

@@ -271,9 +271,10 @@ class Run:
             steal_share=self.steal.share,
             generator_bound=self._generator_bound(pairs, windows),
             pairs=pairs,
-            rtt=self._round_trips(couples, pairs, "rtt"),
-            rtt_actual=self._round_trips(couples, pairs, "rtt_actual"),
-            rtt_first=self._round_trips(couples, pairs, "rtt_first"),
+            rtt=merge(self._round_trips(couples, pairs, "rtt")),
+            rtt_actual=merge(self._round_trips(couples, pairs, "rtt_actual")),
+            rtt_first=merge(self._round_trips(couples, pairs, "rtt_first")),
+            pdv=self.variation(self._round_trips(couples, pairs, "rtt")),
             busy_share=work.busy_share,
             cycles_per_packet=work.cycles_per_packet,
             hardware=dict(work.hardware or {}),
@@ -292,15 +293,20 @@ class Run:
         couples: Sequence[tuple[Voice, Voice]],
         pairs: Sequence[PairCounts],
         name: Literal["rtt", "rtt_actual", "rtt_first"],
-    ) -> Histogram | None:
-        """All pairs' samples; what was lost is counted from the windows, as the samples are: without the warm-up."""
+    ) -> list[Histogram]:
+        """The pairs' samples; what was lost is counted from the windows, as the samples are: without the warm-up."""
         found = []
         for (client, _), counts in zip(couples, pairs, strict=True):
             histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
             if histogram is not None:
                 lost = counts.lost if name != "rtt_first" else max(counts.bursts - histogram.count, 0)
                 found.append(replace(histogram, lost=lost))
-        return merge(found)
+        return found
+
+    @staticmethod
+    def variation(by_pair: Sequence[Histogram]) -> Histogram | None:
+        """All pairs' delay variation: each is a stream of its own (RFC 5481)."""
+        return merge(histogram.less_minimum() for histogram in by_pair) if len(by_pair) > 1 else None
 
     def _generator_bound(self, pairs: Sequence[PairCounts], windows: Sequence[Window]) -> bool:
         """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from pytest_icbench.limits import Limit, find
 from pytest_icbench.measure.figures import Figures
+from pytest_icbench.measure.launch import Run
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import CONFIDENCE, Histogram
+from pytest_icbench.stats import CONFIDENCE, Histogram, merge
 from tests.measurements import measurement
+from tests.unit.scripted_rig import RTT, ScriptedRig, one
 
 
 def histogram(values: Sequence[int], lost: int = 0, times: int = 1) -> Histogram:
@@ -38,6 +41,34 @@ def test_the_interval_reaches_to_what_a_single_slow_launch_makes_of_the_whole() 
     assert (found["rtt_mean_ns"], found["rtt_mean_ns_low"], found["rtt_mean_ns_high"]) == (33_375, 30_000, 33_375)
     limit = Limit("rtt_p99_ns", "max", 100_000, "here")
     assert find(measurement(dimension="latency", launches=12, **found), limit).verdict == "INCONCLUSIVE"
+
+
+def test_delay_variation_is_of_each_pair_by_itself() -> None:
+    """Two pairs of constant delay vary by nothing, however much they differ."""
+    near, far = (histogram([10_000 * pair] * 1000) for pair in (1, 2))
+    whole = merge([near, far])
+    assert whole is not None
+    found = latency([launch(whole, pdv=Run.variation([near, far]))] * 6)
+    assert (found["rtt_p90_ns"], found["pdv_p90_ns"], found["pdv_p90_ns_high"], found["pdv_max_ns"]) == (
+        20_000,
+        0,
+        0,
+        0,
+    )
+    assert Run.variation([near]) is None
+    assert latency([launch(histogram([7, 9] * 500))])["pdv_max_ns"] == 2
+
+
+def test_a_launch_of_several_pairs_has_their_delay_variation() -> None:
+    def far(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if index == 2 and line["type"] == "summary":
+            rtt = {**line["rtt_ns"], "min": 20, "mean": 20.0, "max": 20, "counts": [[20, line["rtt_ns"]["count"]]]}
+            return {**line, "rtt_ns": rtt}
+        return line
+
+    found = one(ScriptedRig(edit=far), replace(RTT, pairs=2))
+    assert found.pdv.counts == ((0, 1000), (1, 1000))
+    assert one(ScriptedRig(), RTT).pdv is None
 
 
 rtts = st.builds(
