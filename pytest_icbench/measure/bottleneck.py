@@ -49,6 +49,8 @@ class Witnesses:
     empty_share: float | None
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
+    #: Of the launch with most of it; ``steal_share`` is that of all launches' time.
+    most_steal_share: float = 0.0
 
     @classmethod
     def of(cls, launches: Sequence[Launch]) -> Witnesses:
@@ -59,13 +61,20 @@ class Witnesses:
         refusals = sum(launch.total("tx_full") + launch.total("refused") for launch in launches)
         busy = [launch.busy_share for launch in launches if launch.busy_share is not None]
         return cls(
-            steal_share=max((launch.steal_share for launch in launches), default=0.0),
+            steal_share=_over_time(launches),
+            most_steal_share=max((launch.steal_share for launch in launches), default=0.0),
             busy_share=sum(busy) / len(busy) if busy else None,
             refusing_share=refusals / (scheduled + refusals) if scheduled + refusals else 0.0,
             loss_share=sum(launch.total("lost") for launch in launches) / sent if sent else 0.0,
             empty_share=sum(launch.total("empty_polls") for launch in launches) / polls if polls else None,
             **{f"{role}_busy_share": role_busy_share(launches, role) for role in ("sender", "receiver")},
         )
+
+
+def _over_time(launches: Sequence[Launch]) -> float:
+    """Stolen part of all launches' measured time."""
+    seconds = sum(launch.duration_s for launch in launches)
+    return sum(launch.steal_share * launch.duration_s for launch in launches) / seconds if seconds else 0.0
 
 
 def role_busy_share(launches: Sequence[Launch], role: str) -> float | None:
@@ -92,7 +101,8 @@ def find_bottleneck(witnesses: Witnesses, *, maximum: bool, switched: bool, kern
     if not maximum and not refusing and not losing:
         return Bottleneck("unknown", "everything offered arrived, so nothing was at its limit", idle)
     if witnesses.steal_share > STEAL_SHARE:
-        return Bottleneck("host", f"{_percent(witnesses.steal_share)} of the endpoints' time was stolen", True)
+        most = f", {_percent(witnesses.most_steal_share)} in one launch" if witnesses.most_steal_share else ""
+        return Bottleneck("host", f"{_percent(witnesses.steal_share)} of the endpoints' time was stolen{most}", True)
     if witnesses.busy_share is not None and not idle:
         return Bottleneck("switch", f"its workers were busy {_percent(witnesses.busy_share)} of the time")
     found = _by_ends(witnesses, refusing, losing, switched, kernel, shared)

@@ -88,12 +88,31 @@ def test_witnesses_are_totals_over_launches() -> None:
 
     launches = [
         launch(pairs=(pair(scheduled=90, sent=90, tx_full=5, lost=9, polls=10, empty_polls=1),), busy_share=0.5),
-        launch(pairs=(pair(scheduled=100, sent=90, refused=5, polls=30, empty_polls=9),), steal_share=0.1),
+        launch(
+            pairs=(pair(scheduled=100, sent=90, refused=5, polls=30, empty_polls=9),), steal_share=0.1, duration_s=4.0
+        ),
     ]
     assert Witnesses.of(launches) == Witnesses(
-        steal_share=0.1, busy_share=0.5, refusing_share=10 / 200, loss_share=0.05, empty_share=0.25
+        steal_share=0.08,
+        busy_share=0.5,
+        refusing_share=10 / 200,
+        loss_share=0.05,
+        empty_share=0.25,
+        most_steal_share=0.1,
     )
     assert Witnesses.of([]) == Witnesses(0.0, None, 0.0, 0.0, None)
+
+
+def test_one_launch_of_forty_with_stolen_time_decides_nothing() -> None:
+    def launch(steal_share: float) -> Launch:
+        counts = pair(scheduled=100, sent=100, received=100, polls=100, empty_polls=50)
+        return Launch(0, 0.0, 1.0, 0.0, 0.0, 0.0, steal_share, False, (counts,))
+
+    found = find_bottleneck(Witnesses.of([launch(0.06)] + [launch(0.0)] * 39), **SWITCHED)
+    assert (found.what, found.lower_bound) == ("endpoint", False)
+    found = find_bottleneck(Witnesses.of([launch(0.2)] + [launch(0.052)] * 39), **SWITCHED)
+    assert (found.what, found.lower_bound) == ("host", True)
+    assert found.evidence == "5.6% of the endpoints' time was stolen, 20.0% in one launch"
 
 
 def test_the_senders_cycles_stand_in_the_evidence() -> None:
