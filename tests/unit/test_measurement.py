@@ -7,13 +7,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure import Progress, measure
+from pytest_icbench.measure import Progress, measure, preflight
 from tests.unit.scripted_rig import (
     EXECUTABLE,
     FAST,
@@ -266,6 +267,29 @@ def test_the_preflight_sees_damaged_frames() -> None:
     assert re.fullmatch(
         r"server of pair 1 received 3 damaged frames beside \d+ good ones, before the measurement", found.evidence
     )
+
+
+def test_the_preflight_looks_at_a_thousand_frames_of_each_pair_or_for_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [5.0]
+    monkeypatch.setattr(preflight, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def choir(*answers: int) -> Any:
+        clients = (SimpleNamespace(windows={1: heard(0), 2: heard(count)}) for count in answers)
+        return SimpleNamespace(voices=dict(enumerate(each for client in clients for each in (client, None))))
+
+    def heard(count: int) -> Any:
+        return SimpleNamespace(received=SimpleNamespace(received=count))
+
+    looking = preflight.Looking()
+    assert not looking(choir(0, 1000))
+    now[0] += 60  # a path that takes its time until it forwards
+    assert not looking(choir(1, 1000))
+    assert not looking(choir(999, 1000))
+    assert looking(choir(1000, 1000))
+    now[0] += 0.29
+    assert not looking(choir(999, 1000))
+    now[0] += 0.02
+    assert looking(choir(2, 1000))
 
 
 def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:
