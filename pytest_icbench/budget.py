@@ -107,16 +107,21 @@ class Budget:
         known = like or [width for _, width in self._seen]
         return (median(known) if known else UNKNOWN_WIDTH) * entry.precision
 
-    def finish(self, spent_s: float, width: float | None = None, launches: int = 0) -> None:
-        """The current case is over.
+    def charge(self, elapsed_s: float) -> None:
+        """So much time has passed since the session began, whoever took it: cases, or what lies between them."""
+        self._spent_s = max(self._spent_s, elapsed_s)
+
+    def finish(self, elapsed_s: float, width: float | None = None, launches: int = 0) -> None:
+        """The current case is over, and its rigs are closed where nobody needs them.
 
         Args:
+            elapsed_s: since the session began.
             width: half-width that it reached with so many ``launches``; None if it has none.
         """
         if self._done >= len(self._entries):
             return
         entry = self._entries[self._done]
         self._done += 1
-        self._spent_s += spent_s
+        self.charge(elapsed_s)
         if width is not None and entry.adaptive and launches:
             self._seen.append((entry.group, width * sqrt(launches / entry.launches) / entry.precision))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ class Run:
     ) -> None:
         from pytest_icbench.host.signals import SignalGuard
 
+        self._opened = time.monotonic()
         self.options = options
         self.bench = bench
         self.policy, self.comparer = judging_by(options)
@@ -170,15 +172,16 @@ class Run:
 
     def _within_budget(self, case: Case, settings: Settings, began: float) -> Settings:
         """The same settings, with what the budget leaves for this case. ``began``: when this measurement did."""
-        allotted = self.budget.allotments() if self.budget is not None else []
-        if self.budget is None or not allotted:
+        if self.budget is None:
             return settings
-        spent_s = time.monotonic() - (began if self._began is None else self._began)
+        began = self._began or began
+        self.budget.charge(began - self._opened)  # what passed before is everybody's, what its rigs took its own
+        spent_s, allotted = time.monotonic() - began, self.budget.allotments()
+        if not allotted or not (case.rate.is_search or is_adaptive(case, settings)):
+            return settings
         if case.rate.is_search:
             most_s = max(self.budget.most_s() - spent_s, LEAST_LEFT_S)
             return replace(settings, search_time_s=most_s) if most_s < settings.search_limit_s else settings
-        if not is_adaptive(case, settings):
-            return settings
         left_s = max(allotted[0] - spent_s, LEAST_LEFT_S)
         if "max_duration_s" in self.options.settings:
             left_s = min(left_s, settings.max_duration_s)
@@ -265,17 +268,17 @@ class Run:
 
     def after(self, following: Benchmark | None) -> None:
         """A test is over: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
-        spent = None if self._began is None else time.monotonic() - self._began
+        self.progress.schedule.finish(None if self._began is None else time.monotonic() - self._began)
         self._began = None
-        self.progress.schedule.finish(spent)
-        if self.budget is not None:
-            self.budget.finish(spent or 0.0, *self._width)
-        self._width = None, 0
         need = None
-        if following is not None:
-            with suppress(Unsupported, ProvisionError):
-                need = self.bench.need(following.case, following.settings)
-        self.pool.release(need)
+        with suppress(Unsupported, ProvisionError):
+            need = None if following is None else self.bench.need(following.case, following.settings)
+        try:
+            self.pool.release(need)
+        finally:
+            if self.budget is not None:  # closing rigs takes its time too
+                self.budget.finish(time.monotonic() - self._opened, *self._width)
+            self._width = None, 0
 
     def close(self) -> None:
         """Closes rigs and session, in this order. Idempotent. Raises ProvisionError with what could not be undone."""
@@ -340,8 +343,6 @@ def judging_by(options: Options) -> tuple[Policy, Comparer | None]:
 
 def check_root() -> None:
     """Raises UsageError for a user who cannot change the host."""
-    import os
-
     if os.geteuid() != 0:
         raise UsageError(
             "benchmarks make containers, links and huge pages and need root: run pytest with sudo"

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench import run
 from pytest_icbench.budget import Budget, Entry, share_out
+from pytest_icbench.case import Case
+from pytest_icbench.measure import Settings
 
 PLAIN = Entry(least_s=10.0, launch_s=1.0, launches=7, precision=0.03)
 FIXED = replace(PLAIN, adaptive=False)
@@ -48,11 +52,35 @@ def test_what_a_case_does_not_need_is_the_others() -> None:
     assert budget.allotments()[0] > first
 
 
+def test_time_between_cases_is_spent_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the session counts: closing rigs after a test, and what passes until the next one begins."""
+    now = [1000.0]
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    session = run.Run.__new__(run.Run)
+    session._opened, session._began, session._width = 1000.0, None, (None, 0)
+    session.budget = Budget(100, [PLAIN] * 4)
+    session.progress = SimpleNamespace(schedule=SimpleNamespace(finish=lambda _spent: None))  # type: ignore[assignment]
+    session.pool = SimpleNamespace(release=lambda _need: now.__setitem__(0, now[0] + 7))  # type: ignore[assignment]
+    session.options = SimpleNamespace(settings={})  # type: ignore[assignment]
+
+    def given(began: float) -> float:
+        return session._within_budget(Case("veth"), Settings(), began).max_duration_s
+
+    assert given(now[0]) == pytest.approx(25)
+    session._began, now[0] = 1000.0, 1020.0  # a case of 20 s, and rigs that take 7 s to close
+    session.after(None)
+    assert sum(session.budget.allotments()) == pytest.approx(73)
+    now[0] += 13  # a test's own set-up
+    began, now[0] = now[0], now[0] + 5  # of its own share, rigs took 5 s
+    assert given(began) == pytest.approx(session.budget.allotments()[0] - 5)
+    assert sum(session.budget.allotments()) == pytest.approx(60)
+
+
 def test_cases_tell_how_wide_their_like_will_be() -> None:
     kernel, user = replace(PLAIN, group="kernel"), replace(PLAIN, group="user")
     budget = Budget(100, [kernel, user, kernel, user])
     budget.finish(10, 0.2, 7)
-    budget.finish(10, 0.02, 7)
+    budget.finish(20, 0.02, 7)
     wide, narrow = budget.allotments()
     assert wide > narrow + 30
 
@@ -97,5 +125,5 @@ def test_a_search_may_take_what_those_after_it_do_not_need_at_least() -> None:
     assert budget.most_s() == 80
     budget.finish(70.0)
     assert budget.most_s() == 20
-    budget.finish(40.0)
+    budget.finish(110.0)
     assert budget.most_s() == 10  # its least, though the time is over

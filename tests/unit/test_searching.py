@@ -226,8 +226,8 @@ def test_a_sender_that_cannot_keep_the_load_makes_no_limit_of_the_device() -> No
     """Through the device the senders only reach 4 Mpps; what they could not offer is not the device's loss."""
     found = find(Model(9e6, sender_pps=4e6), Model(15e6))
     assert (found.ended_by, found.lower_bound) == ("generator-bound", True)
-    assert found.throughput_pps == pytest.approx(4e6, rel=0.006)
-    assert found.throughput_pps <= 4e6
+    assert found.throughput_pps is not None
+    assert 3.976e6 <= found.throughput_pps <= 4e6
     assert "the senders cannot offer it" in str(found.search and found.search.evidence)
     assert any(trial.generator_bound for trial in (found.search.trials if found.search else ()))
 
@@ -341,7 +341,9 @@ def test_a_sender_that_falls_a_little_short_is_no_limit_and_its_rate_is_what_it_
     assert found.search is not None
     trials = [trial for trial in found.search.trials if trial.of == "case"]
     assert all(trial.not_offered and trial.good and not trial.generator_bound for trial in trials)
+    assert found.search_lower_pps is not None
     assert found.search_lower_pps == found.search.greatest_pps
+    assert found.throughput_pps is not None
     assert found.throughput_pps == pytest.approx(0.996 * found.search_lower_pps, rel=1e-6)
     assert f"{found.throughput_pps / 1e6:.4g} Mpps, passes" in str(found.search.evidence)
 
