@@ -58,6 +58,10 @@ class Model:
     def resume(self) -> None:
         self.running = True
 
+    def check(self) -> None:
+        if self.broken:
+            raise ProvisionError("the switch died")
+
     def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
         intended = round((rate.pps or self.sender_pps) * duration_s)
         scheduled = min(intended, round(self.sender_pps * duration_s))
@@ -92,8 +96,7 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run_launch(rig: Model, case: Case, settings: Settings, *, index: int, **_: Any) -> Launch:
         assert rig.running
-        if rig.broken:
-            raise ProvisionError("the switch died")
+        rig.check()
         now[0] += settings.warmup_s + settings.duration_s + OVERHEAD_S
         rig.loads.append(case.rate.pps)
         rig.caps.append(settings.catch_up)
