@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pytest_icbench.options import Options
     from pytest_icbench.rig import Rig
     from pytest_icbench.topology.model import Topology
+    from pytest_icbench.uplink import Uplink
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:
@@ -29,7 +30,25 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: T
         "hugepage_kib": hugepage_kib,
         "node": options.node,
         "topology": None if seating is None else seating.treatment(),
+        "uplink_mbps": uplink_mbps(root, options.uplink.get("")),
     }
+
+
+def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
+    """Speed of the link that a NIC of this host has, in Mbit/s; to be asked before a rig takes the NIC.
+
+    None without one, where its driver does not tell, and of an interface that is no device: a veth says 10 Gbit/s of
+    itself, which nothing holds it to.
+    """
+    if uplink is None:
+        return None
+    of_pci = [f"{name}/speed" for name in root.glob(f"/sys/bus/pci/devices/{uplink.nic}/net/*")]
+    device = f"/sys/class/net/{uplink.nic}"
+    for name in of_pci or ([f"{device}/speed"] if root.exists(f"{device}/device") else []):
+        speed = root.read_int(name)
+        if speed is not None and speed > 0:
+            return speed
+    return None
 
 
 def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 A verdict needs a witness; where none speaks it is ``unknown``. The witnesses, in the order in which they are believed:
 
+* the speed of the cable between two hosts (``link``),
 * the hypervisor's share of the endpoints' CPUs (``host``),
 * the switch's own busy share, where it tells (``switch`` from 95 %; below, it had time left),
 * the sender's port: a call that it refused means that the ring behind it was full,
@@ -18,11 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.result_launch import Launch
+from pytest_icbench.stats import median
 
 #: Of the worker's cycles; above it the switch is the limit.
 BUSY_SHARE = 0.95
 #: Of the endpoints' time; above it the machine is the limit.
 STEAL_SHARE = 0.05
+#: Of the speed of the link between two hosts, preambles and gaps counted; from here on the cable is the limit.
+LINE_RATE_SHARE = 0.99
 #: Of the frames offered; below it nothing is counted as lost or refused.
 NEGLIGIBLE_LOSS = 0.001
 #: Of the receivers' polls; below it a receiver is always busy.
@@ -51,9 +55,12 @@ class Witnesses:
     receiver_busy_share: float | None = None
     #: Of the launch with most of it; ``steal_share`` is that of all launches' time.
     most_steal_share: float = 0.0
+    #: Of what the link between two hosts can carry, this much arrived; None on one host.
+    line_share: float | None = None
 
     @classmethod
-    def of(cls, launches: Sequence[Launch]) -> Witnesses:
+    def of(cls, launches: Sequence[Launch], line_pps: float | None = None) -> Witnesses:
+        """``line_pps``: frames of the case's size that the link between two hosts carries in a second."""
         scheduled = sum(launch.total("scheduled") for launch in launches)
         sent = sum(launch.total("sent") for launch in launches)
         polls = sum(launch.total("polls") for launch in launches)
@@ -67,6 +74,7 @@ class Witnesses:
             refusing_share=refusals / (scheduled + refusals) if scheduled + refusals else 0.0,
             loss_share=sum(launch.total("lost") for launch in launches) / sent if sent else 0.0,
             empty_share=sum(launch.total("empty_polls") for launch in launches) / polls if polls else None,
+            line_share=median([each.throughput_pps for each in launches]) / line_pps if line_pps and launches else None,
             **{f"{role}_busy_share": role_busy_share(launches, role) for role in ("sender", "receiver")},
         )
 
@@ -100,6 +108,8 @@ def find_bottleneck(witnesses: Witnesses, *, maximum: bool, switched: bool, kern
     refusing, losing = witnesses.refusing_share > NEGLIGIBLE_LOSS, witnesses.loss_share > NEGLIGIBLE_LOSS
     if not maximum and not refusing and not losing:
         return Bottleneck("unknown", "everything offered arrived, so nothing was at its limit", idle)
+    if witnesses.line_share is not None and witnesses.line_share >= LINE_RATE_SHARE:
+        return Bottleneck("link", f"{_percent(witnesses.line_share)} of what the cable carries arrived", True)
     if witnesses.steal_share > STEAL_SHARE:
         most = f", {_percent(witnesses.most_steal_share)} in one launch" if witnesses.most_steal_share else ""
         return Bottleneck("host", f"{_percent(witnesses.steal_share)} of the endpoints' time was stolen{most}", True)

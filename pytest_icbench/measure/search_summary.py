@@ -14,7 +14,7 @@ from pytest_icbench.measure.figures import named
 from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.search import Bounds
-from pytest_icbench.measure.summarize import Surroundings, throughput_fields
+from pytest_icbench.measure.summarize import Surroundings, line_pps, throughput_fields
 from pytest_icbench.rate import percent
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
@@ -177,7 +177,7 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
-    witnesses = Witnesses.of(launches)
+    witnesses = Witnesses.of(launches, line_pps(case, around))
     lost = max(witnesses.refusing_share, witnesses.loss_share)
     if lost <= NEGLIGIBLE_LOSS and (witnesses.busy_share or 0.0) < BUSY_SHARE:
         return Bottleneck("unknown", f"{lost:.3%} are lost at the upper bound, too few to tell where", finding.limited)

@@ -65,6 +65,14 @@ class Surroundings:
     conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
+def line_pps(case: Case, around: Surroundings) -> float | None:
+    """Frames that the link between two hosts carries in a second, one way; None on one host, or if nobody knows."""
+    mbps = around.treatment.get("uplink_mbps")
+    if not case.remote or mbps is None:
+        return None
+    return float(mbps) * 1e6 / 8 / (case.packet_size + L1_OVERHEAD_BYTES)
+
+
 def metric(case: Case) -> str:
     """What a rate of this case is called."""
     return case.rate.metric
@@ -87,7 +95,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     main = found.estimate if found else None
     pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
     limit = find_bottleneck(
-        Witnesses.of(launches),
+        Witnesses.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

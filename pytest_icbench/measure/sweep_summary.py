@@ -10,7 +10,7 @@ from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Veth
 from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.measure.summarize import Surroundings, line_pps
 from pytest_icbench.rate import Rate
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
@@ -64,7 +64,7 @@ def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], aro
     if missed <= NEGLIGIBLE_LOSS * offered and not short:
         return Bottleneck("unknown", "all of the greatest load arrived: a greater one may give more", True)
     return find_bottleneck(
-        Witnesses.of(above),
+        Witnesses.of(above, line_pps(case, around)),
         maximum=True,
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.case import Case
+from pytest_icbench.host.root import Root
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck, role_busy_share
+from pytest_icbench.measure.summarize import Surroundings, line_pps
 from pytest_icbench.result_launch import Launch, PairCounts
+from pytest_icbench.treatment import uplink_mbps
+from pytest_icbench.uplink import parse
 
 QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}
@@ -28,6 +34,10 @@ def limit(witnesses: Witnesses = QUIET, *, facts: dict[str, Any] | None = None, 
     ("changes", "facts", "expected"),
     [
         ({"steal_share": 0.2}, {}, ("host", True)),
+        ({"steal_share": 0.2, "line_share": 0.99}, {}, ("link", True)),
+        ({"loss_share": 0.3, "busy_share": 0.99, "line_share": 1.0}, {"maximum": False}, ("link", True)),
+        ({"refusing_share": 0.3, "line_share": 0.98}, {}, ("switch", False)),
+        ({"line_share": 1.0}, {"maximum": False}, ("unknown", False)),
         ({"busy_share": 0.99, "refusing_share": 0.3}, {}, ("switch", False)),
         ({"busy_share": 0.99, "loss_share": 0.3}, {"maximum": False}, ("switch", False)),
         ({"busy_share": 0.6}, {}, ("endpoint", True)),
@@ -101,6 +111,39 @@ def test_witnesses_are_totals_over_launches() -> None:
         most_steal_share=0.1,
     )
     assert Witnesses.of([]) == Witnesses(0.0, None, 0.0, 0.0, None)
+
+
+@pytest.mark.parametrize(("mbps", "what"), [(10_000, "link"), (25_000, "endpoint"), (None, "endpoint")])
+def test_a_saturated_cable_between_two_hosts_is_the_link(mbps: int | None, what: str) -> None:
+    """14.88 Mpps of 64 bytes are all that 10 Gbit/s carry, preambles and gaps counted."""
+    around = Surroundings("dedicated", (), treatment={"uplink_mbps": mbps})
+    counts = pair(scheduled=150, sent=150, received=149, lost=1, polls=100, empty_polls=0)
+    launches = [Launch(0, 0.0, 1.0, 0.0, 14.8e6, 15e6, 0.0, False, (counts,))] * 6
+    for remote, expected in ((True, what), (False, "endpoint")):
+        witnesses = Witnesses.of(launches, line_pps(Case("ovs", remote=remote), around))
+        found = find_bottleneck(witnesses, **SWITCHED)
+        assert found.what == expected
+        assert found.lower_bound == (expected == "link")
+
+
+@pytest.mark.parametrize(
+    ("files", "nic", "speed"),
+    [
+        ({"class/net/eth1/device/vendor": "0x8086", "class/net/eth1/speed": "25000"}, "eth1", 25_000),
+        ({"class/net/eth1/device/vendor": "0x1af4", "class/net/eth1/speed": "-1"}, "eth1", None),
+        ({"class/net/eth1/speed": "10000"}, "eth1", None),  # a veth's word
+        ({"bus/pci/devices/0000:04:00.0/net/ens4/speed": "40000"}, "0000:04:00.0", 40_000),
+        ({"bus/pci/devices/0000:04:00.0/vendor": "0x8086"}, "0000:04:00.0", None),  # no driver of the kernel has it
+        ({}, "eth1", None),
+    ],
+)
+def test_the_speed_of_an_uplink(tmp_path: Path, files: dict[str, str], nic: str, speed: int | None) -> None:
+    for name, text in files.items():
+        path = tmp_path / "sys" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    assert uplink_mbps(Root(tmp_path), parse(nic, "x")) == speed
+    assert uplink_mbps(Root(tmp_path), None) is None
 
 
 def test_one_launch_of_forty_with_stolen_time_decides_nothing() -> None:
