@@ -3,143 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from pytest_icbench.case import Case
-from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.measure import Progress, Settings, measure, searching, session
+from pytest_icbench.errors import UsageError
+from pytest_icbench.measure import Progress, Settings, measure, searching
 from pytest_icbench.measure.search import Bounds
-from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.rate import Rate
-from pytest_icbench.report.recompute import recomputed
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, PairCounts
+from pytest_icbench.result_launch import PairCounts
+from tests.unit.search_model import NDR, PDR, Model, clock, find
 
-NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
-OVERHEAD_S = 0.6
-
-
-@dataclass
-class Model:
-    """A rig and what it forwards, frames per second and pair.
-
-    Attributes:
-        capacity_pps: frames received at most.
-        refuses: whether the rest is refused by the sender's port, or lost.
-        sender_pps: what the senders can offer at most.
-        extra_loss: frames lost in every launch.
-        invalid: reason of a launch that begins after ``after`` others.
-    """
-
-    capacity_pps: float
-    sender_pps: float = 20e6
-    refuses: bool = False
-    extra_loss: int = 0
-    invalid: str | None = None
-    after: int = 0
-    broken: bool = False
-    preflighted: bool = True
-    loads: list[int | None] = field(default_factory=list)
-    caps: list[int] = field(default_factory=list)
-    endpoints: list[Any] = field(default_factory=list)
-    placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
-    running: bool = True
-
-    def pause(self) -> None:
-        self.running = False
-
-    def resume(self) -> None:
-        self.running = True
-
-    def check(self) -> None:
-        if self.broken:
-            raise ProvisionError("the switch died")
-
-    def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
-        intended = round((rate.pps or self.sender_pps) * duration_s)
-        scheduled = min(intended, round(self.sender_pps * duration_s))
-        passed = max(min(scheduled, round(self.capacity_pps * duration_s)) - self.extra_loss, 0)
-        if rate.is_max and self.refuses:
-            scheduled = passed + self.extra_loss  # what is refused is offered again
-        refused = scheduled - passed if self.refuses else 0
-        zero = dict.fromkeys(("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0)
-        return PairCounts(
-            pair=pair,
-            scheduled=scheduled,
-            sent=scheduled - refused,
-            refused=refused,
-            not_offered=0 if rate.is_max else intended - scheduled,
-            tx_full=0,
-            received=passed,
-            lost=scheduled - refused - passed,
-            throughput_pps=passed / duration_s,
-            offered_pps=scheduled / duration_s,
-            **zero,
-        )
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    timeless(monkeypatch)
-
-
-def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches take no time, but the courses' clock goes on by what they would have taken."""
-    now = [1000.0]
-
-    def run_launch(rig: Model, case: Case, settings: Settings, *, index: int, **_: Any) -> Launch:
-        assert rig.running
-        rig.check()
-        now[0] += settings.warmup_s + settings.duration_s + OVERHEAD_S
-        rig.loads.append(case.rate.pps)
-        rig.caps.append(settings.catch_up)
-        pairs = tuple(rig.counts(pair, case.rate, settings.duration_s) for pair in range(1, case.pairs + 1))
-        offered = sum(pair.offered_pps for pair in pairs)
-        return Launch(
-            index=index,
-            started_at=now[0],
-            duration_s=settings.duration_s,
-            overhead_s=OVERHEAD_S,
-            throughput_pps=sum(pair.throughput_pps for pair in pairs),
-            offered_pps=offered,
-            steal_share=0.0,
-            generator_bound=case.rate.pps is not None and offered < 0.99 * case.rate.pps * case.pairs,
-            pairs=pairs,
-            invalid=rig.invalid if len(rig.loads) > rig.after else None,
-            evidence="nothing arrived",
-        )
-
-    time = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
-    monkeypatch.setattr(session, "run_launch", run_launch)
-    monkeypatch.setattr(session, "preflight", lambda *_, **__: None)
-    monkeypatch.setattr(session, "time", time)
-    monkeypatch.setattr(searching, "time", time)
-
-
-def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
-    case = Case("testpmd", rate=rate, pairs=pairs)
-    told: list[Progress] = []
-    facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
-    around = Surroundings("dedicated", (), treatment=facts)
-    found = measure(rig, beside, case, Settings(**settings), told.append, around=around)  # type: ignore[arg-type]
-    assert rig.running
-    assert beside is None or not settings.get("reference", True) or not beside.running
-    assert all(progress.left_s >= 0 for progress in told)
-    assert Measurement.from_json(found.to_json()) == found
-    return found
-
-
-def anew(found: Measurement) -> Measurement:
-    """As ``icbench report`` computes it from what was recorded."""
-    return recomputed(Measurement.from_json(found.to_json()))
-
+__all__ = ["clock"]  # a fixture
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -322,75 +198,6 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (found.throughput_pps, found.throughput_pps_high, found.generator_bound) == (2.89e6, None, False)
     said = str(found.search and found.search.evidence)
     assert "proven: above 2.9 Mpps; shorter trials put it above 2.9 Mpps and below 3.2 Mpps" in said
-
-
-@dataclass
-class Late(Model):
-    """A sender that comes too late for a part of its frames at any load; at the maximum it has none to be late with."""
-
-    missing: float = 0.0
-
-    def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
-        if rate.pps is None:
-            return Model.counts(self, pair, rate, duration_s)
-        intended = round(rate.pps * duration_s)
-        held = replace(self, sender_pps=min(self.sender_pps, (1 - self.missing) * rate.pps))
-        return replace(found := Model.counts(held, pair, rate, duration_s), not_offered=intended - found.scheduled)
-
-
-def test_a_sender_that_falls_a_little_short_is_no_limit_and_its_rate_is_what_it_offered() -> None:
-    """Less than the goal's width: the device lost nothing, and nobody knows more of it than what it was offered."""
-    found = find(Late(9e6, missing=0.004), Late(4e6, missing=0.004), NDR)
-    assert found.search is not None
-    trials = [trial for trial in found.search.trials if trial.of == "case"]
-    assert all(trial.not_offered and trial.good and not trial.generator_bound for trial in trials)
-    assert found.search_lower_pps is not None
-    assert found.search_lower_pps == found.search.greatest_pps
-    assert found.throughput_pps is not None
-    assert found.throughput_pps == pytest.approx(0.996 * found.search_lower_pps, rel=1e-6)
-    assert f"{found.throughput_pps / 1e6:.4g} Mpps, passes" in str(found.search.evidence)
-
-
-@hypothesis_settings(max_examples=25, deadline=None)
-@given(
-    st.floats(5e5, 9e6),
-    st.floats(5e5, 9e6),
-    st.floats(0.0, 0.1),
-    st.sampled_from([NDR, PDR]),
-    st.booleans(),
-    st.sampled_from([None, 0.02]),
-)
-def test_no_search_reports_more_than_was_offered_or_arrived(
-    capacity: float, sender: float, missing: float, rate: Rate, refuses: bool, width: float | None
-) -> None:
-    """Neither a slow sender nor a late one, on the path and on the reference link alike, adds to the device's rate."""
-    own, beside = (Late(pps, sender, refuses, missing=missing) for pps in (capacity, 15e6))
-    with pytest.MonkeyPatch.context() as patch:
-        timeless(patch)
-        found = find(own, beside, rate, search_width=width)
-    assert anew(found) == found
-    if found.throughput_pps is None:
-        assert found.reason in ("generator-bound", "lossy")
-        return
-    assert found.search is not None
-    assert found.search_lower_pps is not None
-    passed = [
-        trial for trial in found.search.trials
-        if trial.of == "case" and trial.load_pps == found.search_lower_pps and trial.good
-    ]  # fmt: skip
-    frame = 1 / passed[0].duration_s  # a load of half a frame is offered as a whole one
-    assert found.throughput_pps <= max(trial.scheduled for trial in passed) * frame + frame
-    assert found.throughput_pps <= max(trial.received for trial in passed) * frame + frame
-
-
-def test_a_paced_sender_that_is_slower_than_the_device_gives_no_rate_that_it_did_not_offer() -> None:
-    """A device that takes 3.9 Mpps, and a sender that offers 96 % of what it should: calibration counts that too."""
-    found = find(Late(3.9e6, missing=0.04), Late(4e6, missing=0.04), NDR)
-    assert found.search is not None
-    offered = [trial.scheduled / trial.duration_s for trial in found.search.trials if trial.load_pps]
-    assert found.throughput_pps is None or found.throughput_pps <= max(offered)
-    assert all(trial.generator_bound for trial in found.search.trials if trial.load_pps)
-    assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
 
 
 def test_the_progress_tells_trial_and_bounds() -> None:

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rigs that are only models, for searches and sweeps: what they forward is arithmetic, launches take no time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.case import Case
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.measure import Progress, Settings, measure, searching, session
+from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.rate import Rate
+from pytest_icbench.report.recompute import recomputed
+from pytest_icbench.result import Measurement
+from pytest_icbench.result_launch import Launch, PairCounts
+
+NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
+OVERHEAD_S = 0.6
+
+
+@dataclass
+class Model:
+    """A rig and what it forwards, frames per second and pair.
+
+    Attributes:
+        capacity_pps: frames received at most.
+        refuses: whether the rest is refused by the sender's port, or lost.
+        sender_pps: what the senders can offer at most.
+        extra_loss: frames lost in every launch.
+        invalid: reason of a launch that begins after ``after`` others.
+    """
+
+    capacity_pps: float
+    sender_pps: float = 20e6
+    refuses: bool = False
+    extra_loss: int = 0
+    invalid: str | None = None
+    after: int = 0
+    broken: bool = False
+    preflighted: bool = True
+    loads: list[int | None] = field(default_factory=list)
+    caps: list[int] = field(default_factory=list)
+    endpoints: list[Any] = field(default_factory=list)
+    placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
+    running: bool = True
+
+    def pause(self) -> None:
+        self.running = False
+
+    def resume(self) -> None:
+        self.running = True
+
+    def check(self) -> None:
+        if self.broken:
+            raise ProvisionError("the switch died")
+
+    def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
+        intended = round((rate.pps or self.sender_pps) * duration_s)
+        scheduled = min(intended, round(self.sender_pps * duration_s))
+        passed = max(min(scheduled, round(self.capacity_pps * duration_s)) - self.extra_loss, 0)
+        if rate.is_max and self.refuses:
+            scheduled = passed + self.extra_loss  # what is refused is offered again
+        refused = scheduled - passed if self.refuses else 0
+        zero = dict.fromkeys(("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0)
+        return PairCounts(
+            pair=pair,
+            scheduled=scheduled,
+            sent=scheduled - refused,
+            refused=refused,
+            not_offered=0 if rate.is_max else intended - scheduled,
+            tx_full=0,
+            received=passed,
+            lost=scheduled - refused - passed,
+            throughput_pps=passed / duration_s,
+            offered_pps=scheduled / duration_s,
+            **zero,
+        )
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeless(monkeypatch)
+
+
+def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches take no time, but the courses' clock goes on by what they would have taken."""
+    now = [1000.0]
+
+    def run_launch(rig: Model, case: Case, settings: Settings, *, index: int, **_: Any) -> Launch:
+        assert rig.running
+        rig.check()
+        now[0] += settings.warmup_s + settings.duration_s + OVERHEAD_S
+        rig.loads.append(case.rate.pps)
+        rig.caps.append(settings.catch_up)
+        pairs = tuple(rig.counts(pair, case.rate, settings.duration_s) for pair in range(1, case.pairs + 1))
+        offered = sum(pair.offered_pps for pair in pairs)
+        return Launch(
+            index=index,
+            started_at=now[0],
+            duration_s=settings.duration_s,
+            overhead_s=OVERHEAD_S,
+            throughput_pps=sum(pair.throughput_pps for pair in pairs),
+            offered_pps=offered,
+            steal_share=0.0,
+            generator_bound=case.rate.pps is not None and offered < 0.99 * case.rate.pps * case.pairs,
+            pairs=pairs,
+            invalid=rig.invalid if len(rig.loads) > rig.after else None,
+            evidence="nothing arrived",
+        )
+
+    time = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
+    monkeypatch.setattr(session, "run_launch", run_launch)
+    monkeypatch.setattr(session, "preflight", lambda *_, **__: None)
+    monkeypatch.setattr(session, "time", time)
+    monkeypatch.setattr(searching, "time", time)
+
+
+def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
+    case = Case("testpmd", rate=rate, pairs=pairs)
+    told: list[Progress] = []
+    facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
+    around = Surroundings("dedicated", (), treatment=facts)
+    found = measure(rig, beside, case, Settings(**settings), told.append, around=around)  # type: ignore[arg-type]
+    assert rig.running
+    assert beside is None or not settings.get("reference", True) or not beside.running
+    assert all(progress.left_s >= 0 for progress in told)
+    assert Measurement.from_json(found.to_json()) == found
+    return found
+
+
+def anew(found: Measurement) -> Measurement:
+    """As ``icbench report`` computes it from what was recorded."""
+    return recomputed(Measurement.from_json(found.to_json()))
+
+
+@dataclass
+class Late(Model):
+    """A sender that comes too late for a part of its frames at any load; at the maximum it has none to be late with."""
+
+    missing: float = 0.0
+
+    def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
+        if rate.pps is None:
+            return Model.counts(self, pair, rate, duration_s)
+        intended = round(rate.pps * duration_s)
+        held = replace(self, sender_pps=min(self.sender_pps, (1 - self.missing) * rate.pps))
+        return replace(found := Model.counts(held, pair, rate, duration_s), not_offered=intended - found.scheduled)
