@@ -73,6 +73,16 @@ def pci_drivers(root: Root, module: str) -> list[str]:
 
 def load(changes: Changes, names: Sequence[str]) -> None:
     """Loads modules with all they need, if they are not in the kernel. Raises ProvisionError with modprobe's words."""
+    if expect(changes, names):
+        for name in names:
+            changes.session.spawner.run(["modprobe", name], timeout_s=_LOAD_S)
+
+
+def expect(changes: Changes, names: Sequence[str]) -> list[str]:
+    """Notes which of modules, with all they need, are not in the kernel yet, so that they go whoever loads them now.
+
+    Raises ProvisionError with modprobe's words.
+    """
     before = loaded(changes.root)
     spawner = changes.session.spawner
     wanted: dict[str, None] = {}
@@ -83,11 +93,9 @@ def load(changes: Changes, names: Sequence[str]) -> None:
             if words and words[0] == "insmod":
                 wanted[_plain(Path(words[1]).name.split(".ko")[0])] = None
     missing = [name for name in wanted if name not in before]
-    if not missing:
-        return
-    changes.record("modules", names=missing)
-    for name in names:
-        spawner.run(["modprobe", name], timeout_s=_LOAD_S)
+    if missing:
+        changes.record("modules", names=missing)
+    return missing
 
 
 @undo_kind("modules")

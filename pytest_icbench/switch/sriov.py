@@ -7,6 +7,7 @@ Port ``vfio`` gives a node its function as a device for DPDK, port ``vf`` as a n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -100,6 +101,9 @@ class Sriov(Switch):
         vf.bring_up(changes, card.interface)
         self._raise_mtu(changes, spec.mtu)
         if not existing:
+            with suppress(Unsupported, ProvisionError):  # there is none, and none will come
+                # Also for DPDK: udev loads the VFs' driver as soon as there are some, though it may not bind them.
+                modules.expect(changes, [sriov_checks.vf_driver(root, card.pci)])
             pci.create_vfs(changes, card.pci, len(addresses))
         everyone = pci.virtual_functions(root, card.pci)
         names = [name for name, _ in spec.functions] or [None] * len(addresses)

@@ -277,6 +277,19 @@ def test_dpdk_gets_functions_with_a_device_each(tmp_path: Path, net: RecordingNe
     assert session.pending() == []
 
 
+def test_the_functions_driver_that_comes_by_itself_is_unloaded_too(
+    tmp_path: Path, net: RecordingNet, reacting: type[CardRoot]
+) -> None:
+    """udev loads it as soon as there are functions; it is in the journal before them, so that it goes after them."""
+    session: Any = with_iommu(on(tmp_path, "pci/igb", "enp1s0"))
+    session.depends["igbvf"] = ["igbvf"]
+    Sriov().devices(session, spec_of(tmp_path, port="vfio"), ADDRESSES)
+    noted = [(entry.kind, entry.data) for entry in session.journal._entries.values()]
+    (place,) = [at for at, each in enumerate(noted) if each == ("modules", {"names": ["igbvf"]})]
+    assert place < [kind for kind, _ in noted].index("vf_count")
+    assert ["modprobe", "igbvf"] not in session.spawner.ran
+
+
 def test_sockets_get_interfaces(tmp_path: Path, net: RecordingNet, reacting: type[CardRoot]) -> None:
     session: Any = with_iommu(on(tmp_path, "pci/igb", "enp1s0"))
     session.depends = {}
