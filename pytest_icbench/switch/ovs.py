@@ -26,7 +26,14 @@ from pytest_icbench.switch.ovs_output import (
     parse_table,
     polling_cores,
 )
-from pytest_icbench.switch.ports import MTU_ETHERNET, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
+from pytest_icbench.switch.ports import (
+    MTU_ETHERNET,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    check_socket_path,
+    endpoint_of,
+    socket_path,
+)
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
 from pytest_icbench.uplink import Uplink
@@ -94,6 +101,9 @@ class OpenVSwitch(Switch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
+        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of its own
+        for attachment in attachments:
+            socket_path(attachment)
         self._daemons = daemons = OvsDaemons(session, spec, installation)
         daemons.start_database()
         ports = len(attachments) + (spec.uplink is not None)

@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("setuptools", reason="setuptools is missing: pip install setuptools")
     files = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE.read_text(), flags=re.M | re.S))
     assert sorted(files) == ["icbench_macvlan.py", "pyproject.toml"]
-    assert len([line for line in files["icbench_macvlan.py"].splitlines() if line.strip()]) < LINES_MAX
+    assert len(files["icbench_macvlan.py"].splitlines()) < LINES_MAX
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name, text in files.items():
         (source / name).write_text(text)

@@ -320,6 +320,18 @@ def test_a_launch_begins_when_every_port_has_its_link(session: Any, host: Host) 
     assert len(asked) == 3
 
 
+def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    for spec, attachments in (
+        (spec_of(deep), attachments_of(session.dir)),
+        (spec_of(session.dir), attachments_of(deep)),
+    ):
+        with pytest.raises(ProvisionError, match="holds 107"):
+            OpenVSwitch().start(session, spec, attachments)
+    assert session.spawner.started == []
+
+
 def test_counters_and_busy(session: Any) -> None:
     switch, _ = start(session)
     first, second = switch.counters() or []
