@@ -69,11 +69,7 @@ class CasePlaces:
 
     def placement(self, case: Case) -> Placement:
         """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
-        reason = misfit(case, self.catalogue[case.switch], self.options.ring)
-        if reason is None and self._seating is not None:
-            reason = self._seating.misfit(case)
-        if reason is not None:
-            raise Unsupported(reason)
+        self._check_fit(case)
         if case.contender is not None:
             self._check_contest(case)
         self._probe(case)
@@ -105,6 +101,14 @@ class CasePlaces:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
         return self._remote
 
+    def _check_fit(self, case: Case) -> None:
+        """Raises Unsupported for what no host can run."""
+        reason = misfit(case, self.catalogue[case.switch], self.options.ring)
+        if reason is None and self._seating is not None:
+            reason = self._seating.misfit(case)
+        if reason is not None:
+            raise Unsupported(reason)
+
     def _check_contest(self, case: Case) -> None:
         """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
         from pytest_icbench.measure.versions import check_comparable
@@ -128,11 +132,12 @@ class CasePlaces:
             return self._policy_of_given(cases)
         here, there = set(), set()
         for case in cases:
-            away = len(self._away(case))
             try:
+                self._check_fit(case)
                 self._probe(case)
             except (Unsupported, ProvisionError):
                 continue  # what is skipped has no say
+            away = len(self._away(case))
             here.add((self._workers(case), 2 * case.pairs - away))
             if away:
                 there.add((self._workers(case), away))
@@ -148,6 +153,7 @@ class CasePlaces:
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
             with suppress(Unsupported, ProvisionError):
+                self._check_fit(case)
                 self._probe(case)
                 policies.add(self._place(case, "auto").policy)
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"

@@ -308,13 +308,20 @@ def misfit(case: Case, cls: type[Switch], ring: int) -> str | None:
     if cls.max_pairs is not None and case.pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
+    if (reason := remote_misfit(case, cls)) is not None:
+        return reason
+    if case.variant is not None and not cls.has_variant(case.variant):
+        known = cls.variant_help or " ".join(cls.variants) or "none"
+        return f"{case.switch} has no variant '{case.variant}'; its variants: {known}"
+    return None
+
+
+def remote_misfit(case: Case, cls: type[Switch]) -> str | None:
+    """Why the case cannot be on two hosts, or None; known without asking them."""
     if case.remote and not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
     if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
         return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
-    if case.variant is not None and not cls.has_variant(case.variant):
-        known = cls.variant_help or " ".join(cls.variants) or "none"
-        return f"{case.switch} has no variant '{case.variant}'; its variants: {known}"
     return None
 
 

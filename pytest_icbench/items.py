@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench import testcode
 from pytest_icbench.case import Case
-from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
+from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
 from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options, too_large_burst
 from pytest_icbench.overrides import settings_for
@@ -152,6 +152,10 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
         raise UsageError(f"{ground.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
     reason = misfit(case, switches[case.switch], options.ring)
     asked_for = case.switch in (*ground.request.switch, *options.switch)
+    if reason is not None and reason == remote_misfit(case, switches[case.switch]):
+        # --icbench-remote is for a whole session: what cannot have it is skipped, unless it was itself asked for.
+        own = bool(ground.request.remote) and case.switch in ground.request.switch
+        asked_for = own or (case.switch in options.switch and not switches[case.switch].uplinks)
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
     check_rate(case, ground.settings, ground.where)
