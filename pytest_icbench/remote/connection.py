@@ -129,7 +129,7 @@ class Connection:
             return ""
 
     def _no_way(self) -> UsageError:
-        return UsageError(f"no connection to the remote host: {ssh.explain(self._words(), self._host)}")
+        return UsageError(f"no connection to the remote host: {ssh.explain(self._words())}")
 
     def _compare_versions(self) -> None:
         try:
@@ -205,9 +205,9 @@ class Connection:
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
-        words = ssh.anonymous(self._words().strip().splitlines()[-1], self._host) if self._words().strip() else ""
+        why = ssh.why_lost(self._words())
         return ConnectionLost(
-            f"the connection to the remote host was lost{f' ({words})' if words else ''}: it cleans up by itself,"
+            f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
             " and the next case connects anew"
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of the system's OpenSSH, and what its last words mean. Pure.
+"""The command line of the system's OpenSSH, and what its words mean. Pure.
 
 The user's configuration, agent, keys and host-key checking stay in force. Nobody is asked for a password: BatchMode.
 """
@@ -26,6 +26,48 @@ OPTIONS = (
 _NO_PYTHON = "icbench-remote: no Python"
 #: Exit code of ssh itself, when it is not the command's.
 SSH_FAILED = 255
+
+_SUDO = "let the user run Python by sudo without a password there, or name root@HOST"
+
+#: What ssh, sudo and the shell over there say, and what it means, the first that fits. What they say has names and
+#: addresses of hosts in it, and what is made of it can end up in a report: so it is only looked at.
+_REFUSALS = (
+    (
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key is another one than known here: find out why, then mend known_hosts (ssh-keygen -R)",
+    ),
+    (
+        "Host key verification failed",
+        "its host key is not known here: connect once by hand (ssh) and compare the fingerprint",
+    ),
+    (
+        r"Permission denied \(|Too many authentication failures",
+        "it accepts none of the keys that ssh offers: install one there (ssh-copy-id), or load it (ssh-add)",
+    ),
+    ("sudo: (command )?not found|sudo: No such file", "it has no sudo: name root@HOST"),
+    (r"sudo: .*(password|\btty\b|terminal)", f"sudo wants a password there: {_SUDO}"),
+    ("not in the sudoers|not allowed to|may not run sudo", f"sudo does not let the user run Python there: {_SUDO}"),
+    (_NO_PYTHON, "it has no such Python: name one there with --icbench-remote-python"),
+    ("Could not resolve hostname", "its name cannot be resolved: see ssh's configuration"),
+    ("Connection refused", "nobody takes connections there: start its sshd, or see the port in ssh's configuration"),
+    ("No route to host|[Uu]nreachable", "there is no way to it: see this host's routes, and whether it is up"),
+    ("timed out|not responding", "it does not answer: see whether it is up, and for firewalls between"),
+    ("Unable to negotiate", "its sshd and the ssh here have no method in common: see ssh's configuration"),
+    (
+        "Bad configuration option|Bad owner or permissions|bad configuration options",
+        "ssh cannot read its own configuration here: run ssh by hand and mend what it names",
+    ),
+    (
+        "Connection (closed|reset)|closed by remote host|kex_exchange_identification|Broken pipe",
+        "its sshd hung up before Python started: see its log there",
+    ),
+)
+_LOSSES = (
+    ("not responding|timed out", "nothing was heard from it any more"),
+    ("closed by", "it was closed over there"),
+    ("reset|Broken pipe", "it was cut"),
+    ("[Uu]nreachable|No route to host", "there was no way to it any more"),
+)
 
 #: A process group of its own: Ctrl-C at the terminal is for pytest, which then cleans up over this very connection.
 #: What execnet adds to the command line, the arguments of a local Python, is left alone.
@@ -73,32 +115,19 @@ def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str
     return f"popen//execmodel=main_thread_only//python={shlex.join(argv)}"
 
 
-def anonymous(text: str, host: str) -> str:
-    """The same without the host's name and without addresses: what is said here can end up in a report."""
-    text = re.sub(r"\bconnect to host \S+ port", "connect to the remote host, port", text)
-    for name in sorted({host, host.rpartition("@")[2]}, key=len, reverse=True):
-        text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "the remote host", text)
-    text = re.sub(r"\b(?:\d{1,3}\.){3}\d{1,3}\b", "ADDRESS", text)
-    text = re.sub(r"resolve hostname \S+:", "resolve its name:", text)
-    return re.sub(r"\S+@ADDRESS|SHA256:\S+", "(hidden)", text)
+def explain(words: str) -> str:
+    """Half a sentence: why there is no connection, and the remedy. Nothing in it is ssh's own word."""
+    found = _meaning(words, _REFUSALS)
+    if found is None:
+        said = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
+        found = f"{said}: see that `ssh HOST true` works by hand, without a password"
+    return found
 
 
-def explain(words: str, host: str) -> str:
-    """Half a sentence: why there is no connection, and the remedy."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
-    text = "\n".join(lines)
-    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in text:
-        return "its host key is another one than known here: find out why, then mend known_hosts (ssh-keygen -R)"
-    if "Host key verification failed" in text:
-        return "its host key is not known here: connect once by hand (ssh) and compare the fingerprint"
-    if "Permission denied" in text:
-        return "it accepts none of the keys that ssh offers: install one there (ssh-copy-id), or load it (ssh-add)"
-    if "sudo:" in text:
-        said = next(line for line in lines if "sudo:" in line)
-        return f"{said}: let the user run Python by sudo without a password there, or name root@HOST"
-    if _NO_PYTHON in text:
-        return "it has no such Python: name one there with --icbench-remote-python"
-    if "Could not resolve hostname" in text:
-        return "its name cannot be resolved: see ssh's configuration"
-    last = anonymous(lines[-1], host) if lines else "ssh ended without a word"
-    return f"{last}: see that ssh gets there by hand without a password"
+def why_lost(words: str) -> str | None:
+    """Half a sentence: how a connection ended; None if nobody told. Nothing in it is ssh's own word."""
+    return _meaning(words, _LOSSES)
+
+
+def _meaning(words: str, known: Sequence[tuple[str, str]]) -> str | None:
+    return next((meaning for pattern, meaning in known if re.search(pattern, words)), None)

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Run:
         self.directory = directory
         self.other = other
         (directory / "test_x.py").write_text(scenario.format(first_s=first_s))
-        (directory / "pytest.ini").write_text("[pytest]\n")
+        (directory / "pytest.ini").write_text("[pytest]\nicbench_run_files = true\n")
         package = str(Path(pytest_icbench.__file__).parents[1])
         uplink = f"{other.here_nic} {other.address}={THERE_NIC}"
         argv = [sys.executable, "-m", "pytest", *LOAD, "-v", "-rA", "--tb=short"]
@@ -111,6 +111,13 @@ class Run:
         """Lines of ``results.jsonl``."""
         lines = (self.directory / "reports/latest" / FILE_NAME).read_text().splitlines()
         return [json.loads(line) for line in lines]
+
+
+def told(directory: Path, hosts: Iterable[SecondHost]) -> list[str]:
+    """Files of the reports below a directory in which a name, an address or a key of a host stands."""
+    names = [name for host in hosts for name in names_of(host) if name]
+    files = [path for path in (directory / "reports").rglob("*") if path.is_file()]
+    return [str(path) for path in files if any(name in path.read_text(errors="replace") for name in names)]
 
 
 def _here(word: str) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.host.session import RUN_DIR
-from tests.host.remote_runs import Run, clean_on_both
+from tests.host.remote_runs import Run, clean_on_both, told
 from tests.second_host import SecondHost, other, why_not
 
 __all__ = ["other"]  # a fixture
@@ -29,6 +29,13 @@ LONG_S = 30.0
 ALL_PASS = {"test_first": "PASSED", "test_here": "PASSED", "test_second": "PASSED"}
 #: The Python of the package's own environment, at the other end of a connection.
 SERVER = "sys.stdin.readline"
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_named(other: SecondHost, tmp_path: Path) -> Iterator[None]:
+    """What a fault is told by has no name, address or key of a host in it, in any file of the reports."""
+    yield
+    assert told(tmp_path, [other]) == []
 
 
 @contextmanager
