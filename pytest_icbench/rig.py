@@ -147,7 +147,10 @@ class Rig:
     def busy(self) -> Busy | None:
         """Work of the switch since it exists; None where it does not tell."""
         found = self.host.busy()
-        return None if found is None else Busy(**found)
+        if found is None:
+            return None
+        far = found.get("far")
+        return Busy(**{**found, "far": None if far is None else Busy(**far)})
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         """Hardware events since the first call for this launch; None where the kernel gives none."""

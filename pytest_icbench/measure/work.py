@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Work:
     """Busy part of the switch's workers, its busy cycles and hardware events per frame, frames it handled in one call.
 
-    None where nobody tells.
+    None where nobody tells. Over two hosts the busy part is the busier half's, and the rest this host's.
     """
 
     busy_share: float | None = None
@@ -95,20 +95,12 @@ class WorkTrack:
         if len(self._busy) < 2:
             return None, None
         (begin, first), (end, last) = self._busy[0], self._busy[-1]
+        share, busy = _worked(first, last, end - begin, tsc_hz)
+        if first.far is not None and last.far is not None:
+            far, _ = _worked(first.far, last.far, end - begin, tsc_hz)
+            share = None if share is None or far is None else max(share, far)
         packets = pps * (end - begin)
-        busy = _difference(first.busy_cycles, last.busy_cycles)
-        idle = _difference(first.idle_cycles, last.idle_cycles)
-        busy_ns = _difference(first.busy_ns, last.busy_ns)
-        if busy is None and busy_ns is not None and tsc_hz:
-            busy = busy_ns * tsc_hz / 1e9
-        if busy is None:
-            return None, None
-        every = None
-        if idle is not None:
-            every = busy + idle
-        elif last.workers and tsc_hz:
-            every = (end - begin) * tsc_hz * last.workers
-        return min(busy / every, 1.0) if every else None, busy / packets if packets > 0 else None
+        return share, busy / packets if busy is not None and packets > 0 else None
 
     def _events(self, pps: float) -> Mapping[str, Any] | None:
         if len(self._hardware) < 2:
@@ -122,6 +114,23 @@ class WorkTrack:
             for who in first
             if who in last
         }
+
+
+def _worked(first: BusyLike, last: BusyLike, seconds: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
+    """Busy share and busy cycles between two readings of one switch."""
+    busy = _difference(first.busy_cycles, last.busy_cycles)
+    idle = _difference(first.idle_cycles, last.idle_cycles)
+    busy_ns = _difference(first.busy_ns, last.busy_ns)
+    if busy is None and busy_ns is not None and tsc_hz:
+        busy = busy_ns * tsc_hz / 1e9
+    if busy is None:
+        return None, None
+    every = None
+    if idle is not None:
+        every = busy + idle
+    elif last.workers and tsc_hz:
+        every = seconds * tsc_hz * last.workers
+    return min(busy / every, 1.0) if every else None, busy
 
 
 def _difference(first: int | None, last: int | None) -> float | None:

@@ -244,8 +244,14 @@ class TwinRig:
         return sorted([*here, *there], key=lambda port: int(port["index"]))
 
     def busy(self) -> dict[str, Any] | None:
-        """Of this host's switch alone: a path is as busy as its busier half, and halves have no common clock."""
-        return self.here.busy()
+        """Of this host's switch, with the other's as ``far``: a path is as busy as its busier half.
+
+        Null where one of them does not tell: half a path is no witness of the whole.
+        """
+        reply = self.there.begin("busy")
+        here = self.here.busy()
+        there = self.there.connection.result(reply)
+        return None if here is None or there is None else {**here, "far": there}
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         """Of this host's switch and processes."""

@@ -102,12 +102,14 @@ class Busy:
         busy_cycles, idle_cycles: of all workers; ``idle_cycles`` None where only the busy ones are counted.
         busy_ns: time instead of cycles, of a switch that has no workers of its own (the kernel's).
         workers: threads that poll all the time; with them the busy share follows from ``busy_cycles`` alone.
+        far: of a path over two hosts, the other host's half.
     """
 
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     busy_ns: int | None = None
     workers: int = 0
+    far: Busy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,14 @@ def test_a_late_answer_is_kept_for_the_next_poll() -> None:
     assert rig.poll(launch, 0.0)["lines"] == [[1, "b"]]
 
 
+def test_a_path_has_two_halves_that_work() -> None:
+    rig, here, connection = built()
+    here.answers["busy"], connection.answers["busy"] = {"busy_cycles": 5}, {"busy_cycles": 7}
+    assert rig.busy() == {"busy_cycles": 5, "far": {"busy_cycles": 7}}
+    connection.answers["busy"] = None
+    assert rig.busy() is None
+
+
 def test_undoing_goes_on_without_a_connection() -> None:
     rig, here, connection = built()
     connection.live = False

@@ -42,8 +42,14 @@ def between(busy: list[Busy | None], events: list[Any] | None = None, pps: float
         ([Busy(5), Busy(105)], None, 0.0001),
         ([None, None], None, None),
         ([Busy(0, 0)], None, None),
+        ([Busy(0, 0, far=Busy(0, 0)), Busy(600, 400, far=Busy(980, 20))], 0.98, 0.0006),
+        ([Busy(0, 0, far=Busy(0, 0)), Busy(900, 100, far=Busy(10, 90))], 0.9, 0.0009),
+        ([Busy(0, 0, far=Busy(0)), Busy(600, 400, far=Busy(980))], None, 0.0006),
     ],
-    ids=["cycles", "workers", "a reading late", "time", "a still clock", "no idle cycles", "silent", "one sample"],
+    ids=[
+        *("cycles", "workers", "a reading late", "time", "a still clock", "no idle cycles", "silent", "one sample"),
+        *("a busy far half", "an idle far half", "a far half that does not tell"),
+    ],
 )
 @pytest.mark.usefixtures("seconds")
 def test_the_switchs_work(samples: list[Busy | None], share: float | None, cycles: float | None) -> None:
