@@ -18,7 +18,7 @@ from pytest_icbench.case import Rate
 from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import UsageError
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
-from pytest_icbench.uplink import Uplink
+from pytest_icbench.uplink import Uplink, name_of
 from pytest_icbench.verdicts import DEFAULT_FAILING
 
 if TYPE_CHECKING:
@@ -215,6 +215,8 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
         raise UsageError(f"{where['thresholds']}: there is no file {options.thresholds}")
     if options.reports.exists() and not options.reports.is_dir():
         raise UsageError(f"{where.get('reports', '--icbench-reports')}: {options.reports} is no directory")
+    if options.remote is not None and options.uplink:
+        name_of(options.remote, options.uplink, where["uplink"])
     _check_baselines(options, where)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -62,3 +63,21 @@ def parse_all(text: str, where: str) -> tuple[tuple[str, Uplink], ...]:
     if not found:
         raise UsageError(f"{where}: there is no NIC in '{text}': {_FORMS}")
     return tuple(found.items())
+
+
+def name_of(remote: str, uplinks: Mapping[str, Uplink], where: str) -> str:
+    """The name by which the second host has an uplink of its own, empty where nobody named any.
+
+    Args:
+        remote: ``[USER@]HOST``, as it was typed.
+
+    Raises UsageError if only others are named: on a NIC that nobody meant a mistyped name would be found out late.
+    """
+    named = [host for host in uplinks if host]
+    found = [host for host in named if host in (remote, remote.rpartition("@")[2])]
+    if named and not found:
+        raise UsageError(
+            f"{where}: it names {' and '.join(named)}, but the second host is {remote}: write"
+            f" {remote.rpartition('@')[2]}=NIC, or leave the host out where both NICs have one name"
+        )
+    return found[0] if found else ""

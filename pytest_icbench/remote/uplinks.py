@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.uplink import Uplink
+from pytest_icbench.uplink import Uplink, name_of
 
 if TYPE_CHECKING:
     from pytest_icbench.options import Options
@@ -32,18 +32,13 @@ def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
         raise Unsupported(
             "the case needs the network interface that leads to the second host: name it with --icbench-uplink"
         )
-    names = [name for name in options.uplink if name and name in (options.remote, _host(options.remote))]
-    there = options.uplink[names[0]] if names else here
+    there = options.uplink[name_of(options.remote or "", options.uplink, "--icbench-uplink")]
     for uplink in (here, there):
         if uplink.via not in switch.uplinks:
             raise Unsupported(
                 f"{switch.name} cannot have the uplink {uplink}: it takes {', '.join(switch.uplinks) or 'none'}"
             )
     return Uplinks(here, there)
-
-
-def _host(text: str | None) -> str:
-    return (text or "").rpartition("@")[2]
 
 
 def check(uplink: Uplink) -> None:

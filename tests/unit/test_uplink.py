@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host.ethtool import single
-from pytest_icbench.uplink import Uplink, parse, parse_all
+from pytest_icbench.uplink import Uplink, name_of, parse, parse_all
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,18 @@ def test_a_mistake_is_one_sentence(text: str, said: str) -> None:
 def test_af_xdp_gets_all_frames_by_one_queue() -> None:
     assert single([0, 0, 1, 8]) == [0, 0, 1, 1]
     assert single([4, 4, 0, 0]) == [1, 1, 0, 0]
+
+
+def test_the_second_host_is_known_by_its_name_with_and_without_user() -> None:
+    several = dict(parse_all("eth1 lab2=eth2 root@lab3=eth3", "--icbench-uplink"))
+    assert name_of("root@lab2", several, "here") == name_of("lab2", several, "here") == "lab2"
+    assert name_of("root@lab3", several, "here") == "root@lab3"
+    assert name_of("root@lab2", {"": Uplink("eth1")}, "here") == ""
+
+
+@pytest.mark.parametrize("text", ["eth1 lab3=enp4s0", "eth1 bob@lab2=enp4s0"])
+def test_a_name_that_is_not_the_second_hosts_is_a_mistake(text: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"^--icbench-uplink: it names \S+, but the second host is root@lab2: write lab2"
+    ):
+        name_of("root@lab2", dict(parse_all(text, "")), "--icbench-uplink")
