@@ -201,14 +201,19 @@ class CasePlaces:
             uplinks = uplinks_of(self.options, cls)
             self._check_uplink(uplinks.here)
             second.why_not(case.switch, api, uplinks.there)
+            self._check_uplink(uplinks.here, second.client)
 
-    def _check_uplink(self, uplink: Uplink) -> None:
-        """Asked once, before anything is made: later this run's own rigs have it."""
-        key = ("uplink", uplink.nic)
+    def _check_uplink(self, uplink: Uplink, client: str = "") -> None:
+        """Asked once, before anything is made: later this run's own rigs have it.
+
+        Args:
+            client: this host's address of the connection to the second one, once there is one.
+        """
+        key = ("uplink for the rest" if client else "uplink", uplink.nic)
         if key not in self._probed:
             self._probed[key] = None
             try:
-                check_uplink(uplink)
+                check_uplink(uplink, client)
             except Unsupported as error:
                 self._probed[key] = str(error)
         reason = self._probed[key]

@@ -8,7 +8,6 @@ ends with its namespace, and a card would come back under whatever name is free)
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import ethtool
 from pytest_icbench.host.links import await_up, link_index, netlink, set_offloads
 from pytest_icbench.host.namespaces import opened
+from pytest_icbench.host.nic_use import use_of
 from pytest_icbench.host.pci import SETTLE_S
 from pytest_icbench.journal import undo_kind
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes
 
 _IFF_UP = 0x1
-_IFF_LOOPBACK = 0x8
 _IFF_NOARP = 0x80
 _IFF_PROMISC = 0x100
 _IFF_ALLMULTI = 0x200
@@ -69,8 +68,11 @@ class State:
     channels: Sequence[int] | None = None
 
 
-def check(name: str) -> None:
+def check(name: str, *, client: str = "") -> None:
     """Whether a NIC can be taken. Changes nothing.
+
+    Args:
+        client: address by which this host holds an ssh connection to another one, empty for none.
 
     Raises Unsupported if there is none of that name, or the host needs it.
     """
@@ -78,34 +80,12 @@ def check(name: str) -> None:
         with netlink(doing=f"the state of {name}") as route:
             index = link_index(route, name)
             link = route.get_links(index)[0]
-            reason = _use(route, index, link)
+            reason = use_of(route, index, link, client)
     except ProvisionError:
         known = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo"))
         raise Unsupported(f"--icbench-uplink: there is no network interface {name}: this host has {known}") from None
     if reason is not None:
         raise Unsupported(f"--icbench-uplink: {name} {reason}: name a NIC that is for measurements alone")
-
-
-def _use(route: Any, index: int, link: Any) -> str | None:
-    """What the host needs a NIC for, None if nothing."""
-    if link["flags"] & _IFF_LOOPBACK:
-        return "is the loopback"
-    if (master := link.get_attr("IFLA_MASTER")) is not None:
-        owner = route.get_links(master)[0].get_attr("IFLA_IFNAME")
-        return f"is a port of {owner}"
-    for family in (_AF_INET, _AF_INET6):
-        if any(not each["dst_len"] for each in _routes_through(route, index, family)):
-            return "has the host's default route"
-    mine = {each.get_attr("IFA_ADDRESS") for each in route.get_addr(index=index)}
-    if (peer := _ssh_address()) in mine:
-        return f"has the address {peer}, by which this very ssh connection comes"
-    return None
-
-
-def _ssh_address() -> str | None:
-    """This host's address of the ssh connection that the process belongs to."""
-    words = os.environ.get("SSH_CONNECTION", "").split()
-    return words[2] if len(words) == 4 else None
 
 
 def _routes_through(route: Any, index: int, family: int) -> list[Any]:

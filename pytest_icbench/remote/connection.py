@@ -34,9 +34,10 @@ ALIVE = "alive"
 
 #: Runs over there before anything of the package is imported: it tells which package there is.
 _FIRST = """
-import json, sys
+import json, os, sys
 sys.path[:] = [part for part in sys.path if part]
 found = {"python": "%d.%d.%d" % sys.version_info[:3], "package": None, "protocol": None}
+found["client"] = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
 try:
     from importlib.metadata import version
     found["package"] = version("pytest-icbench")
@@ -73,6 +74,7 @@ class Connection:
     Attributes:
         wake: becomes readable when a reply arrives or the connection is lost.
         python: version of the Python over there.
+        client: this host's address as the other end sees it; empty if it is not told.
 
     Raises UsageError in one sentence where there is no way to such a Python, or it has another version of the package.
     """
@@ -136,7 +138,7 @@ class Connection:
             found = json.loads(self._channel.receive(CONNECT_S))
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
-        self.python = found["python"]
+        self.python, self.client = found["python"], str(found["client"])
         own = package_version()
         if found["package"] is None:
             raise UsageError(

@@ -85,6 +85,11 @@ class RemoteHost:
                 raise ProvisionError(self._refusal) from None
         return self._connection
 
+    @property
+    def client(self) -> str:
+        """This host's address of the connection, empty if the other end does not tell it. Raises ProvisionError."""
+        return self.connection.client
+
     def _drop(self) -> None:
         """A connection that was lost."""
         connection, self._connection = self._connection, None

@@ -72,7 +72,8 @@ _LOSSES = (
 #: A process group of its own: Ctrl-C at the terminal is for pytest, which then cleans up over this very connection.
 #: What execnet adds to the command line, the arguments of a local Python, is left alone.
 _LOCAL = 'echo $$ >"$2"; exec setsid {} 2>"$1"'
-_BOOTSTRAP = "import sys;exec(eval(sys.stdin.readline()))"
+#: By which connection it came, which sudo takes out of the environment, is handed on: that NIC is not for frames.
+_BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(sys.stdin.readline()))"
 
 
 def host_name(text: str, where: str) -> str:
@@ -95,7 +96,7 @@ def remote_command(pythons: Sequence[str]) -> str:
         'sudo=; [ "$(id -u)" = 0 ] || sudo="sudo -n"; '
         f"for python in {' '.join(pythons)}; do "
         'if command -v "$python" >/dev/null 2>&1; then '
-        f'exec $sudo "$python" -u -c "{_BOOTSTRAP}"; fi; done; '
+        f'exec $sudo "$python" -u -c "{_BOOTSTRAP}" "$SSH_CONNECTION"; fi; done; '
         f'echo "{_NO_PYTHON}" >&2; exit 127'
     )
     return f"exec sh -c {shlex.quote(script)}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import Unsupported
@@ -41,9 +42,16 @@ def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
     return Uplinks(here, there)
 
 
-def check(uplink: Uplink) -> None:
-    """Whether this host can give it away. Raises Unsupported."""
-    if uplink.via != "vfio":
-        from pytest_icbench.host import nic
+def check(uplink: Uplink, client: str = "") -> None:
+    """Whether this host can give it away. Raises Unsupported.
 
-        nic.check(uplink.nic)
+    Args:
+        client: address by which this host holds the connection to the other one.
+    """
+    from pytest_icbench.host import nic
+
+    names = [uplink.nic]
+    if uplink.via == "vfio":  # as long as the kernel has it
+        names = [path.name for path in Path(f"/sys/bus/pci/devices/{uplink.nic}/net").glob("*")]
+    for name in names:
+        nic.check(name, client=client)

@@ -113,7 +113,22 @@ def test_another_user_takes_sudo_and_is_never_asked(tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", script()], capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
     )
-    assert done.stdout.startswith(f"-n {sys.executable} -u -c import sys")
+    assert done.stdout.startswith(f"-n {sys.executable} -u -c import os,sys")
+
+
+def test_by_which_connection_it_came_outlives_sudo(tmp_path: Path) -> None:
+    """sudo begins with an environment of its own."""
+    for name, text in (("id", "echo 1000"), ("sudo", f'shift; exec {shutil.which("env")} -i "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "sh").symlink_to(str(shutil.which("sh")))
+    told = repr("import os; print(dict(os.environ))") + "\n"
+    environment = {"PATH": str(tmp_path), "SSH_CONNECTION": "198.51.100.1 40000 198.51.100.2 22", "OTHER": "x"}
+    done = subprocess.run(
+        ["sh", "-c", script()], input=told, capture_output=True, text=True, check=False, env=environment
+    )
+    assert f"'SSH_CONNECTION': '{environment['SSH_CONNECTION']}'" in done.stdout
+    assert "OTHER" not in done.stdout
 
 
 def test_no_python_is_said(tmp_path: Path) -> None:
