@@ -52,6 +52,21 @@ class TestErrors:
         self.failed(run("send", veth.a, veth.b, "-p", 1519, *options), 3, "1519", "MTU", "at most 1518")
         assert run("send", veth.a, veth.b, "-p", 1518, "--count", 1, *options).code == 0
 
+    def test_a_card_that_dpdk_has_no_driver_for(self) -> None:
+        """The host's bridge stands for it: EAL finds the device, and nobody drives it."""
+        bridges = (
+            path for path in Path("/sys/bus/pci/devices").glob("*") if (path / "class").read_text() == "0x060000\n"
+        )
+        device = next(bridges, None)
+        if device is None:
+            pytest.skip("this machine has no PCI bridge of the host")
+        known = ":".join((device / file).read_text().strip().removeprefix("0x") for file in ("vendor", "device"))
+        eal = ["--no-huge", "--no-shconf", "--no-telemetry", "-m", "64", "--lcores", "0@0", "-a", device.name]
+        ends = [word for end in (LOOPBACK.a, LOOPBACK.b) for word in (end.ip, end.mac)]
+        code, said = self.usage("dpdk-send", *ends, "--count", "1", "--", *eal)
+        assert code == 3
+        assert f"DPDK has no driver for {device.name} ({known}), or may not use it: install the one" in said
+
     @pytest.mark.parametrize("app", ["send", "recv"])
     def test_link_goes_away(self, app: str) -> None:
         """Code 4, and the summary is still written."""

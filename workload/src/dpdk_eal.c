@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpdk_eal.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -41,11 +43,38 @@ static int eal_init_quietly(int argc, char **argv)
 	return ret;
 }
 
+/* The device named by its PCI address (-a ADDRESS); NULL for none. */
+static const char *named_device(int argc, char **argv)
+{
+	for (int i = 0; i + 1 < argc; i++)
+		if (strcmp(argv[i], "-a") == 0)
+			return argv[i + 1];
+	return NULL;
+}
+
+/* An identifier of a PCI device, as 8086 for the file "vendor"; 0 if it cannot be read. */
+static unsigned int pci_identifier(const char *address, const char *file)
+{
+	char path[PATH_MAX];
+	unsigned int found = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", address, file);
+	in = fopen(path, "r");
+	if (!in)
+		return 0;
+	if (fscanf(in, "%x", &found) != 1)
+		found = 0;
+	fclose(in);
+	return found;
+}
+
 bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
 {
 	/* EAL keeps pointers into its arguments. */
 	static char program[] = "icbench-workload";
 	static char *argv[EAL_ARGS_MAX + 2];
+	const char *device;
 
 	if (eal_argc > EAL_ARGS_MAX)
 		return dpdk_fail(err, err_len, "%d EAL arguments are too many: %d is the limit", eal_argc,
@@ -68,6 +97,12 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
 	if (rte_eth_dev_count_avail())
 		return true;
 	rte_eal_cleanup();
+	device = named_device(eal_argc, eal_argv);
+	if (device)
+		return dpdk_fail(err, err_len,
+		        "DPDK has no driver for %s (%04x:%04x), or may not use it: install the one of its "
+		        "card (on Debian one of librte-net-*), and see the log above",
+		        device, pci_identifier(device, "vendor"), pci_identifier(device, "device"));
 	return dpdk_fail(err, err_len,
 	        "EAL found no port: name one behind --, for example --vdev=net_memif0,role=client, "
 	        "and see the log above if one was named");
