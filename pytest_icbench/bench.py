@@ -122,6 +122,11 @@ class Bench:
 
     def reference(self, case: Case) -> Case | None:
         """The case whose rig is the reference link, None if there is none."""
+        found = self._twin(case)
+        return None if found is None or self._why_no_reference(case, found) is not None else found
+
+    def _twin(self, case: Case) -> Case | None:
+        """Without any switch, whether or not it can be had."""
         from pytest_icbench.measure import reference_case
 
         cls = self.catalogue[case.switch]
@@ -132,6 +137,13 @@ class Bench:
         # A VF has no twin in shared memory: the reference of such a port is the natural one.
         return replace(found, port=None) if found.port not in other.ports[1:] else found
 
+    def _why_no_reference(self, case: Case, reference: Case) -> str | None:
+        if not case.remote:
+            return None
+        from pytest_icbench.remote.reference import why_none
+
+        return why_none(case, reference, self.catalogue, self.options)
+
     def need(self, case: Case, settings: Settings) -> Need:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
@@ -140,22 +152,25 @@ class Bench:
             return Need(
                 Wanted(case, placement, (case.rig_key, placement)), Wanted(base, placement, (base.rig_key, placement))
             )
-        # Over two hosts the reference would need the very NIC that the case's own rig holds.
-        reference = self.reference(case) if settings.reference and not case.remote else None
-        beside = None
-        if reference is not None:
-            # Exactly the endpoints' CPUs of the case, and no switch.
-            without = replace(placement, switch=())
-            beside = Wanted(reference, without, (reference.rig_key, without))
-        return Need(Wanted(case, placement, (case.rig_key, placement)), beside)
+        rig = Wanted(case, placement, (case.rig_key, placement))
+        reference = self._twin(case) if settings.reference else None
+        if reference is None:
+            return Need(rig, None)
+        if (missing := self._why_no_reference(case, reference)) is not None:
+            return Need(rig, None, missing)
+        # Exactly the endpoints' CPUs of the case, and no switch.
+        there = None if placement.there is None else replace(placement.there, switch=())
+        without = replace(placement, switch=(), there=there)
+        return Need(rig, Wanted(reference, without, (reference.rig_key, without)))
 
     def make_rig(self, wanted: Wanted) -> Rig:
         """A rig, not yet built."""
-        from pytest_icbench.rig import Rig
+        from pytest_icbench.rig import Rig, RigInTurn
 
         case = self.contest.built(wanted.case)
         seats = None if self.seating is None else self.seating.seats(case.pairs)
-        return Rig(
+        kind = RigInTurn if case.remote else Rig
+        return kind(
             case,
             wanted.placement,
             self.session,

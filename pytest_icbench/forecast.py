@@ -54,7 +54,8 @@ def _own_s(bench: Bench, benchmark: Benchmark, *, build: bool, soak_s: float | N
         return TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
     if "sweep" in code.names and rate.is_max:
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
-    return estimate_s(settings, reference=has_neighbour(bench, benchmark), build=build, rate=rate)
+    neighbour, in_turn = has_neighbour(bench, benchmark), benchmark.case.remote
+    return estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn)
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:

@@ -24,6 +24,7 @@ from pytest_icbench.node.factory import make_node
 from pytest_icbench.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.running import RunningLaunch
 from pytest_icbench.seats import default_seats, seats_from_json
+from pytest_icbench.switch.nic_uplink import cable_fault
 from pytest_icbench.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.uplink import Uplink
 
@@ -310,6 +311,10 @@ class HostRig:
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is dead."""
         self.switch.check()
+
+    def uplink_fault(self) -> str | None:
+        """What is wrong with the uplink's cable; null if nothing, or if the kernel does not have the NIC."""
+        return None if self._uplink is None else cable_fault(self._session, self._uplink)
 
     def pause(self) -> None:
         """Takes everything of the rig off the CPUs. Idempotent."""

@@ -65,7 +65,7 @@ class Measurement:
         scheduled … corrupted: totals over the kept windows of all launches and pairs.
         frame_loss_ratio: lost / sent. trial_loss_ratio: 1 - received / scheduled. None when the divisor is 0.
         ratio_to_reference: throughput over throughput for ``frmol``, reference p50 over p50 for latency.
-        reference_evidence: why the ratio is missing although a reference link was measured.
+        reference_evidence: why the ratio is missing although a reference link was measured, or would be on one host.
         rtt_…: of all launches' histograms merged; frames not back count as slower than any percentile.
         rtt_lost: requests that were never answered.
         rtt_first_…: of those requests that were the first of their burst.

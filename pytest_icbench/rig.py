@@ -173,6 +173,10 @@ class Rig:
         """Raises ProvisionError with the log's tail if the switch is dead."""
         self.host.check()
 
+    def uplink_fault(self) -> str | None:
+        """What is wrong with the cable between two hosts, in one sentence; None if nothing."""
+        return self.host.uplink_fault()
+
     def pause(self) -> None:
         """Takes everything of the rig off the CPUs."""
         self.host.pause()
@@ -189,3 +193,21 @@ class Rig:
         self.preflighted = False
         if host is not None:
             host.undo()
+
+
+class RigInTurn(Rig):
+    """A rig over two hosts: it exists only while it runs, since the other rig of its case takes the same two NICs."""
+
+    def check(self) -> None:
+        """As ``Rig.check``; of one that does not exist at the moment nothing can be dead."""
+        if self._host is not None:
+            super().check()
+
+    def pause(self) -> None:
+        """Unmakes it. Raises ProvisionError for what remains."""
+        self.close()
+
+    def resume(self) -> None:
+        """Makes it anew; a preflight is due. Raises ProvisionError."""
+        if self._host is None:
+            self.build()

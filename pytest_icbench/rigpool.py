@@ -44,6 +44,8 @@ class Need:
 
     rig: Wanted
     reference: Wanted | None
+    #: Why a case that has a reference link elsewhere has none here.
+    missing: str | None = None
 
 
 @dataclass(slots=True)
@@ -73,8 +75,9 @@ class RigPool(Generic[R]):
         self._held: dict[bool, _Held[R]] = {}
 
     def acquire(self, need: Need) -> Acquired[R]:
-        """The case's rig, running, and the reference's, paused; one whose switch has died meanwhile is built anew.
+        """The case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
+        One whose switch has died meanwhile is built anew.
         A reference that cannot be had costs the ratio, not the case. Raises what building the case's rig raises; a rig
         that could not be built is closed.
         """
@@ -85,9 +88,11 @@ class RigPool(Generic[R]):
             idle.rig.pause()  # only what is being built or measured runs
         rig = self._get(False, need.rig)
         if need.reference is None:
-            return Acquired(rig, None)
+            return Acquired(rig, None, need.missing)
         if True in self._held:
             return Acquired(rig, self._held[True].rig)
+        if need.reference.case.remote:  # it takes what the case's rig holds: it is built when its turn comes
+            return Acquired(rig, self._get(True, need.reference, build=False))
         rig.pause()
         trouble = None
         try:
@@ -109,12 +114,13 @@ class RigPool(Generic[R]):
                 held.rig.close()
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
-    def _get(self, reference: bool, wanted: Wanted) -> R:
+    def _get(self, reference: bool, wanted: Wanted, *, build: bool = True) -> R:
         held = self._held.get(reference)
         if held is None:
             rig = self._make(wanted)
             try:
-                rig.build()
+                if build:
+                    rig.build()
             except BaseException:
                 rig.close()
                 raise

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,31 +25,49 @@ SEARCH_STEPS = 12
 SOAK_S = 20.0
 #: Trains of all lengths, then of those around the longest that passed, fifty times each: what that takes at least.
 TRAINS_S = 10.0
+#: Over two hosts a case and its reference link take turns at the NICs, and each turn's rig is built anew: so many
+#: launches are made of each before they change places.
+LAUNCHES_A_TURN = 4
 #: Loads of a sweep that names none.
 SWEEP_LOADS = 10
 
 
-def estimate_s(settings: Settings, *, reference: bool, build: bool = True, rate: Rate = MAXIMUM) -> float:
+def estimate_s(
+    settings: Settings, *, reference: bool, build: bool = True, rate: Rate = MAXIMUM, in_turn: bool = False
+) -> float:
     """Seconds that a case takes at least: the fewest launches, unless the time for a case ends them.
 
     Args:
         reference: a reference link is measured beside.
         build: its rig has to be built.
         rate: a part of a rate that is looked for takes what a fixed load does: the search is a case of its own.
+        in_turn: the two rigs cannot exist at once.
     """
-    rigs = 2 if reference else 1
-    building = RIG_OVERHEAD_S * rigs if build else 0.0
+    building = RIG_OVERHEAD_S * (2 if reference and not in_turn else 1) if build else 0.0
+    turns = RIG_OVERHEAD_S * _turns(settings, rate) if reference and in_turn else 0.0
     if rate.is_search:
-        return min(_search_s(settings.goal(rate), settings.warmup_s), settings.search_limit_s) + building
+        seconds = _search_s(settings.goal(rate), settings.warmup_s) + turns
+        return min(seconds, settings.search_limit_s) + building
     if rate.is_sweep:
         each = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
-        return (len(rate.loads or ()) or SWEEP_LOADS) * each + estimate_s(settings, reference=False, build=build)
+        loads = len(rate.loads or ()) or SWEEP_LOADS
+        return loads * each + turns + estimate_s(settings, reference=False, build=build)
     launch = launch_estimate_s(settings, reference=reference)
     if settings.repeats is not None:
-        measuring = settings.repeats * launch
+        measuring = settings.repeats * launch + turns
     else:
-        measuring = min((settings.min_launches + 1) * launch, max(settings.max_duration_s, launch))
+        measuring = min((settings.min_launches + 1) * launch + turns, max(settings.max_duration_s, launch))
     return measuring + building
+
+
+def _turns(settings: Settings, rate: Rate) -> int:
+    """Rigs that are built while a case is measured, where it and its reference take turns."""
+    if rate.is_search:
+        return 4  # the reference's to calibrate, and at the end to be asked; and each time the case's again
+    if rate.is_sweep:
+        return 0 if rate.loads else 2
+    launches = settings.repeats or settings.min_launches + 1
+    return 2 * math.ceil(launches / LAUNCHES_A_TURN / 2)
 
 
 def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True) -> float:

@@ -103,6 +103,8 @@ class HostSession:
         self.pf = pf
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
+        #: NICs that are uplinks now: where each is, by network namespace and name there.
+        self.nics: dict[str, tuple[str, str]] = {}
         self.recovered = []
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None

@@ -21,7 +21,7 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         port: the case's resolved port kind; ``direct`` joins the two ends over the same.
         family: ``kernel`` or ``dpdk``, of the case's switch.
     """
-    if case.switch in REFERENCES or case.remote:
+    if case.switch in REFERENCES:
         return None
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None

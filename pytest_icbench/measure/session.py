@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +20,14 @@ from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
+from pytest_icbench.schedule import LAUNCHES_A_TURN
 
 #: Faults of the harness that a case survives.
 MOST_FAULTS = 2
 #: Reasons of INVALID that lie in the harness: its clock. The others are results of the switch, and are not repeated.
 HARNESS_REASONS = ("clock",)
+#: Reasons that a cable can have.
+PATH_REASONS = ("no-forwarding", "stalled")
 #: Estimate of starting and ending a launch's processes, until the first has been timed.
 TYPICAL_OVERHEAD_S = 0.5
 
@@ -62,8 +66,11 @@ def measure(
     course = course_of(case)(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
     try:
         course.run()
-    finally:
-        course.leave()
+    except BaseException:
+        if course.running is not None:  # else neither runs, and making one run could take long
+            course.leave()
+        raise
+    course.leave()
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     shared = shares_cpus(rig.placement)
@@ -107,6 +114,8 @@ class Course:
 
     #: What is shown of the moment instead of the launch's number.
     detail: str | None = None
+    #: Launches of the case, and as many of its reference, before the two change places.
+    a_turn = 1
 
     def __init__(
         self,
@@ -129,7 +138,7 @@ class Course:
         self.executable = executable
         self.began = time.monotonic()
         self.gathered = Gathered(started_at=time.time())
-        self.running = rig
+        self.running: MeasuredRig | None = rig
         self.used: set[int] = set()
         self.seen: set[int] = set()
 
@@ -148,6 +157,10 @@ class Course:
     def _begin(self) -> None:
         if self.reference_rig is not None:
             self.reference_rig.pause()
+            if not self.reference_rig.endpoints:
+                # It takes what the other holds (over two hosts the NICs), so it is built anew whenever its turn comes.
+                room = self.settings.max_duration_s / (4 * self.settings.launch_s)
+                self.a_turn = LAUNCHES_A_TURN if self.settings.repeats else max(1, min(LAUNCHES_A_TURN, int(room)))
         if self.rig.preflighted:
             self.seen.add(id(self.rig))
 
@@ -156,17 +169,19 @@ class Course:
         self._launches()
 
     def _launches(self) -> None:
-        while True:
-            number = len(self.gathered.launches)
+        for turn in itertools.count():
+            repeats = self.settings.repeats
+            launches = self.a_turn if repeats is None else min(self.a_turn, repeats - len(self.gathered.launches))
             # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
-            if number % 2:
-                self._reference(self._reference_launch)
-            self._case_launch()
-            if not number % 2:
-                self._reference(self._reference_launch)
+            if turn % 2:
+                self._reference_turn(launches)
+            for _ in range(launches):
+                self._case_launch()
+            if not turn % 2:
+                self._reference_turn(launches)
             figures = [main_figure(self.case, launch) for launch in self.gathered.launches]
             elapsed = self._elapsed()
-            why = why_stop(figures, self.settings, elapsed, elapsed / len(figures))
+            why = why_stop(figures, self.settings, elapsed, self.a_turn * elapsed / len(figures))
             if why is not None:
                 self.gathered.ended_by = why
                 return
@@ -174,6 +189,10 @@ class Course:
     def _case_launch(self) -> None:
         launch = self._valid_launch(self.rig, self.case, "case")
         self.gathered.launches.append(launch)
+
+    def _reference_turn(self, launches: int) -> None:
+        for _ in range(launches):
+            self._reference(self._reference_launch)
 
     def _reference(self, step: Callable[[MeasuredRig], None]) -> None:
         """A step on the reference link. What goes wrong there costs the ratio, not the case."""
@@ -213,12 +232,14 @@ class Course:
             except ProvisionError as error:
                 raise _end_of(rig, error) from None
             except WorkloadError as error:
+                if (fault := rig.uplink_fault()) is not None:
+                    raise Invalid("no-forwarding", f"{fault}; {str(error).splitlines()[0]}") from None
                 if error.crashed and self._another_try("died", str(error).splitlines()[0]):
                     continue
                 raise
             if launch.invalid is None:
                 return launch
-            evidence = launch.evidence or ""
+            evidence = _with_cable(rig, launch.invalid, launch.evidence or "")
             if launch.invalid not in HARNESS_REASONS or not self._another_try(launch.invalid, evidence):
                 if phase == "case":
                     self.gathered.rejected.append(launch)
@@ -238,7 +259,7 @@ class Course:
                 rig.preflighted = True
                 self.seen.add(id(rig))
             elif not self._another_try(*fault):
-                raise Invalid(*fault)
+                raise Invalid(fault[0], _with_cable(rig, *fault))
 
     def _another_try(self, reason: str, evidence: str) -> bool:
         if len(self.gathered.faults) >= MOST_FAULTS:
@@ -251,10 +272,12 @@ class Course:
         if self.reference_rig is None or self.running is rig:
             return
         other = self.reference_rig if rig is self.rig else self.rig
+        self.running = None  # if one of the next steps fails
         other.pause()
+        built = bool(rig.endpoints)
         rig.resume()
-        # Between launches of one case the launches themselves show whether frames still pass.
-        rig.preflighted = id(rig) in self.seen
+        # Between launches of one case the launches themselves show whether frames still pass; not of a rig built anew.
+        rig.preflighted = built and id(rig) in self.seen
         self.running = rig
 
     def leave(self) -> None:
@@ -294,3 +317,9 @@ class Course:
         if self.settings.repeats is None:
             left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
         return left, launches
+
+
+def _with_cable(rig: MeasuredRig, reason: str, evidence: str) -> str:
+    """The evidence, after what is wrong with the cable between two hosts where that explains it."""
+    fault = rig.uplink_fault() if reason in PATH_REASONS else None
+    return evidence if fault is None else f"{fault}; {evidence}"

@@ -28,7 +28,7 @@ from pytest_icbench.uplink import Uplink
 RIG_CALLS = frozenset(
     (
         *("launch", "start", "tell", "poll", "log_tail", "pids", "end", "counters", "busy", "hardware", "batches"),
-        *("assignment", "set_ageing", "check", "pause", "resume", "undo"),
+        *("assignment", "set_ageing", "check", "uplink_fault", "pause", "resume", "undo"),
     )
 )
 CALLS = frozenset(("versions", "examine", "why_not", "resolve_auto", "plan", "identity", "treatment", "conditions"))

@@ -275,6 +275,13 @@ class TwinRig:
         self.here.check()
         self.there.call("check")
 
+    def uplink_fault(self) -> str | None:
+        """Of this host's uplink, or else of the other's."""
+        reply = self.there.begin("uplink_fault")
+        here = self.here.uplink_fault()
+        there = self.there.connection.result(reply)
+        return here if here is not None or there is None else f"on the remote host: {there}"
+
     def pause(self) -> None:
         self.here.pause()
         self.there.call("pause")

@@ -14,6 +14,8 @@ from pytest_icbench.switch import kernel
 from pytest_icbench.switch.protocol import Attachment, PortCounters, SwitchSpec
 from pytest_icbench.uplink import Uplink
 
+#: A card may lose its carrier for a moment when an AF_XDP application ends.
+FLAP_S = 3.0
 #: Name of the NIC where a switch has it, whatever the host calls it.
 UPLINK = "uplink0"
 
@@ -43,6 +45,7 @@ class NicUplink:
             self._bind()
             return
         assert self._netns is not None
+        self._session.nics[self.uplink.nic] = (self._netns, self._name)
         single_queue = self.uplink.via == "af_xdp"
         nic.take(
             self._changes,
@@ -71,7 +74,20 @@ class NicUplink:
 
     def give_back(self) -> None:
         """The NIC is the host's again, as it was. Idempotent. Raises ProvisionError with what is not as before."""
+        self._session.nics.pop(self.uplink.nic, None)
         self._changes.undo(f"the uplink {self.uplink.nic}")
+
+
+def cable_fault(session: HostSession, uplink: Uplink) -> str | None:
+    """What is wrong with the cable of a taken NIC, in one sentence; None if nothing, or if the kernel has it not."""
+    if uplink.nic not in session.nics:
+        return None
+    netns, name = session.nics[uplink.nic]
+    try:
+        nic.await_carrier(name, netns, nic=uplink.nic, timeout_s=FLAP_S)
+    except ProvisionError as error:
+        return str(error)
+    return None
 
 
 class NicEndpoint:

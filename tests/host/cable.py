@@ -121,6 +121,9 @@ class Halves:
         for host in self.hosts:
             host.check()
 
+    def uplink_fault(self) -> None:
+        return None
+
     def close(self) -> None:
         for host in self.hosts:
             host.undo()

@@ -63,6 +63,9 @@ def test_frames_pass_by_the_cable(other: SecondHost, tmp_path: Path, node: str) 
         assert each["treatment"]["remote"]["switch"]["version"]
         assert each["treatment"]["away"] == [1]
     assert results[-1]["rtt_samples"] > 0
+    assert results[-1]["ratio_to_reference"] > 0
+    assert results[-1]["floor_samples"] > 0
+    assert [each["reference_evidence"] for each in results] == [None] * 3
     assert during | listening() <= before
     assert other_listens(other) == before_there
     assert told(tmp_path, [other]) == []
@@ -88,6 +91,11 @@ def test_what_is_missing_is_said_before_anything_is_done(other: SecondHost, tmp_
         run = Run(tmp_path, other, "--icbench-plan", f"--icbench-uplink={other.here_nic} {other.address}=icbnone")
         assert run.wait() == 0
         assert "on the remote host: --icbench-uplink: there is no network interface icbnone" in run.output
+        for mine, theirs in ((other.management_nic, THERE_NIC), (other.here_nic, "mgmt0")):
+            run = Run(tmp_path, other, "--icbench-plan", f"--icbench-uplink={mine} {other.address}={theirs}")
+            assert run.wait() == 0
+            needed = mine if theirs == THERE_NIC else theirs
+            assert f"{needed} has the address of this very ssh connection: name a NIC" in run.output
         run = Run(tmp_path, other, "--icbench-switch=snabb", scenario=ANY_SWITCH)
         assert run.wait() == 4
         assert "snabb has no way to a second host" in run.output

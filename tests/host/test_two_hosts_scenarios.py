@@ -21,7 +21,12 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 SCENARIOS = (Path(__file__).parents[2] / "scenarios" / "test_two_hosts.py").read_text()
 #: Both hosts share this machine's CPUs: a VPP gives up when one of its workers does not run for long, and two do not
 #: fit beside their endpoints.
-VPP = shutil.which("vpp") if len(os.sched_getaffinity(0)) >= 4 else None
+VPP = shutil.which("vpp")
+ENOUGH_CPUS = 4
+VPP_HERE = pytest.mark.skipif(
+    VPP is None or len(os.sched_getaffinity(0)) < ENOUGH_CPUS,
+    reason=f"two VPPs on one machine take {ENOUGH_CPUS} CPUs, and vpp on PATH",
+)
 SHORT = (
     "--icbench-placement=cooperative",
     "--icbench-repeats=1",
@@ -64,22 +69,22 @@ def run(directory: Path, other: SecondHost, *arguments: str) -> set[tuple[str, s
     return {(each["dimension"], each["switch"], each["case"].count("2vs2") + 1) for each in found.results()}
 
 
-def switches(*names: str) -> list[str]:
-    return [name for name in names if name != "vpp" or VPP]
-
-
-def test_one_pair_by_every_switch_and_by_the_cable_itself(other: SecondHost, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names", [("linux-bridge", "direct", "ovs"), pytest.param(("vpp",), marks=VPP_HERE)], ids=" ".join
+)
+def test_one_pair_by_every_switch_and_by_the_cable_itself(
+    other: SecondHost, tmp_path: Path, names: tuple[str, ...]
+) -> None:
     """A5, A9."""
     require("lxc")
-    names = switches("linux-bridge", "direct", "ovs", "vpp")
     measured = run(tmp_path, other, f"--icbench-switch={' '.join(names)}", "-k", "flat_out or round_trip")
     assert measured == {(dimension, name, 1) for dimension in ("throughput", "latency") for name in names}
 
 
-def test_several_pairs_share_the_cable(other: SecondHost, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [("linux-bridge", "ovs"), pytest.param(("vpp",), marks=VPP_HERE)], ids=" ".join)
+def test_several_pairs_share_the_cable(other: SecondHost, tmp_path: Path, names: tuple[str, ...]) -> None:
     """A7."""
     require("lxc")
-    names = switches("linux-bridge", "ovs", "vpp")
     chosen = f"--icbench-switch={' '.join(names)}"
     measured = run(tmp_path, other, chosen, "--icbench-pairs=2", "-k", "pairs_between")
     assert measured == {("throughput", name, 2) for name in names}

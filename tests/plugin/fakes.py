@@ -114,8 +114,8 @@ class FakeBench:
     def need(self, case: Case, settings: Settings) -> Need:
         self.placement(case)
         if case.contender is not None:
-            rigs = (Wanted(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
-            return Need(*rigs)
+            now, base = (Wanted(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
+            return Need(now, base)
         reference = self.reference(case) if settings.reference else None
         beside = None if reference is None else Wanted(reference, None, reference.rig_key)  # type: ignore[arg-type]
         return Need(Wanted(case, None, case.rig_key), beside)  # type: ignore[arg-type]

@@ -55,6 +55,7 @@ class ScriptedRig:
     name: str = "rig"
     log: list[str] = field(default_factory=list)
     dead: str = ""
+    fault: str | None = None
     cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
     events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
     counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
@@ -176,6 +177,9 @@ class ScriptedRig:
     def check(self) -> None:
         if self.dead:
             raise ProvisionError(self.dead)
+
+    def uplink_fault(self) -> str | None:
+        return self.fault
 
     def build(self) -> None:
         self.log.append(f"{self.name} build")

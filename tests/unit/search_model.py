@@ -44,7 +44,7 @@ class Model:
     preflighted: bool = True
     loads: list[int | None] = field(default_factory=list)
     caps: list[int] = field(default_factory=list)
-    endpoints: list[Any] = field(default_factory=list)
+    endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
     placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
     running: bool = True
 
@@ -53,6 +53,9 @@ class Model:
 
     def resume(self) -> None:
         self.running = True
+
+    def uplink_fault(self) -> str | None:
+        return None
 
     def check(self) -> None:
         if self.broken:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -16,7 +17,11 @@ from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.measure import Settings
 from pytest_icbench.options import Options
+from pytest_icbench.placement import Placement, joined
+from pytest_icbench.rigpool import Need
 from pytest_icbench.switch.protocol import Needs, SwitchFacts
+from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.uplink import parse
 from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import program
 
@@ -171,6 +176,49 @@ def test_a_reference_has_the_endpoints_of_its_case_and_no_switch() -> None:
     assert need.reference.placement.switch == ()
     assert need.reference.placement.endpoints == need.rig.placement.endpoints
     assert bench(placement="cooperative").need(Case("poll"), Settings(reference=False)).reference is None
+
+
+HERE = Placement("dedicated", (5,), (1,), (0,), 0, 0)
+
+
+def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> Need:
+    """What a case over two hosts needs, whose endpoints have their CPUs already. Nobody is connected to."""
+    found = Bench(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), ())
+    placed = joined(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
+    monkeypatch.setattr(found, "placement", lambda case: placed)
+    return found.need(replace(case, remote=True), Settings())
+
+
+def test_the_reference_between_two_hosts_is_the_two_nics(monkeypatch: pytest.MonkeyPatch) -> None:
+    need = remote_need(monkeypatch, Case("ovs", port="memif"))
+    assert need.missing is None
+    assert need.reference is not None
+    assert (need.reference.case.switch, need.reference.case.remote) == ("direct", True)
+    placed = need.reference.placement
+    assert placed.there is not None
+    assert (placed.switch, placed.there.switch, placed.endpoints) == ((), (), (1, 2))
+    socket = remote_need(monkeypatch, Case("linux-bridge")).reference
+    assert socket is not None
+    assert socket.case.switch == "veth"
+
+
+@pytest.mark.parametrize(
+    ("case", "uplink", "said"),
+    [
+        (Case("ovs", pairs=2), "eth1", "no reference link: direct takes at most 1 pair over its uplink, not 2"),
+        (Case("sriov"), "eth1", "no reference link: sriov's ports are of the card that the link would be"),
+        (Case("linux-bridge"), "eth1+af_xdp", "no reference link: veth cannot have the uplink eth1+af_xdp: it takes"),
+        (Case("ovs", rate=Rate(1000)), "eth1", None),
+        (Case("direct"), "eth1", None),
+    ],
+)
+def test_why_two_hosts_have_no_reference_is_said(
+    monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str, said: str | None
+) -> None:
+    need = remote_need(monkeypatch, case, uplink)
+    assert need.reference is None
+    assert (need.missing or "").startswith(said or "")
+    assert (need.missing is None) == (said is None)
 
 
 def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:

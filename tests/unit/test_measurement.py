@@ -25,6 +25,7 @@ from tests.unit.scripted_rig import (
     hold,
     one,
     run,
+    silent_from,
     spoil,
 )
 
@@ -59,6 +60,70 @@ def test_the_reference_is_interleaved_and_only_one_runs() -> None:
         running = running - {name} if what == "pause" else running | {name} if what == "resume" else running
         assert what != "launch" or running == {name}
     assert running == {"case"}
+
+
+class InTurn(ScriptedRig):
+    """Exists only while it runs: what is paused has no endpoints any more."""
+
+    def pause(self) -> None:
+        super().pause()
+        self.endpoints = []
+
+    def resume(self) -> None:
+        super().resume()
+        self.endpoints = ScriptedRig().endpoints
+
+
+@pytest.mark.parametrize(
+    ("settings", "order"),
+    [
+        ({"repeats": 1}, "c r"),
+        ({"repeats": 6}, "cccc rrrrrr cc"),
+        ({"repeats": None, "max_duration_s": 0.01}, "c r"),
+    ],
+)
+def test_rigs_that_cannot_exist_at_once_take_turns(settings: dict[str, Any], order: str) -> None:
+    """Few turns, and a preflight whenever one was built anew."""
+    log: list[str] = []
+    rig, reference = InTurn(name="case", log=log, path=lambda sent: sent // 2), InTurn(name="ref", log=log)
+    reference.pause()
+    found = run(rig, reference, **settings)
+    assert found.ratio_to_reference == pytest.approx(0.5)
+    launches = "".join(
+        entry[0] if entry.endswith("launch") else " " if entry.endswith("resume") else "" for entry in log
+    )
+    turns = [turn for turn in launches.split(" ") if turn]
+    measured = [turns[0], *(turn[1:] for turn in turns[1:])]  # all but the first begin with a preflight
+    assert " ".join(turn for turn in measured if turn) == order
+    assert rig.endpoints
+    assert not reference.endpoints
+
+
+def test_a_reference_that_cannot_be_built_leaves_the_case_running() -> None:
+    def fail() -> None:
+        raise ProvisionError("the cable is out")
+
+    rig, reference = InTurn(name="case"), InTurn(name="ref")
+    reference.pause()
+    reference.resume = fail  # type: ignore[method-assign]
+    found = run(rig, reference, repeats=2)
+    assert (found.launches, found.ratio_to_reference, found.verdict) == (2, None, None)
+    assert found.reference_evidence == "reference link veth: the cable is out"
+    assert rig.endpoints
+
+
+def test_a_cable_that_explains_it_is_named() -> None:
+    fault = "the uplink eth1 has no carrier"
+    stalled = run(ScriptedRig(edit=silent_from(2), fault=fault), window_s=0.01)
+    assert (stalled.reason, stalled.evidence) == (
+        "stalled",
+        f"{fault}; pair 1: nothing arrived in the last 5 of 6 windows",
+    )
+    before = run(ScriptedRig(preflighted=False, path=lambda sent: 0, fault=fault))
+    assert before.reason == "no-forwarding"
+    assert (before.evidence or "").startswith(f"{fault}; ")
+    ended = run(ScriptedRig(exits={0: 3}, fault=fault))
+    assert (ended.reason, (ended.evidence or "").partition(";")[0]) == ("no-forwarding", fault)
 
 
 def test_latency_ratio_is_the_references_over_the_cases() -> None:

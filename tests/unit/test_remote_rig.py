@@ -8,15 +8,18 @@ from typing import Any, cast
 
 import pytest
 
+from pytest_icbench.case import Case
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.hostrig import HostRig
+from pytest_icbench.options import Options
 from pytest_icbench.placement import Placement, joined
 from pytest_icbench.remote import host as host_module
 from pytest_icbench.remote.connection import Reply
 from pytest_icbench.remote.end import WORKLOAD
 from pytest_icbench.remote.host import RemoteHost, placement_from_dict
 from pytest_icbench.remote.rig import RemoteRig, TwinRig
+from pytest_icbench.rig import RigInTurn
 
 
 class FakeConnection:
@@ -177,6 +180,15 @@ def test_a_path_has_two_halves_that_work() -> None:
     assert rig.busy() is None
 
 
+def test_a_cable_has_two_ends() -> None:
+    rig, here, connection = built()
+    assert rig.uplink_fault() is None
+    connection.answers["uplink_fault"] = "the uplink eth2 has no carrier"
+    assert rig.uplink_fault() == "on the remote host: the uplink eth2 has no carrier"
+    here.answers["uplink_fault"] = "the uplink eth1 has no carrier"
+    assert rig.uplink_fault() == "the uplink eth1 has no carrier"
+
+
 def test_undoing_goes_on_without_a_connection() -> None:
     rig, here, connection = built()
     connection.live = False
@@ -267,3 +279,13 @@ def test_plans_cross_as_json() -> None:
     host = remote(connection)
     assert host.plan(1, 2, "auto") == host.plan(1, 2, "auto")
     assert connection.names() == ["plan"]
+
+
+def test_a_rig_in_turn_exists_only_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = RigInTurn(Case("direct", remote=True), HERE, cast("Any", None), Options())
+    built: list[str] = []
+    monkeypatch.setattr(rig, "build", lambda: built.append("built"))
+    rig.check()  # nothing of it can be dead
+    rig.pause()
+    rig.resume()
+    assert built == ["built"]

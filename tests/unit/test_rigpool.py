@@ -49,15 +49,27 @@ class Rig:
             raise RuntimeError(self.name)
 
 
+class InTurn(Rig):
+    """One that exists only while it runs."""
+
+    def pause(self) -> None:
+        self.state = "new"
+
+
 def need(rig: str, reference: str | None = None) -> Need:
     def wanted(name: str) -> Wanted:
-        return Wanted(Case(name), cast(Any, None), name)
+        return Wanted(Case(name, remote=name.endswith("-remote")), cast(Any, None), name)
 
     return Need(wanted(rig), None if reference is None else wanted(reference))
 
 
 def pool(world: list[Rig], broken: dict[str, str] | None = None) -> RigPool[Rig]:
-    return RigPool(lambda wanted: Rig(wanted.case.switch, world, (broken or {}).get(wanted.case.switch, "")))
+    def make(wanted: Wanted) -> Rig:
+        return (InTurn if wanted.case.remote else Rig)(
+            wanted.case.switch, world, (broken or {}).get(wanted.case.switch, "")
+        )
+
+    return RigPool(make)
 
 
 def states(world: list[Rig]) -> list[tuple[str, str]]:
@@ -105,6 +117,18 @@ def test_a_reference_that_cannot_be_built_costs_the_ratio_alone() -> None:
     got = rigs.acquire(need("a", "bad"))
     assert (got.rig.state, got.reference, got.trouble) == ("running", None, "reference link bad: bad")
     assert states(world) == [("a", "running"), ("bad", "closed")]
+
+
+def test_a_reference_that_takes_what_the_case_holds_is_built_when_its_turn_comes() -> None:
+    world: list[Rig] = []
+    rigs = pool(world)
+    for name in ("a-remote", "b-remote"):
+        got = rigs.acquire(need(name, "direct-remote"))
+        assert got.reference is world[1]
+        assert (got.rig.name, got.rig.state, world[1].state) == (name, "running", "new")
+    assert rigs.acquire(Need(need("b-remote").rig, None, "no link")).trouble == "no link"
+    rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
 
 
 def test_an_error_while_closing_does_not_leave_the_other_open() -> None:

@@ -18,6 +18,22 @@ def test_a_fixed_number_of_launches() -> None:
     assert estimate_s(settings, reference=False, build=False) == pytest.approx(4 * launch)
 
 
+def test_rigs_that_take_turns_are_built_anew() -> None:
+    for launches, turns in ((4, 2), (8, 2), (9, 4)):
+        settings = Settings(repeats=launches)
+        beside = estimate_s(settings, reference=True, build=False)
+        assert estimate_s(settings, reference=True, build=False, in_turn=True) == pytest.approx(
+            beside + turns * RIG_OVERHEAD_S
+        )
+    ndr, sweep = Rate(loss_ratio=0.0), Rate(loads=())
+    for rate, turns in ((ndr, 4), (sweep, 2), (Rate(loads=(1, 2)), 0)):
+        alone = estimate_s(Settings(), reference=False, rate=rate)
+        assert estimate_s(Settings(), reference=True, rate=rate, in_turn=True) == pytest.approx(
+            alone + turns * RIG_OVERHEAD_S
+        )
+    assert estimate_s(Settings(), reference=False, in_turn=True) == estimate_s(Settings(), reference=False)
+
+
 def test_the_time_for_a_case_bounds_it() -> None:
     assert estimate_s(Settings(max_duration_s=3.0), reference=False, build=False) == pytest.approx(3.0)
 

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference link of a case over two hosts: the two NICs themselves, where they can be one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_icbench.case import Case
+from pytest_icbench.collect import remote_misfit
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.remote.uplinks import uplinks_of
+
+if TYPE_CHECKING:
+    from pytest_icbench.options import Options
+    from pytest_icbench.switch.protocol import Switch
+
+
+def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:
+    """Why a case has no reference link between two hosts; None if it has one.
+
+    Args:
+        reference: what it would be.
+    """
+    own, link = catalogue[case.switch], catalogue[reference.switch]
+    reason = remote_misfit(reference, link)
+    if reason is None and link.family == "dpdk" and case.resolved_port(own) not in link.ports:
+        reason = f"{case.switch}'s ports are of the card that the link would be, so DPDK cannot have both alike"
+    if reason is None:
+        try:
+            uplinks_of(options, link)
+        except Unsupported as error:
+            reason = str(error)
+    return None if reason is None else f"no reference link: {reason}"
