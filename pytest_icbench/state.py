@@ -14,7 +14,7 @@ import pytest
 
 from pytest_icbench.anonymous import hidden
 from pytest_icbench.caseids import is_case
-from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.heard import Heard
 from pytest_icbench.options import Options
 from pytest_icbench.tally import Tally
@@ -175,7 +175,7 @@ class State:
             return  # at the first test: until then the controller can refuse
         try:
             self._take()
-        except (UsageError, Unsupported, ProvisionError) as error:
+        except (UsageError, Unsupported, ProvisionError, WorkloadError) as error:
             self.leave_no_files()
             if isinstance(error, ProvisionError):
                 pytest.exit(str(error), returncode=3)

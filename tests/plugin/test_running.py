@@ -319,6 +319,19 @@ def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: t
     assert not (inner.path / "reports").exists()
 
 
+def test_a_workload_that_is_missing_is_one_sentence(
+    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def facts(_: FakeBench) -> object:
+        raise WorkloadError("the executable icbench-workload is missing: build it")
+
+    monkeypatch.setattr(bench, "facts", property(facts))
+    inner.write(test_x=GATED)
+    result = inner.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == ["ERROR: the executable icbench-workload is missing: build it"]
+
+
 def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[FakeBench]) -> None:
     bench.hold_error = ProvisionError("what an earlier session left cannot be removed")
     inner.write(test_x=GATED)
