@@ -14,8 +14,8 @@ from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.validity import corrupted
 from pytest_icbench.measure.voices import Choir, Voice
 
-#: Requests of one pair, a second: all that are looked at come within 0.2 s, and a pair of sockets has time left.
-RATE_PPS = 5000
+#: Requests of one pair, a second: all that are looked at come within 0.15 s, and a pair of sockets has time left.
+RATE_PPS = 8000
 #: Answers of each pair that are looked at to the last byte, on the way there and back: what damages a frame in a
 #: thousand is found. A pair that cannot answer as many has this long from the first answers on.
 LOOKED_AT = 1000
