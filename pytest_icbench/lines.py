@@ -94,6 +94,7 @@ class WindowLine:
     """One window of one process; ``sent``, ``received`` and ``rtt`` as far as its role has them.
 
     ``busy_cycles`` and ``idle_cycles`` of its polling loop are None where nobody counts them (blocking sockets).
+    ``rtt_from`` is the first window whose answers a client's histograms have.
     """
 
     role: Role
@@ -105,6 +106,7 @@ class WindowLine:
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     rtt: WindowRtt | None = None
+    rtt_from: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class Summary:
     Attributes:
         lateness, spacing_error: of a paced sender or client, in ns: how much later than due each burst left, and by how
             much the time between two bursts differed from what it should have been. Warm-up included.
+        rtt_from: the first window whose answers a client's histograms have.
     """
 
     role: Role
@@ -159,6 +162,7 @@ class Summary:
     lateness: Histogram | None = None
     spacing_error: Histogram | None = None
     rtt_first: Histogram | None = None
+    rtt_from: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,7 @@ def _window(data: dict[str, Any], where: str) -> WindowLine:
         busy_cycles=head.busy_cycles,
         idle_cycles=head.idle_cycles,
         rtt=decode(WindowRtt, data["rtt"], f"{where}: rtt") if head.role == "client" and "rtt" in data else None,
+        rtt_from=_rtt_from(data, where),
     )
 
 
@@ -273,7 +278,15 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         rtt_first=_histogram(data["rtt_first_ns"], 0, f"{where}: rtt_first_ns")
         if client and "rtt_first_ns" in data
         else None,
+        rtt_from=_rtt_from(data, where),
     )
+
+
+def _rtt_from(data: dict[str, Any], where: str) -> int:
+    found = data.get("rtt_from", 1)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise DamagedData(f"{where}: rtt_from: expected a window from 1, found {found!r}")
+    return found
 
 
 def _histogram(data: Any, lost: int, where: str) -> Histogram:

@@ -88,8 +88,8 @@ class Measurement:
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
         drift: change of the main figure from the first to the last launch, over it, where it drifted along a line; the
             interval is about its level in the middle of the case's time.
-        discarded_s: traffic of all launches before their rate was stationary, without the fixed part of the warm-up.
-        unsettled_launches: launches whose rate did not become stationary in time.
+        discarded_s: traffic of all launches before their rate (or median round trip) was stationary.
+        unsettled_launches: launches whose rate (or median round trip) did not become stationary in time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
         repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
         search_lower_pps, search_upper_pps: relevant bounds of a search, total over pairs; None where none was proven.

@@ -140,7 +140,8 @@ class Launch:
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
         windows: every measured window of every pair, kept or not; empty when read back without them.
         discarded_s: length of the windows before the measured part, where the launch waited for a stationary rate.
-        stationary: whether the rate became stationary; None where nobody waited for it.
+        stationary: whether the rate (or median round trip) became stationary; None where nobody waited for it, or it
+            cannot be told.
     """
 
     index: int

@@ -20,7 +20,7 @@ from pytest_icbench.measure import assemble, ports, validity
 from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import MeasuredRig, away
 from pytest_icbench.measure.settings import Settings
-from pytest_icbench.measure.settling import Settling
+from pytest_icbench.measure.settling import Settling, SettlingTimes
 from pytest_icbench.measure.soaking import WindowStream
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
@@ -91,11 +91,16 @@ class Run:
         self.case = case
         self.settings = settings if case.dimension == "throughput" else settings.for_histograms
         self.on_rate = on_rate
-        self.settling = Settling(self.settings) if enough is None and self.settings.settles else None
-        self.enough = enough if self.settling is None else self.settling.enough
         self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings)
         self.choir = Choir(self.commands)
+        self.settling: Settling | None = None
+        if enough is None and self.settings.settles:
+            rates = case.dimension == "throughput"
+            self.settling = (
+                Settling(self.settings) if rates else SettlingTimes(self.settings, self.choir, self._restart)
+            )
+        self.enough = enough if self.settling is None else self.settling.enough
         self.away = away(rig.placement)
         self.cpus = [-1 if index in self.away else command.cpu for index, command in self.commands.items()]
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
@@ -216,7 +221,8 @@ class Run:
                     self.work.sample()
                 self.ended_early_s = time.monotonic()
                 self.choir.stop_early()
-                self.rig.tell(self.id, "stop\n")
+                # A server has to answer what is under way, and is told when its client has ended.
+                self._tell("stop\n", leaders_only=self.case.dimension == "latency")
             if self.choir.leaders_over and stop_at is None:
                 stop_at = now + self._grace
             if stop_at is not None and now >= stop_at:
@@ -231,6 +237,18 @@ class Run:
     def _grace(self) -> float:
         """How long followers may go on by themselves: a receiver drains; a server has nothing to wait for."""
         return FOLLOWER_GRACE_S if self.case.dimension == "latency" else self.settings.drain_s + END_MARGIN_S / 2
+
+    def _restart(self) -> None:
+        """Clients begin their histograms anew."""
+        self._tell("measure\n", leaders_only=True)
+
+    def _tell(self, text: str, *, leaders_only: bool) -> None:
+        if not leaders_only:
+            self.rig.tell(self.id, text)
+            return
+        for voice in self.choir.voices.values():
+            if voice.leads:
+                self.rig.tell(self.id, text, voice.index)
 
     def _check_silence(self, now: float, senders_end: float) -> None:
         if now >= senders_end:

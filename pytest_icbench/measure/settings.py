@@ -28,8 +28,8 @@ class Settings:
         min_launches: fewest launches; six is the fewest whose range is a 95 % interval of the median.
         repeats: a fixed number of launches instead; then neither precision nor max_duration_s matter.
         warmup_s: sent before the first window, not counted.
-        max_warmup_s: longest warm-up of a throughput launch that waits until its rate is stationary; up to ``warmup_s``
-            (and with ``skip_s`` or ``keep_s``) the warm-up is fixed.
+        max_warmup_s: longest warm-up of a launch that waits until its rate, or its median round trip, is stationary; up
+            to ``warmup_s`` (and with ``skip_s`` or ``keep_s``) the warm-up is fixed.
         duration_s: measured time of a launch.
         window_s: length of a window.
         drain_s: how long a receiver waits for frames under way after the sender's end. RFC 2544 asks for 2 s; a path
@@ -103,17 +103,21 @@ class Settings:
     def for_histograms(self) -> Settings:
         """The same discarding for what is not counted by window: what is skipped is sent as warm-up, what follows the
         kept time is not sent at all.
+
+        A launch that has too few windows to be judged has a fixed warm-up.
         """
         keep_s = self.duration_s - self.skip_s if self.keep_s is None else self.keep_s
-        # What has been recorded cannot be taken out again, so this warm-up is a fixed one.
         warmup_s = max(self.warmup_s, LATENCY_WARMUP_S) if self.settles else self.warmup_s
+        judged = replace(self, warmup_s=warmup_s)
+        if judged.settles and self.duration_s >= (FEWEST_WINDOWS - 0.5) * self.window_s:
+            return judged
         return replace(
             self, warmup_s=warmup_s + self.skip_s, max_warmup_s=0.0, duration_s=keep_s, skip_s=0.0, keep_s=None
         )
 
     @property
     def settles(self) -> bool:
-        """Whether a throughput launch's measured part begins where its rate is stationary."""
+        """Whether a launch's measured part begins where its rate, or its median round trip, is stationary."""
         return self.max_warmup_s > self.warmup_s and not self.skip_s and self.keep_s is None
 
     @property

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A launch that waits for its rate to become stationary: what its processes say, as a series of rates."""
+"""A launch that waits for its rate, or its round trips, to become stationary: what its processes say, as a series."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.voices import Choir
-from pytest_icbench.measure.warmup import Settled, settle
+from pytest_icbench.measure.warmup import FEWEST_WINDOWS, Settled, settle, truncation
 from pytest_icbench.result_launch import Window
 
 
@@ -23,7 +23,8 @@ class Settling:
         self.found: Settled | None = None
 
     @property
-    def stationary(self) -> bool:
+    def stationary(self) -> bool | None:
+        """Whether it became stationary; None if that cannot be told."""
         return self.found is not None and self.found.stationary
 
     @property
@@ -52,6 +53,70 @@ class Settling:
         found = self.found or Settled(max(last - self._measured, 0), last, stationary=False)
         self.found = found
         return [replace(window, kept=found.discard < window.number <= found.last) for window in windows]
+
+
+#: Part of the median round trip by which it changes before anybody minds: windows tell it to two digits only.
+LEAST_CHANGE_OF_TIMES = 0.03
+
+
+class SettlingTimes(Settling):
+    """The same for round trips, by their median in each window.
+
+    Histograms cannot be taken apart again. So a launch is judged when it could end: if what it recorded first is unlike
+    the rest, its clients begin their histograms anew, and it goes on for as long again.
+    """
+
+    def __init__(self, settings: Settings, choir: Choir, restart: Callable[[], None]) -> None:
+        super().__init__(settings)
+        self._choir = choir
+        self._restart = restart
+        self._asked_after = 0
+        self._told = True
+
+    @property
+    def stationary(self) -> bool | None:
+        return super().stationary if self._told else None
+
+    def enough(self, choir: Choir) -> bool:
+        clients = [voice.windows for voice in choir.voices.values() if voice.leads]
+        ended = min((max(windows, default=0) for windows in clients), default=0)
+        begin = max((windows[max(windows)].rtt_from for windows in clients if windows), default=1)
+        if self.found is not None or begin <= self._asked_after or ended - begin + 1 < self._measured:
+            return self.found is not None
+        if self._steady(begin, ended) is False and ended + 2 <= self._most:
+            self._asked_after = ended  # they hear it in the next window, and begin two later
+            self._restart()
+            return False
+        self._judge(begin, ended)
+        return True
+
+    def _judge(self, begin: int, last: int) -> None:
+        steady = self._steady(begin, last)
+        self._told = steady is not None
+        self.found = Settled(begin - 1, last, stationary=steady is True)
+
+    def _steady(self, begin: int, last: int) -> bool | None:
+        """Whether the medians of these windows are alike; None if too few windows have answers enough for one."""
+        clients = [voice.windows for voice in self._choir.voices.values() if voice.leads]
+        medians = []
+        for number in range(begin, last + 1):
+            lines = [windows.get(number) for windows in clients]
+            times = [line.rtt.p50_ns for line in lines if line and line.rtt and line.rtt.p50_ns is not None]
+            if len(times) == len(clients):
+                medians.append(float(sum(times)))
+        return None if len(medians) < FEWEST_WINDOWS else truncation(medians, LEAST_CHANGE_OF_TIMES) == 0
+
+    def keep(self, windows: Sequence[Window]) -> list[Window]:
+        """The same windows, of which those are kept whose answers the histograms have."""
+        first = {
+            voice.index // 2 + 1: voice.summary.rtt_from
+            for voice in self._choir.voices.values()
+            if voice.leads and voice.summary is not None
+        }
+        last = max((window.number for window in windows), default=0)
+        if self.found is None:
+            self._judge(max(first.values(), default=1), last)
+        return [replace(window, kept=window.number >= first.get(window.pair, 1)) for window in windows]
 
 
 def received_by_window(choir: Choir) -> list[float]:

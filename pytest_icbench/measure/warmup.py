@@ -39,7 +39,7 @@ class Settled:
     stationary: bool
 
 
-def truncation(rates: Sequence[float]) -> int:
+def truncation(rates: Sequence[float], least_change: float = LEAST_CHANGE) -> int:
     """How many windows at the beginning are not like the rest; at most all but two.
 
     The noise of a window is taken from differences of neighbours, which neither a ramp nor a step makes large.
@@ -53,7 +53,7 @@ def truncation(rates: Sequence[float]) -> int:
     for cut in range(1, n - FEWEST_AFTER + 1):
         if errors[cut] < errors[best] - rounding:
             level = median(rates[cut:])
-            if abs(median(rates[:cut]) - level) > max(DEVIATIONS * noise, LEAST_CHANGE * abs(level)):
+            if abs(median(rates[:cut]) - level) > max(DEVIATIONS * noise, least_change * abs(level)):
                 best = cut
     return best
 

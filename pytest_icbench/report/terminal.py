@@ -249,7 +249,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: the sender could offer only {of}")
         if unsettled := result.get("unsettled_launches"):
             of = f"{unsettled} of {result.get('launches')} launches"
-            notes.append(f"{case}: the rate of {of} did not become stationary; see --icbench-max-warmup")
+            what = "median round trip" if result.get("dimension") == "latency" else "rate"
+            notes.append(f"{case}: the {what} of {of} did not become stationary; see --icbench-max-warmup")
         if result.get("verdict") != "INVALID" and (result.get("search") or {}).get("evidence"):
             notes.append(f"{case}: {result['search']['evidence']}")
         if result.get("reference_evidence"):

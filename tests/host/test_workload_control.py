@@ -54,6 +54,31 @@ def test_ending_early(app: str, how: str, when: str) -> None:
     assert outcome.summary["reason"] == how
 
 
+def test_a_client_begins_its_histograms_anew(veth: Path2) -> None:
+    """`measure`: with the window after next; windows have their own figures all the same."""
+    server = Process("server", veth.b, veth.a, "--supervised", "-b", "1")
+    server.until("ready")
+    client = Process("client", veth.a, veth.b, "--supervised", "-r", "1k", "-b", "1", "--window", "0.05")
+    client.until("ready")
+    server.say("start")
+    client.say("start")
+    assert client.until("window")["rtt_from"] == 1
+    client.say("measure")
+    while (told := client.until("window"))["rtt_from"] == 1:
+        pass
+    begin = told["window"] + 2
+    assert told["rtt_from"] == begin
+    while client.until("window")["window"] < begin + 2:
+        pass
+    client.say("stop")
+    found = client.end()
+    server.end()  # by the client's end mark
+    measured = [window["rtt"]["count"] for window in found.windows if window["window"] >= begin]
+    assert found.summary["rtt_from"] == begin
+    assert found.summary["rtt_ns"]["count"] == found.summary["rtt_first_ns"]["count"] == sum(measured)
+    assert 0 < sum(measured) < found.summary["received"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
     process = Process("recv", LOOPBACK.a, LOOPBACK.b, "--drain", "600")

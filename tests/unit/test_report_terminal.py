@@ -252,6 +252,8 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
     lines = table([bound])
     assert any("the sender could offer only 350k of 1M frames/s" in text for text in lines)
     assert any("the rate of 2 of 6 launches did not become stationary" in text for text in lines)
+    told = " ".join(table([line(LATENCY, unsettled_launches=2)]))
+    assert "the median round trip of 2 of 6 launches did not become stationary" in told
 
 
 def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pytest_icbench.lines import WindowLine, WindowRtt
 from pytest_icbench.measure import Settings
-from pytest_icbench.measure.settling import Settling, received_by_window
+from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.options import Options
 from pytest_icbench.overrides import settings_for
+from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
 
 #: Twelve windows, of which the last ten at most are measured.
@@ -130,3 +134,94 @@ def test_a_launch_ends_as_soon_as_it_has_what_it_needs() -> None:
 )
 def test_who_names_a_warm_up_gets_a_fixed_one(marker: dict[str, Any], adaptive: bool) -> None:
     assert settings_for(Options(), marker, {}, "here").settles == adaptive
+
+
+#: Ten windows measured, and up to eighteen discarded.
+TIMES = Settings(warmup_s=0.25, max_warmup_s=2.0, duration_s=1.0, window_s=0.1)
+
+
+class Clients:
+    """A choir of one client whose windows have these medians; told to begin anew, it does so two windows later."""
+
+    def __init__(self, medians: Callable[[int], int | None]) -> None:
+        self.medians = medians
+        self.restarts: list[int] = []
+        self.begin, self.asked = 1, False
+        self.windows: dict[int, WindowLine] = {}
+        self.voice: Any = SimpleNamespace(leads=True, windows=self.windows, index=0, summary=None)
+        self.voices = {0: self.voice, 1: SimpleNamespace(leads=False, windows={}, index=1, summary=None)}
+        self.settling = SettlingTimes(TIMES, self, self.restart)  # type: ignore[arg-type]
+
+    def restart(self) -> None:
+        self.restarts.append(len(self.windows))
+        self.asked = True
+
+    def run(self) -> int:
+        """Windows until the launch has enough, or its time is over."""
+        for number in range(1, round(TIMES.sending_s / TIMES.window_s) + 1):
+            if self.asked:
+                self.begin, self.asked = number + 2, False
+            rtt = WindowRtt(count=100, min_ns=1, mean_ns=1, p50_ns=self.medians(number), p99_ns=None, max_ns=9)
+            self.windows[number] = WindowLine("client", 1, number, 0, None, None, rtt=rtt, rtt_from=self.begin)
+            if self.settling.enough(self):  # type: ignore[arg-type]
+                break
+        self.voice.summary = SimpleNamespace(rtt_from=self.begin)
+        return len(self.windows)
+
+    def kept(self) -> list[int]:
+        made = [replace(window, number=number) for number in self.windows for window in launch(windows=1).windows]
+        return [window.number for window in self.settling.keep(made) if window.kept]
+
+
+def test_steady_round_trips_cost_no_time() -> None:
+    clients = Clients(lambda number: 20_000 + 200 * (number % 2))
+    assert (clients.run(), clients.restarts) == (10, [])
+    assert (clients.settling.stationary, clients.settling.discarded_s) == (True, 0)
+    assert clients.kept() == list(range(1, 11))
+
+
+def test_histograms_begin_anew_behind_round_trips_that_are_not_like_the_rest() -> None:
+    clients = Clients(lambda number: 40_000 if number <= 4 else 20_000)
+    assert clients.run() == 22
+    assert clients.restarts == [10]
+    assert clients.settling.stationary is True
+    assert clients.settling.discarded_s == pytest.approx(1.2)
+    assert clients.kept() == list(range(13, 23))
+
+
+def test_round_trips_that_never_settle_are_measured_and_said() -> None:
+    clients = Clients(lambda number: 20_000 + 2_000 * number)
+    assert (clients.run(), clients.restarts) == (22, [10])
+    assert (clients.settling.stationary, clients.kept()) == (False, list(range(13, 23)))
+
+
+def test_a_client_that_cannot_begin_anew_is_unsettled_at_its_end() -> None:
+    clients = Clients(lambda number: 40_000 if number <= 4 else 20_000)
+    clients.restart = lambda: None  # type: ignore[method-assign]
+    clients.settling = SettlingTimes(TIMES, clients, clients.restart)  # type: ignore[arg-type]
+    assert clients.run() == round(TIMES.sending_s / TIMES.window_s)
+    assert clients.kept()[0] == 1
+    assert clients.settling.stationary is False
+
+
+def test_windows_with_too_few_answers_for_a_median_tell_nothing() -> None:
+    clients = Clients(lambda number: None if number % 2 else 20_000)
+    assert (clients.run(), clients.settling.stationary) == (10, None)
+
+
+def test_an_unsettled_launch_of_round_trips_is_counted() -> None:
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if line["type"] == "window" and line["role"] == "client":
+            p50 = 1000 * line["window"]
+            return {**line, "rtt": {"count": 99, "min_ns": 1, "mean_ns": 1, "p50_ns": p50, "p99_ns": None, "max_ns": 9}}
+        return line
+
+    waiting = replace(WAITING, max_warmup_s=0.5)
+    rig = ScriptedRig(edit=edit)
+    assert one(rig, RTT, waiting).stationary is False
+    assert option(rig, "--duration") == pytest.approx(0.45)
+    assert one(ScriptedRig(), RTT, waiting).stationary is None
+    short = replace(waiting, duration_s=0.1)  # too few windows to judge
+    rig = ScriptedRig(edit=edit)
+    assert one(rig, RTT, short).stationary is None
+    assert option(rig, "--duration") == pytest.approx(0.1)

@@ -14,7 +14,7 @@ bool client_times_init(
 {
 	bool ok;
 
-	*t = (struct client_times){.clock = clock, .sent_at = sent_at};
+	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .from = 1};
 	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits) && rtt_init(&t->first, digits);
 	for (unsigned i = 0; ok && i < CLIENT_OPEN_WINDOWS; i++)
 		ok = rtt_init(&t->open[i].rtt, WINDOW_DIGITS);
@@ -78,16 +78,26 @@ void client_times_take(struct client_times *t, const struct io_frame *frames, co
 		if (label.window == FRAME_WINDOW_WARMUP)
 			continue;
 		ns = elapsed_ns(t->clock, frame_time(frames[i].payload), now);
-		rtt_record(&t->intended, ns, 1);
 		window = open_window(t, label.window);
 		if (window)
 			rtt_record(window, ns, 1);
+		if (label.window < t->from)
+			continue;
+		rtt_record(&t->intended, ns, 1);
 		sent = t->sent_at[label.sequence % ACCOUNT_HORIZON];
 		if (sent & 1)
 			rtt_record(&t->first, ns, 1);
 		ns = elapsed_ns(t->clock, sent >> 1, now);
 		rtt_record(&t->actual, ns, 1);
 	}
+}
+
+void client_times_restart(struct client_times *t, uint16_t from)
+{
+	rtt_reset(&t->intended);
+	rtt_reset(&t->actual);
+	rtt_reset(&t->first);
+	t->from = from;
 }
 
 struct client_rtt client_times_window(struct client_times *t, uint16_t number)

@@ -33,6 +33,7 @@ struct client_times {
 	} open[CLIENT_OPEN_WINDOWS];
 	struct client_rtt *closed; /* WINDOW_COUNT of them */
 	const uint64_t *sent_at;   /* the sender's, see sender_sent_at() */
+	uint16_t from;             /* the first window whose frames the run's histograms have */
 };
 
 /* False if memory is short. */
@@ -43,6 +44,9 @@ void client_times_free(struct client_times *t);
 /* Records the first copies among n answers that arrived at time now (cycles). */
 void client_times_take(struct client_times *t, const struct io_frame *frames, const uint8_t *verdicts,
         unsigned n, uint64_t now);
+
+/* Begins the run's histograms anew: with the frames of this window and later ones. */
+void client_times_restart(struct client_times *t, uint16_t from);
 
 /* The window's figures so far. */
 struct client_rtt client_times_window(struct client_times *t, uint16_t number);

@@ -14,7 +14,7 @@ atomic_int control_stop_reason;
 volatile bool control_abandon;
 
 static _Atomic uint64_t start_ns;
-static atomic_bool started, counters_asked;
+static atomic_bool started, counters_asked, measure_asked;
 static atomic_uint steps;
 
 static void ask_to_stop(enum stop_reason reason)
@@ -42,6 +42,8 @@ void control_line(const char *line)
 		atomic_fetch_add(&steps, 1);
 	} else if (strcmp(line, "counters") == 0) {
 		atomic_store(&counters_asked, true);
+	} else if (strcmp(line, "measure") == 0) {
+		atomic_store(&measure_asked, true);
 	} else if (strcmp(line, "start") == 0) {
 		atomic_store(&started, true);
 	} else if (strncmp(line, "start ", 6) == 0) {
@@ -58,10 +60,8 @@ void control_line(const char *line)
 		atomic_store(&started, true);
 	} else if (*line) {
 		fprintf(stderr,
-		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop', 'go' and "
-		        "'counters' "
-		        "are "
-		        "known\n",
+		        "icbench-workload: unknown line '%.40s' on stdin; 'start', 'stop', 'measure', "
+		        "'go' and 'counters' are known\n",
 		        line);
 	}
 }
@@ -134,6 +134,12 @@ bool control_counters_asked(void)
 	/* A look costs nothing, taking it away would on every look. */
 	return atomic_load_explicit(&counters_asked, memory_order_relaxed) &&
 	       atomic_exchange(&counters_asked, false);
+}
+
+bool control_measure_asked(void)
+{
+	return atomic_load_explicit(&measure_asked, memory_order_relaxed) &&
+	       atomic_exchange(&measure_asked, false);
 }
 
 void control_wait_start(void)

@@ -36,6 +36,9 @@ unsigned control_steps(void);
  * is a line like any other that has no meaning now. */
 bool control_counters_asked(void);
 
+/* Whether `measure` has been read since this was asked last. */
+bool control_measure_asked(void);
+
 /* Takes one line (without newline) as the stdin thread does; for it and for the fuzzer. */
 void control_line(const char *line);
 

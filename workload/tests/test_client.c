@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client's round-trip times: what the run's histograms have, and what they have after they were begun anew.
+ */
+#include "client.h"
+
+#include "check.h"
+#include "frame.h"
+#include "sender.h"
+
+#define SENT UINT64_C(5000)
+#define RTT_NS 1000u
+
+static const struct clock CLOCK = {.hz = 1000000000, .ns_per_cycle = 1};
+
+/* An answer to a frame of a window. */
+static void take(struct client_times *t, uint16_t window, uint64_t sequence)
+{
+	uint8_t payload[64] = {0}, verdict = RECEIVER_FIRST;
+	struct io_frame frame = {.payload = payload, .payload_len = sizeof(payload)};
+
+	frame_stamp(payload, (struct frame_label){1, window, sequence}, SENT);
+	client_times_take(t, &frame, &verdict, 1, SENT + RTT_NS);
+}
+
+static void check_counts(const struct client_times *t, uint64_t all, uint64_t first)
+{
+	CHECK_EQUAL(t->intended.count, all);
+	CHECK_EQUAL(t->actual.count, all);
+	CHECK_EQUAL(t->first.count, first);
+}
+
+int main(void)
+{
+	uint64_t *sent_at = calloc(ACCOUNT_HORIZON, sizeof(*sent_at));
+	struct client_times t;
+
+	CHECK(sent_at);
+	for (uint64_t sequence = 0; sequence < 16; sequence++)
+		sent_at[sequence] = sender_sent_at(SENT, sequence % 2 == 0);
+	CHECK(client_times_init(&t, &CLOCK, 3, sent_at));
+	take(&t, FRAME_WINDOW_WARMUP, 0);
+	take(&t, 1, 1);
+	take(&t, 2, 2);
+	CHECK_EQUAL(t.from, 1);
+	check_counts(&t, 2, 1);
+
+	client_times_restart(&t, 4);
+	CHECK_EQUAL(t.from, 4);
+	check_counts(&t, 0, 0);
+	take(&t, 2, 3); /* a late answer to what was thrown away */
+	take(&t, 3, 4);
+	check_counts(&t, 0, 0);
+	take(&t, 4, 5);
+	take(&t, 5, 6);
+	check_counts(&t, 2, 1);
+	CHECK_EQUAL(t.intended.min, RTT_NS);
+	CHECK_EQUAL(t.intended.max, RTT_NS);
+
+	/* Windows have their figures all the same. */
+	for (uint16_t window = 1; window <= 5; window++)
+		CHECK_EQUAL(client_times_window(&t, window).count, window == 2 ? 2 : 1);
+	client_times_free(&t);
+	free(sent_at);
+	return 0;
+}
