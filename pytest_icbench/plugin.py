@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench import options as option_module
-from pytest_icbench.caseids import REFUSAL, is_case, refusal, sends
+from pytest_icbench.caseids import REFUSAL, is_case, refusal
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.state import State
 
@@ -181,10 +181,27 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None:
+    """xdist: before it connects to any host."""
+    if not any(spec.ssh for spec in specs):
+        return
+    from pytest_icbench.workers import prepare
+
+    state = config.stash[_STATE]
+    with _usage():
+        try:
+            prepare(config, specs, given=bool(state.options.given))
+        except UsageError:
+            state.leave_unused_files()
+            raise
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist: every worker writes into the controller's run, or sends what it has written on another host."""
-    node.workerinput["icbench_run"] = node.config.stash[_STATE].run_name
-    node.workerinput["icbench_sends"] = sends(node)
+    from pytest_icbench.workers import told
+
+    node.workerinput.update(told(node, node.config.stash[_STATE].run_name))
 
 
 @pytest.hookimpl(optionalhook=True)

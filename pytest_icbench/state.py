@@ -113,6 +113,10 @@ class State:
 
         arrange(self.config, items, self.options)
         self._items = [item for item in items if is_benchmark(item)]
+        if self._items and self.is_worker:
+            from pytest_icbench.workers import compare_packages
+
+            compare_packages(self.config.workerinput)  # type: ignore[attr-defined]
 
     def header(self, items: Sequence[pytest.Item] | None = None) -> list[str]:
         """Lines for pytest's header: nothing in a session that has to do with no benchmark.

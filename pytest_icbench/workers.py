@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers of pytest-xdist, as the controller of a run sees them: one on a host, their results in one run."""
+"""Workers of pytest-xdist: one on a host, the same package on all, their results in one run of the controller's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,36 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.merge import Merge
+from pytest_icbench.versions import package_version
+
+
+def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None:
+    """Before any host is connected to, if benchmarks are going to run there.
+
+    Args:
+        given: an option or ini value of this plugin was set.
+
+    Raises UsageError for a host that ssh does not get to, or that has another package.
+    """
+    from pytest_icbench.remote import gateways
+
+    if given or gateways.about_benchmarks(config.args):
+        gateways.prepare(specs)
+        gateways.replace_only_reachable(config.pluginmanager.get_plugin("dsession"))
+
+
+def told(node: Any, run: str) -> dict[str, Any]:
+    """What a worker is told: which run it is part of, whether it has to send its files, which package is here."""
+    return {"icbench_run": run, "icbench_sends": sends(node), "icbench_package": package_version()}
+
+
+def compare_packages(workerinput: Mapping[str, Any]) -> None:
+    """In a worker that has benchmarks. Raises UsageError if its host has another package than the controller's."""
+    own, theirs = package_version(), workerinput.get("icbench_package", "an older one")
+    if own != theirs:
+        raise UsageError(
+            f"its host has pytest-icbench {own}, the one where pytest was called {theirs}: install the same"
+        )
 
 
 class Workers:

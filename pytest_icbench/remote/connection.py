@@ -56,6 +56,27 @@ if channel.receive() == "serve":
 """
 
 
+def other_package(theirs: str | None, why: str, option: str, python: str = "") -> str | None:
+    """A sentence about a remote host that has another version of this package; None for the same.
+
+    Args:
+        theirs: its version; None if there is no package, ``why`` tells the reason then.
+        option: by which another Python is named.
+        python: version of the Python over there, with a blank before it.
+    """
+    own = package_version()
+    if theirs is None:
+        return (
+            f"the remote host's Python{python} has no pytest-icbench ({why}): install version {own} there, or name the"
+            f" Python that has it with {option}"
+        )
+    return (
+        None
+        if theirs == own
+        else f"the remote host has pytest-icbench {theirs}, this one {own}: install the same on both"
+    )
+
+
 class Reply:
     """The answer to a call, when it comes."""
 
@@ -139,15 +160,12 @@ class Connection:
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
         self.python, self.client = found["python"], str(found["client"])
-        own = package_version()
-        if found["package"] is None:
-            raise UsageError(
-                f"the remote host's Python {found['python']} has no pytest-icbench ({found.get('error')}): install"
-                f" version {own} there, or name the Python that has it with --icbench-remote-python"
-            )
-        if found["package"] != own or found["protocol"] != PROTOCOL:
-            theirs = found["package"] if found["package"] != own else f"{own} of another build"
-            raise UsageError(f"the remote host has pytest-icbench {theirs}, this one {own}: install the same on both")
+        theirs = found["package"]
+        if theirs is not None and theirs == package_version() and found["protocol"] != PROTOCOL:
+            theirs += " of another build"
+        sentence = other_package(theirs, str(found.get("error")), "--icbench-remote-python", f" {self.python}")
+        if sentence is not None:
+            raise UsageError(sentence)
         self._channel.send("serve")
 
     def _tell_alive(self) -> None:

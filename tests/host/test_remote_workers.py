@@ -17,7 +17,8 @@ import pytest
 
 from pytest_icbench.report.bundle import read_info, read_tests
 from pytest_icbench.report.jsonl import FILE_NAME
-from tests.host.remote_runs import told
+from tests.host.remote_runs import names_of, told
+from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
 from tests.second_host import SecondHost, second_host, why_not
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
@@ -42,12 +43,14 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SecondHost]]:
         yield [first, second]
 
 
-def gateway(host: SecondHost) -> str:
+def gateway(host: SecondHost, python: str = sys.executable) -> str:
     """As a user writes it; ssh's own configuration would have what belongs to it."""
-    return f"ssh=root@{host.address}//ssh_config={host.directory}/ssh_config//python={sys.executable}//chdir=/run/work"
+    return f"ssh=root@{host.address}//ssh_config={host.directory}/ssh_config//python={python}//chdir=/run/work"
 
 
-def start(directory: Path, gateways: list[str], duration: float = 0.2) -> subprocess.Popen[bytes]:
+def start(
+    directory: Path, gateways: list[str], duration: float = 0.2, arguments: tuple[str, ...] = ()
+) -> subprocess.Popen[bytes]:
     scenarios = directory / "scenarios"
     scenarios.mkdir()
     (scenarios / "test_x.py").write_text(SCENARIO.format(duration=duration))
@@ -55,7 +58,7 @@ def start(directory: Path, gateways: list[str], duration: float = 0.2) -> subpro
     transport = [word for each in gateways for word in ("--tx", each)]
     argv = [sys.executable, "-m", "pytest", "-rA", "--tb=short", "--dist=load", *transport]
     # xdist knows a path below a directory that it copies only if it is absolute, and takes every word for a path.
-    argv += [f"--rsyncdir={scenarios}", str(scenarios / "test_x.py")]
+    argv += [f"--rsyncdir={scenarios}", str(scenarios / "test_x.py"), *arguments]
     with (directory / "output").open("w") as output:
         return subprocess.Popen(argv, cwd=directory, stdout=output, stderr=output)
 
@@ -110,6 +113,31 @@ def test_two_workers_on_one_host_are_refused(two: list[SecondHost], tmp_path: Pa
     assert not (tmp_path / REPORTS / "latest").exists()
 
 
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (unknown_host_key, "no connection to its host: its host key is not known here: connect once by hand"),
+        (refused_key, "no connection to its host: it accepts none of the keys that ssh offers"),
+        (no_package, "has no pytest-icbench (ModuleNotFoundError: No module named 'pytest_icbench'): install version"),
+        (other_version, "the remote host has pytest-icbench 0.0.9, this one "),
+    ],
+)
+def test_a_host_that_cannot_be_had(two: list[SecondHost], tmp_path: Path, fault: Fault, sentence: str) -> None:
+    """Nothing is copied or measured anywhere then, and nobody is asked for anything."""
+    before = [host.snapshot() for host in two]
+    with fault(two[1], tmp_path) as arguments:
+        python = arguments[0].partition("=")[2] if arguments else sys.executable
+        process = start(tmp_path, [gateway(two[0]), gateway(two[1], python)])
+        assert process.wait(60) == 4, (tmp_path / "output").read_text()
+    output = (tmp_path / "output").read_text()
+    (said,) = [line for line in output.splitlines() if line.startswith("ERROR: ")]
+    assert said.startswith("ERROR: worker gw1: ")
+    assert sentence in said
+    assert not [name for name in names_of(two[1]) if name in said]
+    assert [snapshot_difference(host, then) for host, then in zip(two, before, strict=True)] == [[], []]
+    assert not (tmp_path / REPORTS).exists()
+
+
 def test_a_worker_that_dies_is_replaced(two: list[SecondHost], tmp_path: Path) -> None:
     """The case that it had fails; what it had made is undone by the one that comes after it."""
     before = two[0].snapshot()
@@ -125,3 +153,33 @@ def test_a_worker_that_dies_is_replaced(two: list[SecondHost], tmp_path: Path) -
     assert "1 failed, 5 passed" in output, output
     assert len(results(tmp_path)) == 5
     assert snapshot_difference(two[0], before) == []
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_sshd_is_killed(two: list[SecondHost], tmp_path: Path, back: bool) -> None:
+    """The host cleans up by itself. Its worker is replaced once ssh gets there again; else the other has all cases."""
+    before = [host.snapshot() for host in two]
+    process = start(tmp_path, [gateway(host) for host in two], duration=1.0, arguments=("-k", "64B or 128B"))
+    deadline = time.monotonic() + 60
+    while not two[0].processes("icbench-workload recv"):
+        assert time.monotonic() < deadline, (tmp_path / "output").read_text()
+        time.sleep(0.02)
+    two[0].kill_sshd()
+    try:
+        if back:
+            two[0].start_sshd()
+        assert process.wait(120) == 1, (tmp_path / "output").read_text()
+    finally:
+        if not back:
+            two[0].start_sshd()
+    output = (tmp_path / "output").read_text()
+    assert "INTERNALERROR" not in output
+    assert "1 failed, 3 passed" in output, output
+    assert ("not replaced: worker gw0: no connection to its host: " in output) == (not back)
+    assert len(results(tmp_path)) == 3
+    deadline = time.monotonic() + 30
+    while differences := [snapshot_difference(host, then) for host, then in zip(two, before, strict=True)]:
+        if differences == [[], []] or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    assert differences == [[], []]

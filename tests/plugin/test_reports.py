@@ -191,6 +191,18 @@ def test_a_worker_that_refuses_what_it_collects_says_why(inner: Runner) -> None:
     assert not (inner.path / "reports").exists()
 
 
+def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    before = (
+        "import pytest_icbench.workers\nif 'PYTEST_XDIST_WORKER' in os.environ:\n"
+        "    pytest_icbench.workers.package_version = lambda: '0.0.9'"
+    )
+    found = inner.spawn_with_bench(*XDIST, "-n1", before=before)
+    refused(found, "its host has pytest-icbench 0.0.9, the one where pytest was called ")
+    inner.spawn_with_bench(*XDIST, "-n1", "-k", "plain", before=before).assert_outcomes(passed=1)
+
+
 def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
     """The controller has the file, and no reason to complain. Nor is a worker replaced by one that says the same."""
     pytest.importorskip("xdist")

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ssh of pytest-xdist's workers: nobody is asked for a password, and each host is asked first which package it has.
+
+xdist leaves ssh to execnet, which calls it plainly and whose errors end pytest with a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.host.exec import run
+from pytest_icbench.remote.connection import CONNECT_S, other_package
+from pytest_icbench.remote.ssh import OPTIONS, SSH_FAILED, explain
+
+#: A worker whose host was lost gets another one if ssh gets there again within this time.
+PATIENCE_S = 10.0
+#: What the shell says that found no such Python.
+_NO_PYTHON = 127
+#: Before the answer, which a shell's own words can precede.
+_ANSWER = "icbench-package "
+_ASK = (
+    "import sys; sys.path[:] = [part for part in sys.path if part]; "
+    f"from pytest_icbench.versions import package_version; print('{_ANSWER}' + package_version())"
+)
+_PYTHON_ERROR = re.compile(r"\w+Error: ")
+_NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")
+
+
+def about_benchmarks(arguments: Iterable[str]) -> bool:
+    """Whether pytest's arguments lead to benchmarks, as far as a controller, which collects nothing, can tell.
+
+    Workers that have nothing to do with us are xdist's own affair: their ssh may ask for a password.
+    """
+    return any(
+        "icbench" in argument or any(b"icbench" in file.read_bytes() for file in _sources(argument))
+        for argument in arguments
+    )
+
+
+def _sources(argument: str) -> Iterator[Path]:
+    path = Path(argument.partition("::")[0])
+    if path.is_file():
+        yield path
+    for directory, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".") and name not in _NO_TESTS]
+        yield from (Path(directory, name) for name in names if name.endswith(".py"))
+
+
+def prepare(specs: Sequence[Any]) -> None:
+    """Makes execnet's ssh one that asks nobody, and asks every host for its package.
+
+    Args:
+        specs: of xdist's workers.
+
+    Raises UsageError with a sentence that names the worker, before anything is copied to any host.
+    """
+    reached = [spec for spec in specs if spec.ssh]
+    for spec in reached:
+        spec.ssh = " ".join([*OPTIONS, spec.ssh])  # execnet splits it
+    asked = [spec for spec in reached if not spec.via]  # from here
+    with ThreadPoolExecutor(max(len(asked), 1)) as pool:
+        for answer in [pool.submit(ask, spec) for spec in asked]:
+            answer.result()
+
+
+def ask(spec: Any) -> None:
+    """Raises UsageError where ssh does not get to the worker's Python, or that has another package."""
+    words = [*(["-F", spec.ssh_config] if spec.ssh_config else []), *spec.ssh.split()]
+    python = spec.python or "python"
+    try:
+        done = run(["ssh", *words, f"{python} -c {shlex.quote(_ASK)}"], timeout_s=CONNECT_S, check=False)
+    except ProvisionError:  # it would name the host
+        raise _no_way(spec, f"ssh has not got there within {CONNECT_S:g} s: see that it does by hand") from None
+    if done.returncode == SSH_FAILED:
+        raise _no_way(spec, explain(done.stderr))
+    if done.returncode == _NO_PYTHON:
+        raise _no_way(spec, "it has no such Python: name one there with //python=PATH in its --tx")
+    theirs = next((line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)), None)
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    why = last if _PYTHON_ERROR.match(last) else "no answer"  # a shell's words can have the host's name
+    if (sentence := other_package(theirs, why, "the Python of --tx")) is not None:
+        raise UsageError(f"worker {spec.id}: {sentence}")
+
+
+def _no_way(spec: Any, why: str) -> UsageError:
+    return UsageError(f"worker {spec.id}: no connection to its host: {why}")
+
+
+def replace_only_reachable(session: Any) -> None:
+    """A worker whose host is out of reach is not replaced: that ended pytest, and the cases of all other hosts.
+
+    Args:
+        session: xdist's.
+    """
+    clone = session._clone_node
+
+    def replace(node: Any) -> None:
+        spec = node.gateway.spec
+        if spec.ssh and not spec.via and (why := _out_of_reach(spec)) is not None:
+            session.report_line(f"\nnot replaced: {why}")
+            if all(each is node or each.shutting_down for each in session._active_nodes):
+                session.shouldstop = why  # nobody is left for its cases
+            return
+        clone(node)
+
+    session._clone_node = replace
+
+
+def _out_of_reach(spec: Any) -> str | None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            ask(spec)
+            return None
+        except UsageError as error:
+            if time.monotonic() >= deadline:
+                return str(error)
+        time.sleep(1.0)
