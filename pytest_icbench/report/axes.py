@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_icbench.report.names import printable
@@ -12,6 +12,9 @@ Result = Mapping[str, Any]
 
 #: Key that a report of several runs adds to a result: the run's name.
 RUN = "of_run"
+
+#: Key that ``hosts_apart`` adds to a result: which of several hosts measured it.
+HOST = "of_host"
 
 #: Metrics that say what a path can do, and not only what becomes of a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
@@ -33,6 +36,7 @@ class Traffic(NamedTuple):
     pairs: int
     rate: str
     remote: bool
+    host: str = ""
 
     def say(self, *without: str) -> str:
         """``64 B, bursts of 32, 1vs1, max``, leaving out what a figure has on an axis."""
@@ -43,7 +47,7 @@ class Traffic(NamedTuple):
             "rate": f"rate {self.rate}",
         }
         said = [text for name, text in parts.items() if name not in without]
-        return ", ".join([*said, *(["two hosts"] if self.remote else [])])
+        return ", ".join([*said, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
 
 
 def traffic(result: Result) -> Traffic:
@@ -56,7 +60,58 @@ def traffic(result: Result) -> Traffic:
         int(axes.get("pairs") or 1),
         "max" if rate is None else rate_text(rate),
         bool(axes.get("remote")),
+        str(result.get(HOST) or ""),
     )
+
+
+def hosts_apart(results: Sequence[Result]) -> list[Result]:
+    """The same results; where more than one machine measured, each with its own as ``HOST``: ``host 1``.
+
+    Figures of different machines are not to be compared, not even with equal parts. Machines are numbered as they
+    first appear; a case on two hosts has both. Several results of one machine, or one pair of them, stay as they are.
+    """
+    pairs = [_machines(result) for result in results]
+    if all(len({pair[end] for pair in pairs if len(pair) > end}) < 2 for end in (0, 1)):
+        return list(results)
+    numbers = _numbers(pairs)
+    names = {
+        pair: f"host{'s' if len(pair) > 1 else ''} {' and '.join(str(numbers[machine]) for machine in pair)}"
+        for pair in pairs
+    }
+    return [{**result, HOST: names[pair]} for result, pair in zip(results, pairs, strict=True)]
+
+
+def hosts_told(results: Sequence[Result]) -> list[str]:
+    """A line for each of several machines: what ``host 1`` stands for. Nothing for one."""
+    if not any(HOST in result for result in hosts_apart(results)):
+        return []
+    numbers = _numbers(map(_machines, results))
+    told: dict[str, str] = {}
+    for identity in (each for result in results for each in _identities(result)):
+        cpus = f"{identity['cpus']} CPUs" if identity.get("cpus") else None
+        known = [str(part) for part in (identity.get("cpu_model"), cpus) if part]
+        machine = _machine(identity)
+        told.setdefault(machine, ", ".join([*known, f"machine {machine}"]))
+    return [printable(f"host {number}: {told[machine]}") for machine, number in numbers.items()]
+
+
+def _numbers(pairs: Iterable[tuple[str, ...]]) -> dict[str, int]:
+    machines = dict.fromkeys(machine for pair in pairs for machine in pair)
+    return {machine: number for number, machine in enumerate(machines, start=1)}
+
+
+def _machines(result: Result) -> tuple[str, ...]:
+    """Who measured it: this machine, and of a case on two hosts the other one."""
+    return tuple(map(_machine, _identities(result)))
+
+
+def _machine(identity: Mapping[str, Any]) -> str:
+    return str(identity.get("machine") or "unknown")
+
+
+def _identities(result: Result) -> list[Mapping[str, Any]]:
+    identity = result.get("identity") or {}
+    return [identity, *([identity["remote"]] if identity.get("remote") else [])]
 
 
 def rate_text(rate: object) -> str:

@@ -38,6 +38,7 @@ class RunInfo:
             the path that it had.
         binaries: of the workload, and of each switch and contender: path, SHA-256 and version; None for what lacks.
         identity, treatment: of the host and of what is tested, as in results; without what only a running switch tells.
+        hosts: of a run on several machines, for each its identity, treatment, versions and binaries; empty for one.
         baseline: name of the baseline that was compared with, a copy of which is in ``baselines/``.
         incomparable: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken, None for none.
@@ -54,6 +55,7 @@ class RunInfo:
     binaries: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)
     treatment: dict[str, Any] = field(default_factory=dict)
+    hosts: tuple[dict[str, Any], ...] = ()
     resumed: str | None = None
     baseline: str | None = None
     incomparable: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import Result, number
+from pytest_icbench.report.axes import HOST, Result, number
 from pytest_icbench.report.overview import figure_text
 
 
@@ -41,7 +41,10 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("switch version", switch.get("version")),
         ("DPDK", treatment.get("dpdk")),
         ("kernel", treatment.get("kernel")),
-        ("host", _joined(identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs")),
+        (
+            "host",
+            _joined(result.get(HOST), identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
+        ),
         ("placement", _joined(result.get("placement"), treatment.get("cpus") and _cpus(treatment["cpus"]))),
         ("repeat with", repeat),
     ]

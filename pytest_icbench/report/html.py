@@ -18,7 +18,7 @@ from typing import Any
 from pytest_icbench import sidebyside
 from pytest_icbench.errors import UsageError
 from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
-from pytest_icbench.report.axes import Result, number
+from pytest_icbench.report.axes import HOST, Result, hosts_apart, hosts_told, number
 from pytest_icbench.report.facts import facts_of
 from pytest_icbench.report.figure import Figure
 from pytest_icbench.report.figures import KINDS, all_series, rate_figures
@@ -86,11 +86,10 @@ def add_history(page: Page, file: Path) -> None:
 
 def figures(page: Page) -> list[Figure]:
     """All figures of a page, in the order of ``KINDS``."""
-    order = all_series(page.results)
-    curves = {
-        place: curve_of(result) for place, result in enumerate(page.results) if result.get("dimension") == "latency"
-    }
-    return [*rate_figures(page.results, order), *latency_figures(page.results, order, curves), *page.history]
+    results = hosts_apart(page.results)
+    order = all_series(results)
+    curves = {place: curve_of(result) for place, result in enumerate(results) if result.get("dimension") == "latency"}
+    return [*rate_figures(results, order), *latency_figures(results, order, curves), *page.history]
 
 
 def _word(verdict: str) -> str:
@@ -131,8 +130,9 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
 def summary(page: Page) -> str:
     """The part above pytest-html's counts: what won, verdicts, skips, what publications state."""
     parts = [f"<style>{_resource('page.css')}</style>"]
-    if page.sources:
-        parts.append(f'<p class="ic-dim">{" · ".join(text(source) for source in page.sources)}</p>')
+    for told in (page.sources, hosts_told(page.results)):
+        if told:
+            parts.append(f'<p class="ic-dim">{" · ".join(text(each) for each in told)}</p>')
     counted = " · ".join(
         f"<b class=ic-{_word(verdict)}>{count} {text(verdict)}</b>"
         for verdict, count in overview.verdicts(page.results)
@@ -216,11 +216,12 @@ def _rankings(page: Page) -> str:
 
 def _statements(page: Page) -> str:
     rows = []
-    for result in page.results:
+    for result in hosts_apart(page.results):
+        case = str(result.get("case")) + (f" ({result[HOST]})" if HOST in result else "")
         for each in published.stated(result):
             own = number(result, each.name)
             measured = "" if own is None else f"{own / 1e6:.4g} Mpps"
-            rows.append((each.row, str(result.get("case")), measured, f"{each.value / 1e6:.4g} Mpps", each.source))
+            rows.append((each.row, case, measured, f"{each.value / 1e6:.4g} Mpps", each.source))
     said = [(row, statement, source) for row, statement, source in published.statements(page.results)]
     if not rows and not said:
         return ""
@@ -273,7 +274,7 @@ def body(page: Page) -> str:
 def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
     thin = for_page(page.windows)
     cases = []
-    for place, (test, result, windows) in enumerate(zip(page.tests, page.results, thin, strict=True)):
+    for place, (test, result, windows) in enumerate(zip(page.tests, hosts_apart(page.results), thin, strict=True)):
         latency = result.get("dimension") == "latency"
         name, factor = ("rtt_p50_ns", 1e-3) if latency else ("throughput_pps", 1e-6)
         value, low, high = (number(result, name + end) for end in ("", "_low", "_high"))

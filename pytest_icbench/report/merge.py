@@ -80,14 +80,15 @@ class Merge:
         self._directory = directory
         self._argv = list(argv)
         self._lines = 0
+        self._info: dict[str, Any] | None = None
+        self._hosts: dict[str | None, dict[str, Any]] = {}
         self._places: dict[str, list[ResultPlace]] = {}
 
     def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
         """A test's results, on the disk when it returns. Raises ProvisionError."""
         create_run(self._directory.parent, self._directory.name)
-        info = self._directory / RUN_FILE
-        if sent["run"] is not None and not info.exists():
-            append_line(info, json.dumps({**json.loads(sent["run"]), "argv": self._argv}, indent=1))
+        if sent["run"] is not None:
+            self._tell(json.loads(sent["run"]))
         if sent["run"] is not None and sent.get("baseline"):
             self._keep_baseline(sent["baseline"], host_name(json.loads(sent["run"])["identity"]))
         for result, place in zip(results, sent["places"], strict=True):
@@ -107,6 +108,18 @@ class Merge:
             path = self._directory / name
             if text is not None and (path.parent.name == host or not path.exists()):
                 _write(path, text, "the baseline")
+
+    def _tell(self, info: Mapping[str, Any]) -> None:
+        """How the run is made: the first worker's words, and what is the hosts' own as soon as there are several."""
+        machine = info["identity"].get("machine")
+        if machine in self._hosts:
+            return
+        self._hosts[machine] = {name: info[name] for name in ("identity", "treatment", "versions", "binaries")}
+        self._info = self._info or {**info, "argv": self._argv}
+        hosts = list(self._hosts.values()) if len(self._hosts) > 1 else []
+        fresh = self._directory / f".{RUN_FILE}"
+        append_line(fresh, json.dumps({**self._info, "hosts": hosts}, indent=1))
+        fresh.replace(self._directory / RUN_FILE)
 
     def _raw(self, name: str, text: str | None) -> str:
         """Writes windows under a name that is free: two hosts can have the same. Returns it."""

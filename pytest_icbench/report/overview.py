@@ -7,7 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
+from pytest_icbench.report.axes import (
+    MAXIMA,
+    METRIC_NAMES,
+    Result,
+    grouped,
+    hosts_apart,
+    number,
+    path_of,
+    short,
+    traffic,
+)
 from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.sidebyside import decision_of
 from pytest_icbench.verdicts import GOOD, ORDER
@@ -37,9 +47,10 @@ class Ranking:
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
-    """One for each traffic, dimension and metric. Figures that are only "at least" are not ranked."""
+    """One for each traffic, dimension, metric and host. Figures that are only "at least" are not ranked."""
     found = []
-    ranked = [result for result in results if result.get("switch") not in REFERENCES and _value(result) is not None]
+    apart = hosts_apart(list(results))
+    ranked = [result for result in apart if result.get("switch") not in REFERENCES and _value(result) is not None]
     for (dimension, metric, placement, key), group in grouped(ranked, _key).items():
         latency = dimension == "latency"
         firm = [result for result in group if latency or not result.get("lower_bound")]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
 from pytest_icbench.report.names import printable
 from pytest_icbench.wording import show, wrapped
 
@@ -34,18 +35,23 @@ class _Column(NamedTuple):
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """A table for each dimension and metric, and below them what the rows leave to say."""
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        groups.setdefault((str(result.get("dimension")), str(result.get("metric"))), []).append(result)
+    """A table for each dimension and metric, one host after the other, and below them what the rows leave to say."""
+    apart = hosts_apart(results)
+    hosts = list(dict.fromkeys(result.get(HOST) for result in apart))
+    groups: dict[tuple[str, str, str | None], list[Result]] = {}
+    for result in sorted(apart, key=lambda result: hosts.index(result.get(HOST))):
+        key = str(result.get("dimension")), str(result.get("metric")), result.get(HOST)
+        groups.setdefault(key, []).append(result)
     lines: list[str] = []
-    for (dimension, metric), group in groups.items():
+    for (dimension, metric, host), group in groups.items():
         if lines:
             lines.append("")
-        lines += _group(dimension, metric, group, _columns(dimension, metric))
+        on = f" on {host}" if host else ""
+        lines += _group(dimension + on, metric, group, _columns(dimension, metric))
         if varied := [result for result in group if _figure(result, "pdv_p50_ns") is not None]:
-            lines += ["", *_group("delay variation (RFC 5481)", metric, varied, _VARIATION)]
-    return lines + _notes(results) if lines else []
+            lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, _VARIATION)]
+    told = [line for each in hosts_told(results) for line in wrapped(each, WIDTH)]
+    return [*lines, *_notes(apart), *told] if lines else []
 
 
 def _group(name: str, metric: str, group: Sequence[Result], figures: Sequence[_Column]) -> list[str]:
@@ -232,7 +238,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if any(_rate(result).startswith("≥") for result in results):
         notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:
-        case = str(result.get("case"))
+        case = str(result.get("case")) + (f" ({result[HOST]})" if HOST in result else "")
         if result.get("verdict") == "INVALID" and result.get("evidence"):
             notes.append(f"{case}: {str(result['evidence']).splitlines()[0]}")
         if result.get("verdict") in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.get("reason"):
