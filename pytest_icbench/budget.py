@@ -6,6 +6,9 @@ widths shrink with the square root of the number of launches. How wide a case is
 the rest is shared out anew whenever a case begins, over those that are left: what a case did not need, because it was
 precise enough, is the others', and cases that were measured tell how wide their like will be. Tests run one after the
 other and are judged at their end, so nobody is visited twice.
+
+On several hosts at once each has a budget of its own, over all cases, since nobody knows which ones it will be given.
+It learns of those that it has had, and takes the other hosts to be as far as it is.
 """
 
 from __future__ import annotations
@@ -75,32 +78,56 @@ def _gain(entry: Entry, width: float, more: int) -> float:
 
 
 class Budget:
-    """What is left of a session's time while its cases run in their order."""
+    """What is left of a session's time while its cases run.
 
-    def __init__(self, total_s: float, entries: Sequence[Entry]) -> None:
+    Args:
+        total_s: what the session may take.
+        hosts: that share its cases.
+    """
+
+    def __init__(self, total_s: float, entries: Sequence[Entry], hosts: int = 1) -> None:
         self.total_s = total_s
+        self._hosts = hosts
         self._entries = list(entries)
-        self._done = 0
+        #: Places of entries that have not been finished here, the current one first.
+        self._left = list(range(len(self._entries)))
+        self._done_s = 0.0
         self._spent_s = 0.0
         self._seen: list[tuple[Hashable, float]] = []
 
     @property
     def least_s(self) -> float:
-        """What all cases take at least."""
-        return sum(entry.least_s for entry in self._entries)
+        """What all cases take at least, evenly over the hosts; a case is on one."""
+        seconds = [entry.least_s for entry in self._entries]
+        return max(sum(seconds) / self._hosts, *seconds, 0.0)
+
+    def begin(self, place: int) -> None:
+        """The case that stands there in the plan is the current one, if it has not been finished."""
+        if place in self._left:
+            self._left.remove(place)
+            self._left.insert(0, place)
+
+    def _open_s(self) -> float:
+        """Least of the cases that no host has finished."""
+        left_s = sum(self._entries[place].least_s for place in self._left)
+        return max(left_s - (self._hosts - 1) * self._done_s, self._entries[self._left[0]].least_s)
 
     def allotments(self) -> list[float]:
         """Seconds for each case that is left, the current one first: never less than its least, whatever was spent."""
-        left = self._entries[self._done :]
-        rest_s = self.total_s - self._spent_s - sum(entry.least_s for entry in left)
-        extra = share_out(rest_s, left, [self._width(entry) for entry in left])
-        return [entry.least_s + more for entry, more in zip(left, extra, strict=True)]
+        if not self._left:
+            return []
+        left = [self._entries[place] for place in self._left]
+        own_s, open_s = self.total_s - self._spent_s, self._open_s()
+        # What is open has the rest to itself; as if all that is left here were open, there would be more of it.
+        scale = sum(entry.least_s for entry in left) / open_s if open_s > 0 else 1.0
+        extra = share_out((self._hosts * own_s - open_s) * scale, left, [self._width(entry) for entry in left])
+        return [max(min(entry.least_s + more, own_s), entry.least_s) for entry, more in zip(left, extra, strict=True)]
 
     def most_s(self) -> float:
         """What the current case may take so that those after it have their least; never less than its own least."""
-        current, *later = self._entries[self._done :]
-        left_s = self.total_s - self._spent_s - sum(entry.least_s for entry in later)
-        return max(left_s, current.least_s)
+        least_s = self._entries[self._left[0]].least_s
+        left_s = self.total_s - self._spent_s - (self._open_s() - least_s) / self._hosts
+        return max(left_s, least_s)
 
     def _width(self, entry: Entry) -> float:
         like = [width for group, width in self._seen if group == entry.group]
@@ -118,10 +145,10 @@ class Budget:
             elapsed_s: since the session began.
             width: half-width that it reached with so many ``launches``; None if it has none.
         """
-        if self._done >= len(self._entries):
+        if not self._left:
             return
-        entry = self._entries[self._done]
-        self._done += 1
+        entry = self._entries[self._left.pop(0)]
+        self._done_s += entry.least_s
         self.charge(elapsed_s)
         if width is not None and entry.adaptive and launches:
             self._seen.append((entry.group, width * sqrt(launches / entry.launches) / entry.precision))

@@ -101,6 +101,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """In a worker of xdist: the last moment at which it can refuse."""
+    state = session.config.stash[_STATE]
+    if state.is_worker:
+        with _usage():
+            state.check_budget(session.items)
+
+
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     return config.stash[_STATE].header(items)
 
@@ -183,7 +192,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None:
     """xdist: before it connects to any host."""
-    if not any(spec.ssh for spec in specs):
+    if all(spec.popen and not spec.chdir for spec in specs):
         return
     from pytest_icbench.workers import prepare
 

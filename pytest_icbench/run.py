@@ -18,17 +18,17 @@ import pytest
 from pytest_icbench.baseline import waivers
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
-from pytest_icbench.budget import Budget, Entry
 from pytest_icbench.case import Case
 from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.forecast import estimates, has_neighbour
+from pytest_icbench.forecast import estimates
 from pytest_icbench.gate import Policy
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
 from pytest_icbench.options import Options
+from pytest_icbench.planning import hosts_of, is_adaptive, make_budget
 from pytest_icbench.report.bundle import BASELINES, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
@@ -37,7 +37,7 @@ from pytest_icbench.result import Measurement
 from pytest_icbench.resume import Taken, find_run
 from pytest_icbench.rigpool import Acquired, Need, RigPool
 from pytest_icbench.runinfo import gather
-from pytest_icbench.schedule import Schedule, clock, launch_estimate_s
+from pytest_icbench.schedule import Schedule
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
@@ -83,7 +83,8 @@ class Run:
         self.compared = sum(each.code.measurements for each in benchmarks(items) if each.case.contender is not None)
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
-        self.budget = make_budget(bench, options, benchmarks(items))
+        self.budget = make_budget(bench, options, benchmarks(items), hosts_of(config))
+        self._places = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
@@ -107,6 +108,11 @@ class Run:
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
+
+    def begin(self, nodeid: str) -> None:
+        """A test is the current one: several hosts share them, so they come in any order."""
+        if self.budget is not None:
+            self.budget.begin(self._places[nodeid])
 
     def prepare(self, case: Case) -> None:
         """Asks whether this host can run the case. Raises Unsupported with the reason and its remedy."""
@@ -283,43 +289,6 @@ class Run:
     def close(self) -> None:
         """Closes rigs and session, in this order. Idempotent. Raises ProvisionError with what could not be undone."""
         self._undo.close()
-
-
-def is_adaptive(case: Case, settings: Settings) -> bool:
-    """Whether more time makes the case more precise; a fixed number of launches, or a search, takes what it takes."""
-    return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
-
-
-def budget_of(bench: Bench, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None) -> Budget:
-    """The budget of a session, in the order in which its cases run."""
-    entries = []
-    for benchmark, least_s in zip(planned, estimates(bench, planned, soak_s), strict=True):
-        settings, case = benchmark.settings, benchmark.case
-        reference = least_s > 0 and has_neighbour(bench, benchmark)
-        entries.append(
-            Entry(
-                least_s=least_s,
-                launch_s=launch_estimate_s(settings, reference=reference),
-                launches=settings.min_launches + 1,
-                precision=settings.precision,
-                adaptive=is_adaptive(case, settings) and not benchmark.code.names & {"soak", "back_to_back"},
-                group=(case.dimension, case.switch),
-            )
-        )
-    return Budget(total_s, entries)
-
-
-def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark]) -> Budget | None:
-    """None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
-    if options.budget is None:
-        return None
-    budget = budget_of(bench, options.budget, planned, options.soak_duration)
-    if budget.least_s > budget.total_s:
-        raise UsageError(
-            f"--icbench-budget: {len(planned)} cases take at least {clock(budget.least_s)}, more than"
-            f" {clock(budget.total_s)}; give more time, or select fewer cases"
-        )
-    return budget
 
 
 def keep_baseline(run: Path, options: Options) -> None:

@@ -64,8 +64,12 @@ class State:
         self._dropped: list[Any] = []
         self._heard_a_case = False
         self._own_files = self._choose_files()
+        #: Whose time a plan tells.
+        self._hosts = 1
         if options.plan and _distributed(config):
-            raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
+            from pytest_icbench.workers import plan_here
+
+            self._hosts = plan_here(config)
         config.pluginmanager.register(_Listener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.report.html_hooks import HtmlHooks
@@ -163,6 +167,16 @@ class State:
 
     # -- running
 
+    def check_budget(self, items: Sequence[pytest.Item]) -> None:
+        """In a worker, before its controller hands out tests. Raises UsageError if the time is too short for them."""
+        self._select(items)
+        if not self._items or self.options.budget is None:
+            return
+        from pytest_icbench.planning import hosts_of, make_budget
+
+        with suppress(Unsupported, ProvisionError):  # told by the tests
+            make_budget(self._asked(), self.options, self._benchmarks(), hosts_of(self.config))
+
     def open(self, session: pytest.Session) -> None:
         """Takes the host, if a benchmark is going to run. Raises UsageError, or ends pytest with exit code 3."""
         option = self.config.option
@@ -208,27 +222,12 @@ class State:
         self.run = Run(self.config, options, self._asked(), self._items, self.directory)
 
     def _plan(self) -> None:
-        from pytest_icbench.forecast import estimates
-        from pytest_icbench.report.plan import Planned, plan_lines
-        from pytest_icbench.run import budget_of
+        from pytest_icbench.planning import plan
 
-        bench, total_s, soak_s = self._asked(), self.options.budget, self.options.soak_duration
-        seconds = estimates(bench, self._benchmarks(), soak_s)
-        allotted: list[float] | list[None] = [None] * len(seconds)
-        if total_s is not None:
-            allotted = budget_of(bench, total_s, self._benchmarks(), soak_s).allotments()
-        planned = []
-        for item, each, given, benchmark in zip(self._items, seconds, allotted, self._benchmarks(), strict=True):
-            reason = None
-            try:
-                bench.placement(benchmark.case)
-            except (Unsupported, ProvisionError) as error:
-                reason = str(error)
-            planned.append(Planned(item.nodeid, each, reason, given))
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.write_sep("-", "icbench plan")
-            for line in plan_lines(planned, bench.policy, total_s):
+            for line in plan(self._asked(), self.options, self._items, self._hosts):
                 reporter.write_line(line)
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:
@@ -242,6 +241,7 @@ class State:
                 self._refusal = str(error)
         if self.run is None:
             pytest.fail(str(self._refusal), pytrace=False)
+        self.run.begin(item.nodeid)
         return self.run, item.stash[BENCHMARK]
 
     def after(self, item: pytest.Item, next_item: pytest.Item | None) -> None:
@@ -251,6 +251,7 @@ class State:
         from pytest_icbench.items import BENCHMARK, is_benchmark
 
         if is_benchmark(item) and not item.get_closest_marker("skip"):
+            self.run.begin(item.nodeid)
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
 
     def close(self) -> None:

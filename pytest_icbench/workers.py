@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,46 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None
     Args:
         given: an option or ini value of this plugin was set.
 
-    Raises UsageError for a host that ssh does not get to, or that has another package.
+    Raises UsageError for a host that ssh does not get to, or that has another package, and for a word that xdist would
+    stumble over.
     """
+    from pytest_icbench.option_table import TABLE
     from pytest_icbench.remote import gateways
 
+    words = config.invocation_params.args
+    files = {row.option for row in TABLE if row.path}
+    for option, word in pairwise(words):
+        if option in files and Path(word).exists():
+            raise UsageError(f"{option} {word}: xdist takes a word of its own for a test to copy: {option}={word}")
     if given or gateways.about_benchmarks(config.args):
         gateways.prepare(specs)
         gateways.replace_only_reachable(config.pluginmanager.get_plugin("dsession"))
 
 
+def plan_here(config: pytest.Config) -> int:
+    """A plan of what workers would run is made on this host: distributing is off. How many hosts they are.
+
+    Raises UsageError if they are workers of this one.
+    """
+    from xdist.workermanage import parse_tx_spec_config
+
+    specs = parse_tx_spec_config(config)
+    if any(spec == "popen" for spec in specs):
+        raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
+    config.option.dist = "no"
+    return len(specs)
+
+
 def told(node: Any, run: str) -> dict[str, Any]:
-    """What a worker is told: which run it is part of, whether it has to send its files, which package is here."""
-    return {"icbench_run": run, "icbench_sends": sends(node), "icbench_package": package_version()}
+    """What a worker is told: which run it is part of, whether it has to send its files, which package is here, and how
+    many hosts share the cases."""
+    each_runs_all = node.config.getoption("dist") == "each"
+    return {
+        "icbench_run": run,
+        "icbench_sends": sends(node),
+        "icbench_package": package_version(),
+        "icbench_hosts": 1 if each_runs_all else node.workerinput["workercount"],
+    }
 
 
 def compare_packages(workerinput: Mapping[str, Any]) -> None:

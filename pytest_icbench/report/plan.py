@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.caseids import rig_group
 from pytest_icbench.report.names import printable
 from pytest_icbench.schedule import clock
 
@@ -23,8 +24,13 @@ class Planned:
     allotted: float | None = None
 
 
-def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None = None) -> list[str]:
-    """A line a case, and the sums. With a budget each case has its least and what it would get."""
+def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1) -> list[str]:
+    """A line a case, and the sums. With a budget each case has its least and what it would get.
+
+    Args:
+        budget_s: of each host.
+        hosts: that share the cases.
+    """
     lines = []
     for entry in planned:
         name = printable(entry.nodeid)
@@ -34,12 +40,29 @@ def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None =
         else:
             lines.append(f"{'skip':>8}  {name}: {printable(entry.skipped.splitlines()[0])}")
     run = [entry for entry in planned if entry.skipped is None]
+    total_s = sum(entry.seconds for entry in run)
     lines.append(
-        f"{len(run)} of {len(planned)} cases, at least {clock(sum(entry.seconds for entry in run))}"
+        f"{len(run)} of {len(planned)} cases, at least {clock(total_s)}"
         f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run)} would be skipped"
     )
+    if hosts > 1 and run:
+        lines.append(_over(run, total_s, hosts))
     if budget_s is not None:
-        rest = budget_s - sum(entry.seconds for entry in run)
+        rest = hosts * budget_s - total_s
         shared = f"{clock(rest)} beyond the least, shared out anew whenever a case begins"
-        lines.append(f"budget {clock(budget_s)}: " + (shared if rest >= 0 else "too short, nothing would be run"))
+        of = f" of each of {hosts} hosts" if hosts > 1 else ""
+        lines.append(f"budget {clock(budget_s)}{of}: " + (shared if rest >= 0 else "too short, nothing would be run"))
     return lines
+
+
+def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
+    """What several hosts need: each its part, but a case is on one, and a rig on a second only if that were idle."""
+    rigs: dict[object, list[Planned]] = {}
+    for entry in run:
+        rigs.setdefault(rig_group(entry.nodeid), []).append(entry)
+    longest = max(rigs.values(), key=lambda entries: sum(entry.seconds for entry in entries))
+    least_s = max(total_s / hosts, *(entry.seconds for entry in run))
+    return (
+        f"over {hosts} hosts like this one at least {clock(least_s)}; the longest rig, of {len(longest)} cases, takes"
+        f" {clock(sum(entry.seconds for entry in longest))}: {printable(longest[0].nodeid)}"
+    )

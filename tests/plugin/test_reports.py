@@ -191,6 +191,26 @@ def test_a_worker_that_refuses_what_it_collects_says_why(inner: Runner) -> None:
     assert not (inner.path / "reports").exists()
 
 
+def test_a_worker_whose_time_is_too_short_refuses(inner: Runner) -> None:
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    found = inner.spawn_with_bench(*XDIST, "-n1", "--icbench-budget=10")
+    refused(found, "--icbench-budget: 2 cases take at least ")
+
+
+def test_a_plan_for_other_hosts_is_made_here(inner: Runner) -> None:
+    """Nothing is connected to: there are no such hosts."""
+    pytest.importorskip("xdist")
+    inner.write(test_x=ONE)
+    hosts = ("--dist=load", "--tx=3*ssh=lab1.invalid", "--tx=ssh=lab2.invalid")
+    result = inner.spawn_with_bench(*XDIST, "--icbench-plan", *hosts)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["2 of 2 cases, at least *", "over 4 hosts like this one at least *"])
+    result = inner.spawn_with_bench(*XDIST, "--icbench-plan", "-n2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --icbench-plan runs nothing, so there is nothing to distribute: leave -n out"])
+
+
 def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
@@ -212,6 +232,11 @@ def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
     arguments = ("--dist=load", "--tx=popen//chdir=there", f"--rsyncdir={inner.path}", f"{inner.path}/test_x.py")
     found = inner.spawn_with_bench(*XDIST, *arguments, "--icbench-thresholds=limits.toml")
     refused(found, f"--icbench-thresholds: there is no file {inner.path}/there/limits.toml")
+    found = inner.spawn_with_bench(*XDIST, *arguments, "--icbench-thresholds", "limits.toml")
+    assert found.ret == pytest.ExitCode.USAGE_ERROR
+    found.stderr.fnmatch_lines(
+        ["ERROR: --icbench-thresholds limits.toml: xdist takes *: --icbench-thresholds=limits.toml"]
+    )
 
 
 def test_progress_in_a_pipe_is_whole_lines(

@@ -127,3 +127,53 @@ def test_a_search_may_take_what_those_after_it_do_not_need_at_least() -> None:
     assert budget.most_s() == 20
     budget.finish(110.0)
     assert budget.most_s() == 10  # its least, though the time is over
+
+
+def ends(total_s: float, entries: list[Entry], hosts: int) -> list[float]:
+    """When each host ends, if whoever is free is given the next case, and takes all that it is allotted."""
+    budgets = [Budget(total_s, entries, hosts) for _ in range(hosts)]
+    found = [0.0] * hosts
+    for place in range(len(entries)):
+        host = min(range(hosts), key=found.__getitem__)
+        budgets[host].begin(place)
+        found[host] += budgets[host].allotments()[0]
+        budgets[host].finish(found[host])
+    return found
+
+
+def test_hosts_share_cases_as_one_would_with_all_their_time() -> None:
+    assert Budget(100, [PLAIN] * 8, hosts=2).allotments() == pytest.approx([25] * 8)
+    assert Budget(100, [PLAIN] * 20, hosts=2).least_s == 100  # which one host would refuse
+    assert Budget(100, [PLAIN, replace(PLAIN, least_s=70.0)], hosts=2).least_s == 70
+    for hosts, cases in ((2, 20), (3, 100), (10, 100)):
+        assert ends(15 * cases / hosts, [PLAIN, FIXED] * (cases // 2), hosts) == pytest.approx(
+            [15 * cases / hosts] * hosts, rel=0.1
+        )
+
+
+@given(
+    st.integers(1, 6),
+    st.lists(st.builds(replace, st.just(PLAIN), least_s=st.floats(1, 20), adaptive=st.booleans()), min_size=1),
+    st.floats(1, 3),
+)
+def test_a_host_ends_in_time_but_for_its_last_case(hosts: int, cases: list[Entry], more: float) -> None:
+    longest_s = max(entry.least_s for entry in cases)
+    total_s = Budget(1, cases, hosts).least_s * more
+    assert max(ends(total_s, cases, hosts)) <= total_s + longest_s + 1e-6
+
+
+def test_a_case_is_finished_that_had_begun() -> None:
+    budget = Budget(100, [PLAIN, FIXED, SKIPPED])
+    budget.begin(1)
+    assert budget.allotments() == pytest.approx([10, 90, 0])  # the current one first
+    budget.finish(10.0)
+    budget.begin(1)  # over
+    assert budget.allotments() == pytest.approx([90, 0])
+    assert budget.most_s() == 90
+
+
+def test_a_search_leaves_the_host_its_part_of_the_others() -> None:
+    budget = Budget(100, [FIXED] * 9, hosts=4)
+    assert budget.most_s() == 80
+    budget.finish(60.0)  # and the other hosts have finished three
+    assert budget.most_s() == pytest.approx(40 - 40 / 4)

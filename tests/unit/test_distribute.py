@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.caseids import host_key, is_case, rig_group
 from pytest_icbench.distribute import RigScheduling
+from pytest_icbench.planning import hosts_of
 from pytest_icbench.rate import named_rate
+from pytest_icbench.workers import told
 
 
 def item(case: Case, test: str = "test_x.py::test_rate") -> str:
@@ -76,6 +78,16 @@ def test_other_tests_have_no_group() -> None:
 )
 def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
     assert host_key(spec) == key
+
+
+@pytest.mark.parametrize(("dist", "hosts"), [("load", 10), ("each", 1)])
+def test_a_worker_is_saidhow_many_share_the_cases(dist: str, hosts: int) -> None:
+    config = SimpleNamespace(getoption={"dist": dist}.get)
+    gateway = SimpleNamespace(spec=SimpleNamespace(ssh="root@a", chdir="x"))
+    said = told(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
+    assert (said["icbench_hosts"], said["icbench_sends"], said["icbench_run"]) == (hosts, True, "run")
+    assert hosts_of(SimpleNamespace(workerinput=said)) == hosts  # type: ignore[arg-type]
+    assert hosts_of(SimpleNamespace()) == 1  # type: ignore[arg-type]
 
 
 @dataclass(eq=False)

@@ -75,8 +75,8 @@ def test_nobody_wins_against_another_machine() -> None:
     first, second = overview.rankings(TWO)
     assert (first.winner, second.winner, second.lead) == ("ovs", "vpp", "")
     assert "25.0 % ahead of testpmd" in first.lead
-    assert first.question.endswith("host 1, cooperative placement")
-    assert second.question.endswith("host 2, cooperative placement")
+    assert first.question.endswith("host 1, dedicated placement")
+    assert second.question.endswith("host 2, dedicated placement")
 
 
 def page_of(*results: dict[str, Any]) -> html.Page:

@@ -165,6 +165,17 @@ def test_a_plan() -> None:
     ]
 
 
+def test_a_plan_for_several_hosts() -> None:
+    cases = [Planned(f"a[ovs-{size}B-b32-1vs1-Rmax]", 60.0, None) for size in (64, 128)]
+    cases += [Planned("t.py::a[vpp-64B-b32-1vs1-Rmax]", 30.0, None, 45.0), Planned("t.py::a[x]", 9.0, "none")]
+    assert plan_lines(cases, "dedicated", 80.0, hosts=2)[-3:] == [
+        "3 of 4 cases, at least 2:30 (h:mm:ss or m:ss), placement dedicated; 1 would be skipped",
+        "over 2 hosts like this one at least 1:15; the longest rig, of 2 cases, takes 2:00: a[ovs-64B-b32-1vs1-Rmax]",
+        "budget 1:20 of each of 2 hosts: 0:10 beyond the least, shared out anew whenever a case begins",
+    ]
+    assert "at least 1:00;" in plan_lines(cases, "dedicated", hosts=10)[-1]  # a case is on one host
+
+
 def test_bands_and_drift_are_said() -> None:
     bands = Bands(4.7e6, 5e6, 3, 5)
     lines = table([line(bands=bands, drift=-0.031)])
