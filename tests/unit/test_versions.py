@@ -49,7 +49,7 @@ class Model:
     built: int = 1
     launches: int = 0
     random: Random = field(default_factory=lambda: Random(5))
-    endpoints: list[Any] = field(default_factory=list)
+    endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
     placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
 
     def pause(self) -> None:
@@ -58,6 +58,9 @@ class Model:
     def resume(self) -> None:
         self.running = True
 
+    def uplink_fault(self) -> str | None:
+        return None
+
     def check(self) -> None:
         if self.broken:
             raise ProvisionError("the switch died")
@@ -65,12 +68,14 @@ class Model:
     def close(self) -> None:
         self.log.append(f"close {self.name}")
         self.running = False
+        self.endpoints = []
 
     def build(self) -> None:
         self.log.append(f"build {self.name}")
         self.built += 1
         self.running = True
         self.preflighted = False
+        self.endpoints = ["a", "b"]
         self.pps = self.later_pps or self.pps
 
     def launch_pps(self) -> float:
