@@ -10,7 +10,7 @@ ARGS ?=
 
 PYTEST = $(VENV)/bin/pytest
 # The plugin on the real host.
-END_TO_END = tests/plugin/test_end_to_end.py
+END_TO_END = $(wildcard tests/plugin/test_*end_to_end.py)
 # Each a program of its own, outside the package.
 SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py scripts/sriov/*.py)
 # A package of programs.
@@ -39,7 +39,7 @@ test-c: install ## the C tests, with address and undefined-behaviour sanitizers 
 	scripts/test-c.sh
 
 test-unit: install ## Python tests that change nothing on the host; need no root
-	$(PYTEST) tests/unit tests/plugin --ignore=$(END_TO_END) $(ARGS)
+	$(PYTEST) tests/unit tests/plugin $(addprefix --ignore=,$(END_TO_END)) $(ARGS)
 
 test-host: install ## containers, switches, packets, faults; needs root
 	$(PYTEST) tests/host $(END_TO_END) $(ARGS)

@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 PYTEST=${VENV:-.venv}/bin/pytest
-END_TO_END=tests/plugin/test_end_to_end.py
+END_TO_END=(tests/plugin/test_*end_to_end.py)
 NOTHING_SELECTED=5
 failed= found=
 
@@ -23,7 +23,7 @@ set -m # a process group for what runs aside, to be ended as a whole
 aside=build/test-aside.log
 (
 	make --no-print-directory -o install lint test-c || exit 1
-	exec "$PYTEST" tests/plugin --ignore="$END_TO_END" "$@"
+	exec "$PYTEST" tests/plugin "${END_TO_END[@]/#/--ignore=}" "$@"
 ) >"$aside" 2>&1 &
 pid=$!
 trap 'kill -- "-$pid" 2>/dev/null' EXIT
@@ -36,7 +36,7 @@ code=$?
 trap - EXIT
 cat "$aside"
 ended "lint, C tests or tests/plugin" $code
-"$PYTEST" tests/host "$END_TO_END" "$@"
+"$PYTEST" tests/host "${END_TO_END[@]}" "$@"
 ended "tests on the host" $?
 
 [ -z "$failed" ] || {

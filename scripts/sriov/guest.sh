@@ -47,6 +47,13 @@ watch_clock() {
 	done
 }
 
+# Loads the driver of virtual functions as soon as there are some, as udev does, which this guest has not.
+load_driver() {
+	while sleep 0.1; do
+		[ "$(cat "/sys/class/net/$PF/device/sriov_numvfs")" = 0 ] || [ -d /sys/module/igbvf ] || modprobe igbvf
+	done
+}
+
 # What fails while the machine stood still is run once more.
 run_pytest() {
 	: >/run/stalls
@@ -88,6 +95,7 @@ machine() {
 cd "$ROOT" || end "FAIL: no $ROOT"
 machine
 watch_clock &
+load_driver &
 say "up after $(cut -d. -f1 /proc/uptime) s: Linux $(uname -r), PF $PF, $(ls /sys/kernel/iommu_groups | wc -l) IOMMU groups"
 if [ -n "$TESTS" ]; then
 	# shellcheck disable=SC2086  # words of the user
