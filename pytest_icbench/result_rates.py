@@ -22,7 +22,8 @@ class Trial:
         not_offered: frames that the sender was too late to offer.
         trial_loss_ratio: 1 - received/scheduled; for a generator-bound trial of what was intended.
         good: whether that is not above the goal's loss ratio.
-        generator_bound: the sender fell short of the load by more than the goal's width.
+        generator_bound: the sender fell short of the load by more than the goal's width, and of what it did offer no
+            more was lost than the goal allows.
     """
 
     of: str

@@ -159,9 +159,11 @@ class SearchCourse(Course):
             self.settings = whole
         spent = time.monotonic() - began
         (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
-        scheduled, missing = launch.total("scheduled"), launch.total("not_offered")
-        bound = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)
-        loss = Tried(scheduled, launch.total("received"), 0.0, missing if bound else 0).loss_ratio
+        scheduled, received, missing = (launch.total(name) for name in ("scheduled", "received", "not_offered"))
+        short = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)
+        # A path that loses too much of the less that it was offered would not have passed the whole of it either.
+        bound = short and self.goal.accepts(Tried(scheduled, received, 0.0, 0).loss_ratio)
+        loss = Tried(scheduled, received, 0.0, missing if bound else 0).loss_ratio
         trial = Trial(
             of=phase,
             load_pps=0.0 if load_pps is None else self._total(load_pps),
@@ -170,7 +172,7 @@ class SearchCourse(Course):
             scheduled=scheduled,
             not_offered=missing,
             refused=launch.total("refused"),
-            received=launch.total("received"),
+            received=received,
             trial_loss_ratio=loss,
             good=self.goal.accepts(loss),
             generator_bound=bound,

@@ -46,6 +46,9 @@ def test_no_search_reports_more_than_was_offered_or_arrived(
         timeless(patch)
         found = find(own, beside, rate, search_width=width)
     assert anew(found) == found
+    for trial in found.search.trials if found.search else ():
+        if trial.load_pps and trial.received < (1 - (rate.loss_ratio or 0.0)) * trial.scheduled:
+            assert (trial.good, trial.generator_bound) == (False, False)  # whatever else was not offered
     if found.throughput_pps is None:
         assert found.reason in ("generator-bound", "lossy")
         return
@@ -66,5 +69,6 @@ def test_a_paced_sender_that_is_slower_than_the_device_gives_no_rate_that_it_did
     assert found.search is not None
     offered = [trial.scheduled / trial.duration_s for trial in found.search.trials if trial.load_pps]
     assert found.throughput_pps is None or found.throughput_pps <= max(offered)
-    assert all(trial.generator_bound for trial in found.search.trials if trial.load_pps)
+    paced = [trial for trial in found.search.trials if trial.load_pps]
+    assert all(trial.generator_bound is (trial.received == trial.scheduled) and not trial.good for trial in paced)
     assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
