@@ -26,7 +26,9 @@ from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
     from pytest_icbench.judging import Margin
-    from pytest_icbench.measure import OnProgress, Settings, Surroundings
+    from pytest_icbench.measure.progress import OnProgress
+    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.measure.summarize import Surroundings
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
     from pytest_icbench.remote.rig import Elsewhere
@@ -127,7 +129,7 @@ class Bench:
 
     def _twin(self, case: Case) -> Case | None:
         """Without any switch, whether or not it can be had."""
-        from pytest_icbench.measure import reference_case
+        from pytest_icbench.measure.reference import reference_case
 
         cls = self.catalogue[case.switch]
         found = reference_case(case, case.resolved_port(cls), family=cls.family)
@@ -203,7 +205,7 @@ class Bench:
         on_progress: OnProgress,
     ) -> Measurement:
         """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
-        from pytest_icbench.measure import measure
+        from pytest_icbench.measure.session import measure
 
         rig, beside = rigs
         around = self._around(rig)
@@ -240,7 +242,7 @@ class Bench:
 
     def _around(self, rig: Rig) -> Surroundings:
         from pytest_icbench.host import facts
-        from pytest_icbench.measure import Surroundings
+        from pytest_icbench.measure.summarize import Surroundings
 
         return Surroundings(
             placement=rig.placement.policy,

@@ -27,7 +27,7 @@ from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
     from pytest_icbench.exchange import Exchange
-    from pytest_icbench.measure import Settings
+    from pytest_icbench.measure.settings import Settings
     from pytest_icbench.rig import Rig
     from pytest_icbench.switch.protocol import Switch
 

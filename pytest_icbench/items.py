@@ -20,7 +20,7 @@ from pytest_icbench.testcode import TestCode
 from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure import Settings
+    from pytest_icbench.measure.settings import Settings
     from pytest_icbench.switch.protocol import Switch
 
 #: Name of the parameter.

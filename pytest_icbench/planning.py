@@ -19,7 +19,7 @@ from pytest_icbench.schedule import clock, launch_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
-    from pytest_icbench.measure import Settings
+    from pytest_icbench.measure.settings import Settings
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.exchange import Exchange
     from pytest_icbench.judging import Margin
-    from pytest_icbench.measure import Progress, Settings
+    from pytest_icbench.measure.progress import Progress
+    from pytest_icbench.measure.settings import Settings
     from pytest_icbench.rig import Rig
 
 

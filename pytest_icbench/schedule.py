@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pytest_icbench.rate import MAXIMUM, Rate
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure import Settings
     from pytest_icbench.measure.presets import Goal
+    from pytest_icbench.measure.settings import Settings
 
 #: Starting and ending the processes of one launch, in seconds.
 LAUNCH_OVERHEAD_S = 0.6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from statistics import NormalDist
 
-from pytest_icbench.measure import Settings as Lengths
+from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.stats import median
 

@@ -11,9 +11,9 @@ from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure import Settings as Lengths
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.preflight import preflight
+from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.voices import Voice
 from pytest_icbench.placement import Placement, plan
 from pytest_icbench.result import Launch, Window

@@ -18,7 +18,7 @@ from pytest_icbench.calibration.curve import FALSE_ALARMS, lengths, point, sente
 from pytest_icbench.calibration.running import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
 from pytest_icbench.case import Case
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.versions import confirming
 from pytest_icbench.options import Options
 from pytest_icbench.pairs import factor

@@ -24,7 +24,7 @@ from pytest_icbench.stats import quotients
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
-    from pytest_icbench.measure import OnProgress
+    from pytest_icbench.measure.progress import OnProgress
 
 #: The switch whose slowness is known: the workload's own forwarder, and what it adds to each frame, in cycles.
 KNOWN, COST = "forward", 4000

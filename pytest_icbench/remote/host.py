@@ -19,7 +19,7 @@ from pytest_icbench.remote.connection import Connection
 from pytest_icbench.remote.rig import RemoteRig
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure import Surroundings
+    from pytest_icbench.measure.summarize import Surroundings
     from pytest_icbench.options import Options
     from pytest_icbench.placement import Policy
     from pytest_icbench.rig import Rig

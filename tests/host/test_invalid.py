@@ -20,7 +20,9 @@ from pytest_icbench.case import Case, Rate
 from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure import Progress, Settings, measure
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.result import Measurement
 from pytest_icbench.rig import Rig
 from tests.host.node_tools import clean, session

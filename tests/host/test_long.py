@@ -12,7 +12,8 @@ import pytest
 
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure import Settings, measure
+from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import soak_settings, with_losses
 from pytest_icbench.measure.trains import Ladder, burst_rate, climbs, train_settings
 from tests.host.node_tools import clean, session

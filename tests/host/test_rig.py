@@ -18,8 +18,8 @@ from pytest_icbench.executable import workload_path
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
-from pytest_icbench.measure import Settings
 from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.node.factory import NODE_KINDS
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig

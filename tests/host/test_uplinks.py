@@ -24,7 +24,8 @@ from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.exec import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.measure import Settings, measure
+from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.placement import plan
 from pytest_icbench.switch.registry import builtin_switches
 from pytest_icbench.uplink import Via

@@ -11,7 +11,7 @@ import pytest
 
 import pytest_icbench.report.progress
 from pytest_icbench.case import Case
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_rates import Search
 from tests.measurements import measurement

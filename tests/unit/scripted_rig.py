@@ -13,8 +13,9 @@ from typing import Any
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.endpoints import Address, Endpoint, Veth
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure import Settings, measure
 from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 
 EXECUTABLE = Path("/w")

@@ -11,7 +11,10 @@ import pytest
 
 from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure import Progress, Settings, measure, searching, session
+from pytest_icbench.measure import searching, session
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.rate import Rate
 from pytest_icbench.report.recompute import recomputed

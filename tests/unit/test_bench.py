@@ -15,7 +15,7 @@ from pytest_icbench.bench import Bench
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.options import Options
 from pytest_icbench.placement import Placement, joined
 from pytest_icbench.rigpool import Need

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.collect import ARGUMENTS
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
 from pytest_icbench.result import Measurement, PairResult

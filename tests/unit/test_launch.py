@@ -8,7 +8,8 @@ import pytest
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Address, VhostUser
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure import Settings, launch
+from pytest_icbench.measure import launch
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import SwitchPort
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure import PRESETS, Settings, goal_of
-from pytest_icbench.measure.presets import Goal
+from pytest_icbench.measure.presets import PRESETS, Goal, goal_of
 from pytest_icbench.measure.search import OutOfTime, Tried, check_library, find_bounds
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.option_table import TABLE
 from pytest_icbench.rate import Rate
 

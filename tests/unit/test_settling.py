@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.lines import WindowLine, WindowRtt
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.options import Options

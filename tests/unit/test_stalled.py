@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import soak_settings
 from pytest_icbench.measure.validity import stalled
 from pytest_icbench.result_launch import Window

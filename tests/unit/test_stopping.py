@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.intervals import LOOKED_CONFIDENCE, median_over_launches
-from pytest_icbench.measure import PROTOCOLS, Settings
+from pytest_icbench.measure.settings import PROTOCOLS, Settings
 from pytest_icbench.measure.stopping import why_stop
 
 SESSIONS = 800

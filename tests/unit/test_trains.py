@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.measure import Settings
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.trains import (
     COARSE,
     FINE_STEPS,

@@ -13,7 +13,9 @@ import pytest
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
 from pytest_icbench.judging import Margin
-from pytest_icbench.measure import Progress, Settings, session, versions
+from pytest_icbench.measure import session, versions
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.measure.versions import PairCourse, confirming, measure_versions
 from pytest_icbench.result import Measurement

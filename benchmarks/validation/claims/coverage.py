@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.bands import FALSE_ALARMS, best_cut, critical_ratio
 from pytest_icbench.intervals import over_launches
-from pytest_icbench.measure import Settings as Lengths
+from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.stopping import confidence
 from validation import drawing
 from validation.machines import BANDED, MACHINES, TOLD, Machine

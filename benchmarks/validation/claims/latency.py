@@ -14,8 +14,8 @@ import bench_host as host
 
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure import Settings as Lengths
 from pytest_icbench.measure.launch import Run
+from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.rig import Rig
 from pytest_icbench.stats import Histogram, median, median_estimate

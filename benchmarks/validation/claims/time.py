@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure import Settings as Lengths
-from pytest_icbench.measure import measure
+from pytest_icbench.measure.session import measure
 from pytest_icbench.measure.settings import LEAST_WARMUP_S, MOST_WARMUP_S
+from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.summarize import main_figure
 from pytest_icbench.result import Measurement
 from validation import drawing, rigs
