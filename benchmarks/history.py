@@ -9,7 +9,7 @@ from random import Random
 
 from jumpavg import classify
 
-from pytest_icbench.history.changes import levels
+from pytest_icbench.stats.change_points import levels
 
 #: Ten thousand points have to be done in this time.
 MOST_S = 10.0

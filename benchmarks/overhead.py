@@ -21,7 +21,7 @@ from pytest_icbench.measure.preflight import preflight
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
-from pytest_icbench.stats import Estimate, median_estimate
+from pytest_icbench.stats.quantiles import Estimate, median_estimate
 from pytest_icbench.switch.registry import builtin_switches
 
 #: Seconds.

@@ -26,7 +26,7 @@ from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page
 from pytest_icbench.report.replay import write_html
 from pytest_icbench.report.series import windows_of
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import launch, measurement
 
 SWITCHES = ("linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov")

@@ -25,7 +25,6 @@ from pytest_icbench.switch_config import checked, read
 from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
-    from pytest_icbench.judging import Margin
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.settings import Settings
     from pytest_icbench.measure.summarize import Surroundings
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_icbench.remote.rig import Elsewhere
     from pytest_icbench.result import Measurement
     from pytest_icbench.rig import Rig
+    from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.switch.protocol import Switch
 
 DEFAULT_HUGEPAGE_KIB = 2048

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: Half-width over the precision asked for, before anything was measured.
 UNKNOWN_WIDTH = 2.0

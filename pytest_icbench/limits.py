@@ -15,10 +15,10 @@ from math import inf
 from types import NoneType
 from typing import Literal, get_args, get_type_hints
 
-from pytest_icbench.judging import launches_until_told
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
-from pytest_icbench.stats import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
+from pytest_icbench.stats.noninferiority import launches_until_told
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
 #: Numbers about how it was measured, about the load that was asked for, or about other results: no limit names them.
 BOOKKEEPING = frozenset(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_icbench.codec import DamagedData, decode
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 
 SCHEMA = 1
 Role = Literal["sender", "receiver", "client", "server"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from pytest_icbench.judging import DEFAULT_ALLOWANCE, Better, Margin
+from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Better, Margin
 
 #: Figures that can be compared with a baseline: the dimension that has them, and which way they are better.
 COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(

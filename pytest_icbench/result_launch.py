@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 
 
 @dataclass(frozen=True, slots=True)

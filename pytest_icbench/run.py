@@ -42,10 +42,10 @@ from pytest_icbench.schedule import Schedule
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.exchange import Exchange
-    from pytest_icbench.judging import Margin
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.measure.settings import Settings
     from pytest_icbench.rig import Rig
+    from pytest_icbench.stats.noninferiority import Margin
 
 
 #: Time that a measurement gets though the budget is used up: some launches.

@@ -10,16 +10,16 @@ from typing import Any
 
 from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against
-from pytest_icbench.judging import Margin, launches_until_told
 from pytest_icbench.limits import AT_LIMIT
 from pytest_icbench.margins import Allowed
-from pytest_icbench.pairs import fewest_pairs
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.names import printable
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
 from pytest_icbench.result_versions import SideBySide
-from pytest_icbench.stats import CONFIDENCE, Estimate
+from pytest_icbench.stats.noninferiority import Margin, launches_until_told
+from pytest_icbench.stats.paired import fewest_pairs
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
 from pytest_icbench.wording import percent
 
 #: Of several decisions the first is the overall one.

@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.case import Case
-from pytest_icbench.intervals import median_over_launches
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
+from pytest_icbench.stats.intervals import median_over_launches
 from tests.measurements import measurement
 
 HOST = {"machine": "9bce71e4", "cpu_model": "Example(R) CPU 9000", "cores": 8}

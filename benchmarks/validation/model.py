@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pytest_icbench.codec import DamagedData, decode, encode
-from pytest_icbench.stats import Estimate
+from pytest_icbench.stats.quantiles import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

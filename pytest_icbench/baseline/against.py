@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pytest_icbench import comparable
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import Baseline
-from pytest_icbench.judging import fixed_share, ratio_of
 from pytest_icbench.limits import Effort, further, too_few_samples
 from pytest_icbench.margins import Allowed, Margins
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_judged import Finding
+from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
 #: What a rate that is "at least" says about an upgrade.
 _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores, or a search, would tell"

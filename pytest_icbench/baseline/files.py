@@ -28,8 +28,8 @@ from typing import Any
 
 from pytest_icbench.baseline.entry import CaseFacts, Entry
 from pytest_icbench.codec import DamagedData, decode, encode
-from pytest_icbench.judging import Figure
 from pytest_icbench.margins import COMPARED
+from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"
 #: Version of the form. A reader refuses newer ones.

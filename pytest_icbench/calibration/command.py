@@ -21,8 +21,8 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.versions import confirming
 from pytest_icbench.options import Options
-from pytest_icbench.pairs import factor
 from pytest_icbench.report.names import printable
+from pytest_icbench.stats.paired import factor
 from pytest_icbench.wording import suggestion
 
 #: Version of the form of the file.

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pytest_icbench.judging import DEFAULT_ALLOWANCE
 from pytest_icbench.measure.versions import confirming
-from pytest_icbench.pairs import factor, fewest_pairs
-from pytest_icbench.stats import CONFIDENCE, median, quantile
+from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
+from pytest_icbench.stats.paired import factor, fewest_pairs
+from pytest_icbench.stats.quantiles import CONFIDENCE, median, quantile
 
 #: False alarms that are tolerated.
 FALSE_ALARMS = 0.01

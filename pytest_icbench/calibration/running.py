@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.case import Case
 from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import Invalid, UsageError
-from pytest_icbench.judging import Margin
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import main_figure
 from pytest_icbench.options import Options
 from pytest_icbench.result import Measurement
 from pytest_icbench.rigpool import RigPool
-from pytest_icbench.stats import quotients
+from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.stats.quantiles import quotients
 
 if TYPE_CHECKING:
     from pytest_icbench.bench import Bench

@@ -14,9 +14,9 @@ from typing import Any
 
 from pytest_icbench import values
 from pytest_icbench.history import entries
-from pytest_icbench.history.changes import LEAST_EFFECT
 from pytest_icbench.history.trends import Change, Trend, trends
 from pytest_icbench.report.names import printable
+from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.wording import show
 
 #: Version of the form of ``--json``.

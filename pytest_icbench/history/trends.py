@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from pytest_icbench.codec import encode
-from pytest_icbench.history.changes import LEAST_EFFECT, Level, levels
 from pytest_icbench.history.entries import FIGURES, Entry
+from pytest_icbench.stats.change_points import LEAST_EFFECT, Level, levels
 
 
 @dataclass(frozen=True, slots=True)

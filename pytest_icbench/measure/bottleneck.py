@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: Of the worker's cycles; above it the switch is the limit.
 BUSY_SHARE = 0.95

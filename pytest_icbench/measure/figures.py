@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pytest_icbench.intervals import median_over_launches
 from pytest_icbench.measure.bottleneck import role_busy_share
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import Estimate, Histogram, median, merge
+from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
 
 #: Names of the percentiles in a result.
 PERCENTILES: Mapping[str, float] = MappingProxyType(

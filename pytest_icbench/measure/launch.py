@@ -26,7 +26,7 @@ from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.measure.work import WorkTrack
 from pytest_icbench.result_launch import Launch, PairCounts, Window
-from pytest_icbench.stats import Histogram, merge
+from pytest_icbench.stats.quantiles import Histogram, merge
 from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from pytest_icbench.rate import percent
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
 from pytest_icbench.result_rates import Search, Trial
-from pytest_icbench.stats import Estimate
+from pytest_icbench.stats.quantiles import Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.voices import Choir
-from pytest_icbench.measure.warmup import FEWEST_WINDOWS, Settled, settle, truncation
 from pytest_icbench.result_launch import Window
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
 
 
 class Settling:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.intervals import LOOKED_CONFIDENCE, over_launches
 from pytest_icbench.measure.settings import Settings
-from pytest_icbench.stats import CONFIDENCE
+from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, over_launches
+from pytest_icbench.stats.quantiles import CONFIDENCE
 
 #: Fewest launches that fall into two bands: of six, all lie in the greater one too often.
 FEWEST_IN_BANDS = 8

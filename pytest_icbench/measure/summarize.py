@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_icbench.case import Case
 from pytest_icbench.endpoints import Endpoint, Veth
-from pytest_icbench.intervals import median_over_launches, over_launches
 from pytest_icbench.measure import ports
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
 from pytest_icbench.measure.figures import PERCENTILES, Figures, named
@@ -19,7 +18,8 @@ from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.measure.validity import RULES
 from pytest_icbench.result import Measurement, PairResult
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
+from pytest_icbench.stats.intervals import median_over_launches, over_launches
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: Preamble, start of frame and least gap of Ethernet, in bytes a frame.
 L1_OVERHEAD_BYTES = 20

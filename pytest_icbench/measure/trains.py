@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pytest_icbench.measure.settings import Settings
 from pytest_icbench.result_launch import Launch, Window
 from pytest_icbench.result_soak import BackToBack
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: Shortest and longest train of the first climb, and its window.
 SHORTEST, LONGEST = 32, 2**18

@@ -16,7 +16,7 @@ from types import ModuleType
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 
 #: Of the workload's histogram (rtt.h): greater values count in its last bucket.
 GREATEST_NS = 2**41 - 1

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_icbench.report.axes import Result, is_number
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch, Window
-from pytest_icbench.stats import SAMPLES_BEYOND, Histogram, merge
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Histogram, merge
 
 #: Windows kept of one case before neighbours are put together.
 MOST_POINTS = 600

@@ -21,7 +21,7 @@ from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.replay import write_html
 from pytest_icbench.report.series import windows_of
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import launch, measurement, side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

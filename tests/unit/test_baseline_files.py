@@ -18,9 +18,9 @@ from pytest_icbench.baseline.files import SCHEMA, read, write
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.judging import Figure
 from pytest_icbench.margins import COMPARED
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.noninferiority import Figure
+from pytest_icbench.stats.quantiles import Histogram
 from tests.baselines import HOST, entry, launch, measured
 
 _NUMBER = st.floats(allow_nan=False, allow_infinity=False)

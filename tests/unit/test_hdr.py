@@ -18,7 +18,7 @@ from pytest_icbench.report import hdr
 from pytest_icbench.report.jsonl import append_line
 from pytest_icbench.report.raw import write_raw
 from pytest_icbench.result_launch import Launch
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import measurement
 
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.intervals import (
+from pytest_icbench.stats.intervals import (
     LOOKED_CONFIDENCE,
     find_slope,
     interpolated,
@@ -18,7 +18,7 @@ from pytest_icbench.intervals import (
     over_launches,
     student_quantile,
 )
-from pytest_icbench.stats import Estimate, median_rank
+from pytest_icbench.stats.quantiles import Estimate, median_rank
 
 values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
 

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_icbench.judging import MOST_LAUNCHES, Better, Figure, Margin, fixed_share, launches_until_told, ratio_of
-from pytest_icbench.stats import Estimate, unpaired_ratio
+from pytest_icbench.stats.noninferiority import (
+    MOST_LAUNCHES,
+    Better,
+    Figure,
+    Margin,
+    fixed_share,
+    launches_until_told,
+    ratio_of,
+)
+from pytest_icbench.stats.quantiles import Estimate, unpaired_ratio
 
 
 def between(low: float, high: float) -> Estimate:

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.bands import Bands
 from pytest_icbench.case import Case, Rate
-from pytest_icbench.history.changes import Level
 from pytest_icbench.history.trends import Change, Point, Trend
 from pytest_icbench.report import html, overview, published, vega
 from pytest_icbench.report.figures import all_series, rate_figures
@@ -23,7 +21,9 @@ from pytest_icbench.report.repeat import repeat_command
 from pytest_icbench.report.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.result_rates import Search
 from pytest_icbench.result_soak import BackToBack, LossEvent
-from pytest_icbench.stats import Histogram
+from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.change_points import Level
+from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import launch, measurement, side_by_side
 
 HOSTILE = "<script>document.title='owned'</script>\"'&\x1b[31m\x00 中文 \u202e"

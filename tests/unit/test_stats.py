@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats import (
+from pytest_icbench.stats.quantiles import (
     FEWEST_LAUNCHES,
     Estimate,
     Histogram,

@@ -12,7 +12,6 @@ import pytest
 
 from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
-from pytest_icbench.judging import Margin
 from pytest_icbench.measure import session, versions
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.settings import Settings
@@ -21,6 +20,7 @@ from pytest_icbench.measure.versions import PairCourse, confirming, measure_vers
 from pytest_icbench.result import Measurement
 from pytest_icbench.result_launch import Launch, PairCounts
 from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.stats.noninferiority import Margin
 
 CASE = Case("testpmd", contender="new")
 HIGHER = Margin("higher")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.measure.warmup import FEWEST_WINDOWS, Settled, settle, truncation
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
 
 MEASURED, MOST = 10, 20
 

@@ -18,7 +18,7 @@ from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.rig import Rig
-from pytest_icbench.stats import Histogram, median, median_estimate
+from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
 from validation import drawing, priority, reflector, rigs
 from validation.model import Found, Row, Settings
 

@@ -20,7 +20,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.settings import Settings as Lengths
-from pytest_icbench.stats import median_estimate
+from pytest_icbench.stats.quantiles import median_estimate
 from pytest_icbench.switch.protocol import PortCounters
 from pytest_icbench.switch.registry import builtin_switches
 from validation import capture, drawing, rigs

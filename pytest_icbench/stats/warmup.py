@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
 
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: Fewest windows that are judged: a change within fewer is not seen.
 FEWEST_WINDOWS = 10

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: A change of the level by less than this part matters to nobody.
 LEAST_EFFECT = 0.03

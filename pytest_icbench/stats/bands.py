@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.stats import median
+from pytest_icbench.stats.quantiles import median
 
 #: Part of series from one band that are taken for two.
 FALSE_ALARMS = 0.01

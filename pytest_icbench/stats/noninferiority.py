@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_icbench.stats import CONFIDENCE, Estimate, unpaired_ratio
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, unpaired_ratio
 
 #: Which way a figure is better.
 Better = Literal["higher", "lower"]

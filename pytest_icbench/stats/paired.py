@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist
 
-from pytest_icbench.stats import CONFIDENCE, Estimate, median, quotients
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: Pairs up to which the distribution is counted out; beyond, the normal one is as good.
 MOST_EXACT = 120

@@ -23,8 +23,8 @@ from functools import cache
 from itertools import pairwise
 from statistics import NormalDist
 
-from pytest_icbench.bands import Bands, find_bands
-from pytest_icbench.stats import CONFIDENCE, FEWEST_LAUNCHES, Estimate, median, median_rank
+from pytest_icbench.stats.bands import Bands, find_bands
+from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate, median, median_rank
 
 #: Coverage, at a fixed number of launches, of intervals whose width decides when to stop; six launches can have it.
 #: Looking again and again costs up to three points of it: so the simulated machines lie evenly around 95 %.
