@@ -28,10 +28,10 @@ from validation import priority, rigs
 from validation.facts import host_facts
 from validation.model import Settings
 
-from pytest_icbench.case import Case
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings as Lengths
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig
 from pytest_icbench.switch.forward import Forward
 

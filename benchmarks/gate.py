@@ -13,10 +13,10 @@ from random import Random
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.entry import entry_of
 from pytest_icbench.baseline.store import load, save
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.gate import Policy, judge
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.thresholds import parse
 

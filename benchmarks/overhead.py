@@ -12,13 +12,13 @@ import sys
 import time
 from dataclasses import dataclass
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.preflight import preflight
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
 from pytest_icbench.stats.quantiles import Estimate, median_estimate

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from pytest_icbench.case import Case, Rate
+from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.report import vega
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.model.search_goal import Goal
 
 #: What starting and ending a trial costs a real measurement, seconds.
 OVERHEAD_S = 0.8
@@ -127,8 +127,8 @@ def within_width(found: Bounds, true_pps: float, width: float) -> bool:
 
 
 if __name__ == "__main__":
-    from pytest_icbench.measure.presets import goal_of
-    from pytest_icbench.rate import Rate
+    from pytest_icbench.model.rate import Rate
+    from pytest_icbench.model.search_goal import goal_of
 
     for rate in (Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)):
         for jitter, stalls in ((0.0, 0.0), (0.001, 0.0), (0.001, 0.2), (0.002, 0.2)):

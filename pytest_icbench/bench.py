@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.case import Case
 from pytest_icbench.caseplaces import CasePlaces
 from pytest_icbench.collect import read_topology
 from pytest_icbench.contenders import WORKLOAD, contender_key
 from pytest_icbench.contest import Contest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
 from pytest_icbench.options import Options
 from pytest_icbench.remote.uplinks import uplinks_of
 from pytest_icbench.rigpool import Need, Wanted
@@ -26,12 +26,12 @@ from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.measure.settings import Settings
     from pytest_icbench.measure.summarize import Surroundings
+    from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
     from pytest_icbench.remote.rig import Elsewhere
-    from pytest_icbench.result import Measurement
     from pytest_icbench.rig import Rig
     from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.switch.protocol import Switch

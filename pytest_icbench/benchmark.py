@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.baseline.entry import entry_of
 from pytest_icbench.margins import MAIN
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.measurement import Measurement
 
 FIXTURE = "benchmark"
 _GROUPS = {

@@ -89,8 +89,8 @@ def _scenarios(arguments: argparse.Namespace) -> int:
 
 
 def _hlog(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.report.hdr import write_log
-    from pytest_icbench.result import Measurement
 
     source = Path(arguments.results)
     try:

@@ -9,8 +9,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_icbench import contenders, values
-from pytest_icbench.case import SOCKET_APIS, Case, Dimension, Rate
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
 from pytest_icbench.options import Options, too_large_burst
 from pytest_icbench.overrides import NAMES, as_text, parse_overrides
 from pytest_icbench.sequences import parse_words

@@ -18,7 +18,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
-    from pytest_icbench.case import Case
+    from pytest_icbench.model.case import Case
     from pytest_icbench.switch.protocol import Switch
 
 #: Instead of a switch: the program that sends, receives and measures.

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.case import Case
 from pytest_icbench.contenders import WORKLOAD, Contender, of_switch
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
+from pytest_icbench.model.case import Case
 from pytest_icbench.options import Options
 from pytest_icbench.switch_config import SwitchConfig, checked, read
 

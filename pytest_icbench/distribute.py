@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdist.scheduler import LoadScheduling
 
-from pytest_icbench.caseids import is_case, rig_group
+from pytest_icbench.model.case_id import is_case, rig_group
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

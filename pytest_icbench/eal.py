@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.endpoints import Endpoint, Memif, Nic, Pci, Veth, VhostUser
+from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, Pci, Veth, VhostUser
 
 #: Huge-page memory of one endpoint in MiB: its packet pool and what the driver needs.
 ENDPOINT_MIB = 64

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pytest_icbench.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.eal import eal_arguments, endpoint_ring
-from pytest_icbench.endpoints import Address, Endpoint, Veth
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.measure.commands import launch_plan
+from pytest_icbench.model.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
+from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.placement import Placement
 from pytest_icbench.workload import exit_meaning

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from pytest_icbench import values
-from pytest_icbench.case import Case, Dimension
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate import Judgement, enforce, judge
 from pytest_icbench.items import Benchmark, check_rate
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
+from pytest_icbench.model.case import Case, Dimension
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.overrides import as_text, parse_overrides, settings_for
-from pytest_icbench.rate import Rate, named_rate
 from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.report.series import windows_of
-from pytest_icbench.result import Measurement
 from pytest_icbench.run import Run
 from pytest_icbench.schedule import SOAK_S
 from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
     from pytest_icbench.exchange import Exchange
-    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.rig import Rig
     from pytest_icbench.switch.protocol import Switch
 

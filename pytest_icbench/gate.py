@@ -17,9 +17,9 @@ from pytest_icbench.baseline.waivers import Waiver
 from pytest_icbench.baseline.waivers import find as find_waiver
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.limits import LOSSES, Limit, applies, find
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_judged import Finding
-from pytest_icbench.verdicts import DEFAULT_FAILING, GOOD, ORDER, Verdict
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.wording import cut, percent, show
 
 

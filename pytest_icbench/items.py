@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_icbench import testcode
-from pytest_icbench.case import Case
 from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import Case
 from pytest_icbench.options import Options, too_large_burst
 from pytest_icbench.overrides import settings_for
 from pytest_icbench.testcode import TestCode
 from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.switch.protocol import Switch
 
 #: Name of the parameter.

@@ -15,8 +15,8 @@ from math import inf
 from types import NoneType
 from typing import Literal, get_args, get_type_hints
 
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_judged import Finding
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import launches_until_told
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 

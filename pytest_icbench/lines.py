@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_icbench.codec import DamagedData, decode
+from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.stats.quantiles import Histogram
 
 SCHEMA = 1

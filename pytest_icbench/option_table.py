@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench import comparable, uplink, values
+from pytest_icbench import values
+from pytest_icbench.model import circumstances, uplink
+from pytest_icbench.model.verdict import parse_verdicts
 from pytest_icbench.remote import ssh
 from pytest_icbench.sequences import parse_words
-from pytest_icbench.verdicts import parse_verdicts
 
 #: How a setting of the measurement is read from the command line, and its bounds.
 DURATION_S = (0.05, 3600.0)
@@ -261,7 +262,7 @@ TABLE: tuple[Row, ...] = (
         "LIST",
         "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
         " (default: identity.* placement metric rules treatment.node)",
-        comparable.parse_patterns,
+        circumstances.parse_patterns,
     ),
     Row(
         "save",

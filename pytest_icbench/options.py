@@ -13,13 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench import comparable, contenders, values
-from pytest_icbench.case import Rate
+from pytest_icbench import contenders, values
 from pytest_icbench.contenders import Contender
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import circumstances
+from pytest_icbench.model.case import Rate
+from pytest_icbench.model.uplink import Uplink, name_of
+from pytest_icbench.model.verdict import DEFAULT_FAILING
 from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
-from pytest_icbench.uplink import Uplink, name_of
-from pytest_icbench.verdicts import DEFAULT_FAILING
 
 if TYPE_CHECKING:
     import pytest
@@ -72,7 +73,7 @@ class Options:
     ring: int = DEFAULT_RING
     budget: float | None = None
     soak_duration: float | None = None
-    incomparable: tuple[str, ...] = comparable.DEFAULT
+    incomparable: tuple[str, ...] = circumstances.DEFAULT
     frequency: Literal["fix", "keep"] = "fix"
     placement: Literal["auto", "dedicated", "cooperative"] = "auto"
     node: Literal["lxc", "netns"] = "lxc"

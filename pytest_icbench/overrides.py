@@ -12,7 +12,7 @@ from pytest_icbench.option_table import TABLE
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.options import Options
 
 _ROWS = {row.name: row for row in TABLE if row.setting}
@@ -55,7 +55,7 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
     Raises UsageError if together they make no sense; ``where`` begins the message.
     """
     # At use: collection of unrelated suites needs none of it.
-    from pytest_icbench.measure.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
+    from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 
     merged = {**marker, **call, **options.settings}
     protocol = merged.pop("protocol", None)

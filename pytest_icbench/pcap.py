@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from pytest_icbench.codec import DamagedData
+from pytest_icbench.model.codec import DamagedData
 
 _MAGIC = 0xA1B23C4D
 _HEADER = struct.Struct("<IHHiIII")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench import options as option_module
-from pytest_icbench.caseids import REFUSAL, is_case, refusal
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.model.case_id import REFUSAL, is_case, refusal
 from pytest_icbench.state import State
 
 if TYPE_CHECKING:
-    from pytest_icbench.case import Case
     from pytest_icbench.fixture import Icbench
+    from pytest_icbench.model.case import Case
 
 _STATE = pytest.StashKey[State]()
 _FIXTURE = pytest.StashKey["Icbench"]()

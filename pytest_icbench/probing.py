@@ -32,7 +32,7 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
 
     Raises Unsupported if it cannot be run here: the reason and its remedy.
     """
-    from pytest_icbench.case import SOCKET_APIS
+    from pytest_icbench.model.case import SOCKET_APIS
     from pytest_icbench.node.factory import probe_node
     from pytest_icbench.versions import workload_version
 

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from pytest_icbench.case import Case
 from pytest_icbench.contenders import contender_key
-from pytest_icbench.endpoints import Endpoint, endpoint_from_dict
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
+from pytest_icbench.model.endpoint_spec import Seat, default_seats, seats_to_json
 from pytest_icbench.placement import Placement
 from pytest_icbench.remote.rig import Elsewhere, TwinRig
-from pytest_icbench.seats import Seat, default_seats, seats_to_json
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.switch.registry import builtin_switches
 

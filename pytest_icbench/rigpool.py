@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import ConnectionLost, ProvisionError
+from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
     from pytest_icbench.placement import Placement

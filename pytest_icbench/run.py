@@ -18,8 +18,6 @@ import pytest
 from pytest_icbench.baseline import waivers
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
-from pytest_icbench.case import Case
-from pytest_icbench.codec import encode
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.forecast import estimates
 from pytest_icbench.gate import Policy
@@ -27,13 +25,15 @@ from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import encode
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.options import Options
 from pytest_icbench.planning import hosts_of, is_adaptive, make_budget
 from pytest_icbench.report.bundle import BASELINES, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
-from pytest_icbench.result import Measurement
 from pytest_icbench.resume import Taken, find_run
 from pytest_icbench.rigpool import Acquired, Need, RigPool
 from pytest_icbench.runinfo import gather
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pytest_icbench.bench import Bench
     from pytest_icbench.exchange import Exchange
     from pytest_icbench.measure.progress import Progress
-    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.rig import Rig
     from pytest_icbench.stats.noninferiority import Margin
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pytest_icbench.rate import MAXIMUM, Rate
+from pytest_icbench.model.rate import MAXIMUM, Rate
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure.presets import Goal
-    from pytest_icbench.measure.settings import Settings
+    from pytest_icbench.model.search_goal import Goal
+    from pytest_icbench.model.settings import Settings
 
 #: Starting and ending the processes of one launch, in seconds.
 LAUNCH_OVERHEAD_S = 0.6

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against
 from pytest_icbench.limits import AT_LIMIT
 from pytest_icbench.margins import Allowed
+from pytest_icbench.model import circumstances
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.names import printable
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_versions import SideBySide
 from pytest_icbench.stats.noninferiority import Margin, launches_until_told
 from pytest_icbench.stats.paired import fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
@@ -56,7 +56,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
     )
     changed = tuple(
         each
-        for each in (comparable.differences(now, base, ("treatment",)) if base is not None else ())
+        for each in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
         if not each.fact.startswith(("treatment.cpus", "treatment.contender"))
     )
     return Against(finding.baseline or "", (finding,), treatment=changed)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.caseids import host_key, sends
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case_id import host_key, sends
 from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.merge import Merge

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pytest_icbench.case import NETDEV_APIS
 from pytest_icbench.eal import eal_arguments
-from pytest_icbench.endpoints import Address, Endpoint, Veth
+from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 
 Application = Literal["send", "recv", "client", "server"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.baseline.entry import Entry, entry_of
-from pytest_icbench.case import Case
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.intervals import median_over_launches
 from tests.measurements import measurement
 

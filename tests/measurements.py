@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pytest_icbench.case import Case
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, PairCounts, Window
-from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.launch import Launch, PairCounts, Window
+from pytest_icbench.model.measurement import Measurement
 
 #: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
 _PLAIN = Measurement(

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.preflight import preflight
-from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.voices import Voice
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Launch, Window
+from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.placement import Placement, plan
-from pytest_icbench.result import Launch, Window
 from pytest_icbench.rig import Rig
 from pytest_icbench.switch.registry import builtin_switches
 from validation import priority

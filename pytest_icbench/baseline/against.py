@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench import comparable
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.limits import Effort, further, too_few_samples
 from pytest_icbench.margins import Allowed, Margins
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_judged import Finding
+from pytest_icbench.model import circumstances
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
 #: What a rate that is "at least" says about an upgrade.
@@ -36,7 +36,7 @@ class Against:
     findings: tuple[Finding, ...] = ()
     missing: str | None = None
     incomparable: str | None = None
-    treatment: tuple[comparable.Difference, ...] = ()
+    treatment: tuple[circumstances.Difference, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -49,7 +49,7 @@ class Comparer:
     """
 
     baseline: Baseline
-    patterns: Sequence[str] = comparable.DEFAULT
+    patterns: Sequence[str] = circumstances.DEFAULT
 
     def compare(self, measurement: Measurement, margins: Margins) -> Against | None:
         """None for what no baseline holds: a long run, trains of frames, what is INVALID."""
@@ -64,7 +64,7 @@ class Comparer:
         candidates = self.baseline.about(now)
         if not candidates:
             return Against(name, missing=f"baseline {name} has no such case")
-        ranked = [self._rank(comparable.all_differences(now, each), each) for each in candidates]
+        ranked = [self._rank(circumstances.all_differences(now, each), each) for each in candidates]
         fewest = min(len(hindering) for hindering, _, _ in ranked)
         hindering, every, before = max(
             (one for one in ranked if len(one[0]) == fewest), key=lambda one: one[2].measured
@@ -78,9 +78,9 @@ class Comparer:
         return Against(name, tuple(findings), treatment=changed, warnings=warnings)
 
     def _rank(
-        self, every: list[comparable.Difference], entry: Entry
-    ) -> tuple[list[comparable.Difference], list[comparable.Difference], Entry]:
-        return [each for each in every if comparable.matches(each.fact, self.patterns)], every, entry
+        self, every: list[circumstances.Difference], entry: Entry
+    ) -> tuple[list[circumstances.Difference], list[circumstances.Difference], Entry]:
+        return [each for each in every if circumstances.matches(each.fact, self.patterns)], every, entry
 
     def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
         margin, own, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)

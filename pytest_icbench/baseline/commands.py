@@ -10,13 +10,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import comparable, values
+from pytest_icbench import values
 from pytest_icbench.baseline import waivers
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.side import Side, measurements, side_of
 from pytest_icbench.baseline.store import save
 from pytest_icbench.baseline.table import compare_sides
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import circumstances
 from pytest_icbench.report.names import printable
 from pytest_icbench.thresholds import Thresholds, load
 
@@ -112,9 +113,9 @@ def compare_command(arguments: argparse.Namespace) -> int:
     directory = Path(arguments.baselines)
     before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
-    patterns: Sequence[str] = comparable.DEFAULT
+    patterns: Sequence[str] = circumstances.DEFAULT
     if arguments.incomparable:
-        patterns = comparable.parse_patterns(arguments.incomparable, "compare: --incomparable")
+        patterns = circumstances.parse_patterns(arguments.incomparable, "compare: --incomparable")
     if arguments.case is not None:
         before, now = (_only(side, arguments.case) for side in (before, now))
         if not before.entries and not now.entries:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.margins import COMPARED
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import Figure
 
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment, and differ always.

@@ -27,8 +27,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pytest_icbench.baseline.entry import CaseFacts, Entry
-from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.margins import COMPARED
+from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import load
 from pytest_icbench.errors import UsageError
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.measurement import Measurement
 
 _RESULTS = "results.jsonl"
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_icbench import comparable
 from pytest_icbench.baseline.against import Against, Comparer
 from pytest_icbench.baseline.entry import Entry
 from pytest_icbench.baseline.side import Side
 from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.margins import MAIN
+from pytest_icbench.model import circumstances
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.names import printable
-from pytest_icbench.result_judged import Finding
 from pytest_icbench.thresholds import Thresholds
-from pytest_icbench.verdicts import ORDER
 from pytest_icbench.wording import show
 
 WIDTH = 100
@@ -23,7 +23,7 @@ _HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")
 
 
 def compare_sides(
-    before: Side, now: Side, thresholds: Thresholds, patterns: Sequence[str] = comparable.DEFAULT
+    before: Side, now: Side, thresholds: Thresholds, patterns: Sequence[str] = circumstances.DEFAULT
 ) -> tuple[list[str], bool]:
     """The table of now against before, what differs in what was tested, and whether a case REGRESSED."""
     comparer = Comparer(Baseline(before.name, before.entries), patterns)

@@ -14,8 +14,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from pytest_icbench.endpoints import Address
 from pytest_icbench.exchange import Exchange
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.switch.protocol import Reach
 
 #: Those of ``tagged``; 0 is none, and a priority alone.

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench import comparable
-from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.model import circumstances
+from pytest_icbench.model.codec import DamagedData, decode, encode
 
 if TYPE_CHECKING:
-    from pytest_icbench.result import Measurement
+    from pytest_icbench.model.measurement import Measurement
 
 #: Version of a line. A reader names newer ones and leaves them out.
 SCHEMA = 1
@@ -68,17 +68,17 @@ class Entry:
         return None if found is None else Figure(found["value"], found.get("low"), found.get("high"))
 
 
-def host_key(result: Measurement, patterns: Sequence[str] = comparable.DEFAULT) -> str:
+def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAULT) -> str:
     """Twelve hexadecimal digits that two results share if they may be compared: of the facts that have to match."""
     kept = {
         name: value
-        for name, value in comparable.facts(result).items()
-        if name != "metric" and comparable.matches(name, patterns)
+        for name, value in circumstances.facts(result).items()
+        if name != "metric" and circumstances.matches(name, patterns)
     }
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def entry_of(result: Measurement, run: str, patterns: Sequence[str] = comparable.DEFAULT) -> Entry | None:
+def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
     """The line of a result; None for one that is no number (INVALID, or without any of the figures)."""
     if result.verdict == "INVALID":
         return None

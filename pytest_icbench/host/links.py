@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.endpoints import Address
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cleanup import unmount_below
 from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, entered, opened, pin_netns, saved_netns, unshare
+from pytest_icbench.model.endpoint import Address
 
 if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.case import Dimension
 from pytest_icbench.lines import ReceivedCounts, WindowLine
 from pytest_icbench.measure.counts import count_windows
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Voice
-from pytest_icbench.result_launch import PairCounts, Window
+from pytest_icbench.model.case import Dimension
+from pytest_icbench.model.launch import PairCounts, Window
+from pytest_icbench.model.settings import Settings
 
 _NOTHING = ReceivedCounts(
     provisional=False,

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import median
 
 #: Of the worker's cycles; above it the switch is the limit.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.result_launch import PairCounts, Window
+from pytest_icbench.model.launch import PairCounts, Window
 
 
 def count_windows(

@@ -13,19 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from pytest_icbench.case import Case
-from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure import assemble, ports, validity
 from pytest_icbench.measure.commands import commands, launch_plan
 from pytest_icbench.measure.rigs import MeasuredRig, away
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling, SettlingTimes
 from pytest_icbench.measure.soaking import WindowStream
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Choir, Voice, workload_error
 from pytest_icbench.measure.work import WorkTrack
-from pytest_icbench.result_launch import Launch, PairCounts, Window
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.launch import Launch, PairCounts, Window
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import Histogram, merge
 from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
 

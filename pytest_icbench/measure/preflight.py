@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.rigs import MeasuredRig
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.validity import corrupted
 from pytest_icbench.measure.voices import Choir, Voice
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
 
 #: Requests of one pair, a second: all that are looked at come within 0.15 s, and a pair of sockets has time left.
 RATE_PPS = 8000

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.case import NETDEV_APIS, SOCKET_APIS, Case
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
 
 #: Switches that are reference links themselves.
 REFERENCES = ("veth", "direct")

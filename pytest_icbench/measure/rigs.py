@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pytest_icbench.endpoints import Endpoint
+from pytest_icbench.model.endpoint import Endpoint
 
 
 class PlacementLike(Protocol):

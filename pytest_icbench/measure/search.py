@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.presets import Goal
+from pytest_icbench.model.search_goal import Goal
 
 if TYPE_CHECKING:
     from MLRsearch import MultipleLossRatioSearch

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Veth
 from pytest_icbench.measure.bottleneck import BUSY_SHARE, NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.figures import named
-from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.search import Bounds
 from pytest_icbench.measure.summarize import Surroundings, line_pps, throughput_fields
-from pytest_icbench.rate import percent
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
-from pytest_icbench.result_rates import Search, Trial
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import percent
+from pytest_icbench.model.search_goal import Goal
+from pytest_icbench.model.trials import Search, Trial
 from pytest_icbench.stats.quantiles import Estimate
 
 

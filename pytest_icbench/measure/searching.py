@@ -6,19 +6,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from pytest_icbench.case import Case
-from pytest_icbench.measure.presets import PRESETS, Goal
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.search import SPAN, Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.search_summary import SearchOutcome, with_search
 from pytest_icbench.measure.session import TYPICAL_OVERHEAD_S, Course
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
-from pytest_icbench.rate import Rate
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
-from pytest_icbench.result_rates import Trial
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.search_goal import PRESETS, Goal
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import Trial
 
 #: A load is one that the reference link sustains if there at most this part of it is not offered, refused or lost.
 CALIBRATED_LOSS = 0.01

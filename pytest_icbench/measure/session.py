@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rigs import MeasuredRig, shares_cpus
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.schedule import LAUNCHES_A_TURN
 
 #: Faults of the harness that a case survives.

@@ -12,13 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.codec import encode
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.lines import WindowLine
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, Window
-from pytest_icbench.result_soak import LossEvent
+from pytest_icbench.model.codec import encode
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.long_run import LossEvent
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 
 #: Loss events that a result lists; it counts them all.
 MOST_EVENTS = 1000

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE
 

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Endpoint, Veth
 from pytest_icbench.measure import ports
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
 from pytest_icbench.measure.figures import PERCENTILES, Figures, named
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.measure.validity import RULES
-from pytest_icbench.result import Measurement, PairResult
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Endpoint, Veth
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement, PairResult
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Veth
 from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summarize import Surroundings, line_pps
-from pytest_icbench.rate import Rate
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
-from pytest_icbench.result_rates import SweepPoint
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.trials import SweepPoint
 
 #: A load and its launch.
 Swept = Sequence[tuple[Rate, Launch]]

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.case import Case
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.session import Course
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.measure.sweep_summary import with_sweep
-from pytest_icbench.rate import Rate
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 
 #: Loads of a sweep that names none, as parts of what the reference link takes at most: RFC 2544 26.3 has these steps.
 DEFAULT_STEPS = tuple(step / 10 for step in range(1, 11))

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure import trains
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import throughput_fields
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 
 
 def measure_trains(

@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result_launch import Launch, Window
-from pytest_icbench.result_soak import BackToBack
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.long_run import BackToBack
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import median
 
 #: Shortest and longest train of the first climb, and its window.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.lines import ReceivedTotals, SentTotals
 from pytest_icbench.measure.voices import Voice
-from pytest_icbench.result_launch import Window
+from pytest_icbench.model.launch import Window
 
 #: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to
 #: be raised with a change here, in the workload's accounts or in the bottleneck's witnesses that moves figures.

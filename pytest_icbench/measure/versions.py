@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.measure.session import Course
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
 from pytest_icbench.stats.noninferiority import Margin, Verdict
 from pytest_icbench.stats.paired import factor, fewest_pairs

@@ -19,10 +19,10 @@ from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.doctor import examine
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.probing import why_not
 from pytest_icbench.remote.uplinks import check as check_uplink
 from pytest_icbench.switch.registry import builtin_switches
-from pytest_icbench.uplink import Uplink
 
 #: Calls that go to a rig.
 RIG_CALLS = frozenset(

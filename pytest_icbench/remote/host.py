@@ -20,10 +20,10 @@ from pytest_icbench.remote.rig import RemoteRig
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.summarize import Surroundings
+    from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.options import Options
     from pytest_icbench.placement import Policy
     from pytest_icbench.rig import Rig
-    from pytest_icbench.uplink import Uplink
 
 #: How long the other end of a lost connection may take to notice and to clean up.
 _CLEANING_S = 30.0

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_icbench.case import Case
 from pytest_icbench.collect import remote_misfit
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.model.case import Case
 from pytest_icbench.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from pytest_icbench.remote.end import WORKLOAD
 
 if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
+    from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.placement import Placement
     from pytest_icbench.switch.protocol import Switch
-    from pytest_icbench.uplink import Uplink
 
 #: What a poll over there may take longer than asked for.
 _POLL_MARGIN_S = 10.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.uplink import Uplink, name_of
+from pytest_icbench.model.uplink import Uplink, name_of
 
 if TYPE_CHECKING:
     from pytest_icbench.options import Options

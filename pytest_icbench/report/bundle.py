@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.codec import DamagedData, decode, encode
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.report.jsonl import append_line
 
 RUN_FILE = "run.json"

@@ -12,8 +12,9 @@ from typing import Any
 
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
-from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.bundle import BASELINES, TestRecord
 from pytest_icbench.report.html import Page, add_history
@@ -23,7 +24,6 @@ from pytest_icbench.report.series import Windows, windows_of
 from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
-from pytest_icbench.result import Measurement
 from pytest_icbench.sidebyside import overall
 from pytest_icbench.wording import wrapped
 

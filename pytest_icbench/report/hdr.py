@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import Histogram
 
 #: Of the workload's histogram (rtt.h): greater values count in its last bucket.

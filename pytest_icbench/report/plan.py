@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.caseids import rig_group
+from pytest_icbench.model.case_id import rig_group
 from pytest_icbench.report.names import printable
 from pytest_icbench.schedule import clock
 

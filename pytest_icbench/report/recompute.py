@@ -11,27 +11,27 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
 from pytest_icbench.baseline.against import Comparer
-from pytest_icbench.case import Case
-from pytest_icbench.codec import DamagedData
-from pytest_icbench.endpoints import Address, Endpoint, Pci, Veth
 from pytest_icbench.gate import judge
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
 from pytest_icbench.measure import trains
 from pytest_icbench.measure.counts import count_windows
-from pytest_icbench.measure.presets import Goal
 from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.search_summary import SearchOutcome, with_search
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import with_losses
 from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.sweep_summary import with_sweep
 from pytest_icbench.measure.versions import with_comparison
-from pytest_icbench.rate import Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.search_goal import Goal
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import Search, Trial
 from pytest_icbench.report.bundle import ResultPlace
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
-from pytest_icbench.result_rates import Search, Trial
 from pytest_icbench.sidebyside import against_base
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import Result, is_number
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, Window
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Histogram, merge
 
 #: Windows kept of one case before neighbours are put together.

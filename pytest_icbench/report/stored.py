@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.codec import DamagedData, decode
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.codec import DamagedData, decode
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.bundle import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
 from pytest_icbench.report.jsonl import FILE_NAME
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import Result
-from pytest_icbench.result import Measurement
 
 #: Columns before those of a result.
 LEADING = ("run", "test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_icbench.case import MTU_1500_FRAME_BYTES
+from pytest_icbench.model.case import MTU_1500_FRAME_BYTES
 from pytest_icbench.switch.protocol import Reach, Switch
 
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import (

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.switch import kernel
 from pytest_icbench.switch.nic_uplink import NicEndpoint, NicUplink, only_attachment
 from pytest_icbench.switch.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path

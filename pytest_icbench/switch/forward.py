@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import Daemon, DaemonSwitch
 from pytest_icbench.switch.forwarder import VARIANT_HELP, Forwarder, variant_options

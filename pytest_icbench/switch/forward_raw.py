@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.case import NETDEV_APIS, SOCKET_APIS
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.switch import kernel
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.forward import ForwarderSwitch

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pytest_icbench.case import NETDEV_APIS
-from pytest_icbench.endpoints import Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import links
 from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.switch.protocol import Attachment, Busy
 
 VETH = "veth"

@@ -10,9 +10,9 @@ from pytest_icbench.host import links, modules, nic, pci
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import pin_netns
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import kernel
 from pytest_icbench.switch.protocol import Attachment, PortCounters, SwitchSpec
-from pytest_icbench.uplink import Uplink
 
 #: A card may lose its carrier for a moment when an AF_XDP application ends.
 FLAP_S = 3.0

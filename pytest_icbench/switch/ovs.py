@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.case import MAX_FRAME_BYTES
 from pytest_icbench.eal import netdev
-from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint, VhostUser
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.daemon import SAMPLE_S
 from pytest_icbench.switch.dpdk_process import START_S
@@ -36,7 +37,6 @@ from pytest_icbench.switch.ports import (
 )
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.switch_config import Kind
-from pytest_icbench.uplink import Uplink
 
 _BRIDGE = "br0"
 #: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.

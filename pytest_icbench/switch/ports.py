@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.endpoints import Endpoint, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.endpoint import Endpoint, Memif, VhostUser
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.protocol import Attachment
 

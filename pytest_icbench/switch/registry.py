@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_icbench.case import Family
+from pytest_icbench.model.case import Family
 from pytest_icbench.switch.basicfwd import BasicFwd
 from pytest_icbench.switch.direct import Direct
 from pytest_icbench.switch.forward import Forward

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import VHOST_USER, socket_path, wait_for_sockets

@@ -11,15 +11,15 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
-from pytest_icbench.endpoints import Address, Endpoint, Pci, Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import links, modules, pci, vf
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import kernel, sriov_checks
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.uplink import Uplink
 
 VFIO = "vfio"
 VF = "vf"

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.cores import in_blocks
 from pytest_icbench.switch.daemon import Daemon, DaemonSwitch

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
-from pytest_icbench.endpoints import Endpoint, Veth
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.switch import kernel
 from pytest_icbench.switch.nic_uplink import NicEndpoint, only_attachment
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.case import MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.switch import dpdk_process, vpp_client
 from pytest_icbench.switch.cores import share_ports
 from pytest_icbench.switch.daemon import SAMPLE_S, DaemonSwitch

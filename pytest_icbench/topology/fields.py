@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pytest_icbench.endpoints import Address
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.topology.model import FOLLOWERS, HOSTS, LEADERS, MAX_PAIRS, Host
 from pytest_icbench.wording import suggestion
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_icbench.case import Case, Dimension
-from pytest_icbench.endpoints import Address
-from pytest_icbench.seats import Seat
+from pytest_icbench.model.case import Case, Dimension
+from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.endpoint_spec import Seat
 
 Host = Literal["local", "remote"]
 HOSTS: tuple[Host, ...] = ("local", "remote")

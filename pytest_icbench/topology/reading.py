@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytest_icbench.endpoints import Address
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.topology import fields
 from pytest_icbench.topology.lines import line_of
 from pytest_icbench.topology.model import FOLLOWERS, LEADERS, MAX_PAIRS, Container, Topology

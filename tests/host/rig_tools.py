@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint_spec import Seat
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
-from pytest_icbench.seats import Seat
 from pytest_icbench.switch.registry import builtin_switches
 from tests.host.node_tools import require
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 from tests.host.workload_tools import Path2, between, ip, lost, veth_pair

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.endpoints import Endpoint
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built

@@ -32,7 +32,7 @@ SEED = 20240517
 #: Changes of every kind, then the same things over and over, so that a kill hits each of their moments.
 HARNESS = """
 import itertools, sys
-from pytest_icbench.endpoints import Address
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.host import hugepages, links
 from pytest_icbench.host.exec import run
 from pytest_icbench.host.links import End

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built

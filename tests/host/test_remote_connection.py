@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import endpoint_from_dict
 from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.session import RUN_DIR
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import endpoint_from_dict
 from pytest_icbench.placement import Placement
 from pytest_icbench.remote.connection import Connection
 from pytest_icbench.remote.end import WORKLOAD

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.endpoints import endpoint_from_dict
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.endpoint import endpoint_from_dict
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.node.factory import NODE_KINDS
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 

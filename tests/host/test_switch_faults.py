@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.exec import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.switch import basicfwd, dpdk_process, ovs, snabb, testpmd, vpp
 from pytest_icbench.switch.registry import builtin_switches
 from tests.host import snapshot

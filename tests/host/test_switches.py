@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.exchange import Exchange
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result_launch import Launch
+from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.rig import Rig
 from pytest_icbench.switch.protocol import PortCounters
 from pytest_icbench.switch.registry import builtin_switches

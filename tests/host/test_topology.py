@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.endpoints import VhostUser
 from pytest_icbench.host.exec import run
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.endpoint import VhostUser
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig
 from pytest_icbench.topology.reading import loads

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import links, nic
 from pytest_icbench.host.changes import Changes
@@ -25,10 +24,11 @@ from pytest_icbench.host.exec import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.uplink import Via
 from pytest_icbench.placement import plan
 from pytest_icbench.switch.registry import builtin_switches
-from pytest_icbench.uplink import Via
 from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
 from tests.host.node_tools import require, tidy_snapshot

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
 from tests.baselines import LAUNCHES, measured
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner

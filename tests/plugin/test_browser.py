@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.history.entries import append, entry_of
+from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.replay import write_html

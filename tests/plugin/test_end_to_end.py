@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from pytest_icbench.measure.session import MOST_FAULTS
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.terminal import WIDTH
-from pytest_icbench.result import Measurement
 from tests.host.snapshot import left_since, take
 from tests.plugin.conftest import LOAD, Runner
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import pytest_icbench.report.progress
-from pytest_icbench.case import Case
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_rates import Search
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import Search
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case
 from pytest_icbench.cli import main
 from pytest_icbench.history.entries import read
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize
 from pytest_icbench.measure.versions import with_comparison
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.report.recompute import recounted
-from pytest_icbench.result import Measurement
 from tests.measurements import launch
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.bundle import read_info, read_tests
 from pytest_icbench.report.stored import read_run, with_windows
-from pytest_icbench.result import Measurement
 from tests.measurements import launch, measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

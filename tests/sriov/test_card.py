@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Pci
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import pci
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.journal import _kinds
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Pci
 from pytest_icbench.switch.sriov import Sriov
 from pytest_icbench.switch.sriov_checks import is_idle
 from pytest_icbench.topology.reading import loads
@@ -187,7 +187,7 @@ def test_a_function_taken_away_is_noticed(before: snapshot.Snapshot) -> None:
 HARNESS = """
 import sys, time
 sys.path.append(sys.argv[3])  # last: the installed package is the one tested
-from pytest_icbench.case import Case
+from pytest_icbench.model.case import Case
 from pytest_icbench.host.session import HostSession
 from tests.host.rig_tools import built
 session = HostSession(pf=sys.argv[1])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.fixture import Icbench
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.measurement import Measurement
 
 #: An emulated card on a shared machine: enough frames to know that they pass, no figure is judged.
 RATE = "1k"

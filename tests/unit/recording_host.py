@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.endpoints import Address
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.node.protocol import NodeFacts
 from pytest_icbench.switch.protocol import Attachment, SwitchSpec
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.endpoints import Address, Endpoint, Veth
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 
 EXECUTABLE = Path("/w")

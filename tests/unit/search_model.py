@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure import searching, session
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
-from pytest_icbench.rate import Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.report.recompute import recomputed
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, PairCounts
 
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
 OVERHEAD_S = 0.6

@@ -12,11 +12,11 @@ from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.entry import Entry
 from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.baseline.waivers import Waiver
-from pytest_icbench.case import Case
-from pytest_icbench.comparable import DEFAULT
 from pytest_icbench.errors import Regression
 from pytest_icbench.gate import Judgement, Policy, enforce, judge
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.circumstances import DEFAULT
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.thresholds import parse
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
 

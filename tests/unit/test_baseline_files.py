@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from pytest_icbench.baseline import store
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.files import SCHEMA, read, write
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.codec import DamagedData
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.margins import COMPARED
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Histogram
 from tests.baselines import HOST, entry, launch, measured
@@ -226,7 +226,7 @@ def test_hosts_have_readable_names_and_switches_safe_ones(tmp_path: Path) -> Non
 
 
 def test_searches_have_no_launches_in_a_baseline() -> None:
-    from pytest_icbench.result_rates import Search
+    from pytest_icbench.model.trials import Search
 
     search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
     found = entry(Case("ovs", rate=Rate(loss_ratio=0.0)), search=search)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import Case
 from pytest_icbench.host.root import Root
 from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck, role_busy_share
 from pytest_icbench.measure.summarize import Surroundings, line_pps
-from pytest_icbench.result_launch import Launch, PairCounts
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.uplink import parse
 from pytest_icbench.treatment import uplink_mbps
-from pytest_icbench.uplink import parse
 
 QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}

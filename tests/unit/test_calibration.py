@@ -13,8 +13,8 @@ from pytest_icbench import cli
 from pytest_icbench.calibration.command import evaluate, plan
 from pytest_icbench.calibration.curve import Point, lengths, point, sentence, table
 from pytest_icbench.calibration.running import Recorded, contenders, slowed
-from pytest_icbench.case import Case
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import Case
 
 
 def blocks(noise: float, rigs: float = 0.0, seed: int = 1) -> list[list[float]]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import SOCKET_APIS, Case, Rate
 from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import SOCKET_APIS, Case, Rate
 from pytest_icbench.options import Options
 
 

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.comparable import DEFAULT, Difference, differences, facts, incomparable, matches, parse_patterns
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.circumstances import (
+    DEFAULT,
+    Difference,
+    differences,
+    facts,
+    incomparable,
+    matches,
+    parse_patterns,
+)
 from tests.measurements import measurement
 
 HOST = {"cpu_model": "EPYC", "cores": 8, "memory_gib": 64}

@@ -13,8 +13,8 @@ from scapy.layers.l2 import Ether
 
 from pytest_icbench.conformance import traffic as t
 from pytest_icbench.conformance.traffic import Traffic
-from pytest_icbench.endpoints import Address
 from pytest_icbench.exchange import Exchange
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.switch.abilities import Abilities, abilities
 from pytest_icbench.switch.registry import builtin_switches
 

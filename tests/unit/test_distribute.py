@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import Case, Rate
-from pytest_icbench.caseids import host_key, is_case, rig_group
 from pytest_icbench.distribute import RigScheduling
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case_id import host_key, is_case, rig_group
+from pytest_icbench.model.rate import named_rate
 from pytest_icbench.planning import hosts_of
-from pytest_icbench.rate import named_rate
 from pytest_icbench.workers import told
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.collect import ARGUMENTS
-from pytest_icbench.measure.settings import Settings
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
+from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.measurement import Measurement, PairResult
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import Search, SweepPoint, Trial
 from pytest_icbench.option_table import INI_ONLY, TABLE
 from pytest_icbench.overrides import NAMES
-from pytest_icbench.result import Measurement, PairResult
-from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_launch import Launch, PairCounts, SwitchPort, Window
-from pytest_icbench.result_rates import Search, SweepPoint, Trial
-from pytest_icbench.result_soak import BackToBack, LossEvent
-from pytest_icbench.result_versions import SideBySide
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench import exchange as module
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Address, Endpoint, Memif, Veth, VhostUser
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.exchange import Exchange, replay_commands
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
 from pytest_icbench.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.placement import Placement
 

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench import cli
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.report import hdr
 from pytest_icbench.report.jsonl import append_line
 from pytest_icbench.report.raw import write_raw
-from pytest_icbench.result_launch import Launch
 from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import measurement
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.codec import encode
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import encode
 from pytest_icbench.report import html, overview
 from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
 from pytest_icbench.report.bundle import RunInfo, read_info

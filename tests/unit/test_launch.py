@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Address, VhostUser
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure import launch
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import SwitchPort
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address, VhostUser
+from pytest_icbench.model.launch import SwitchPort
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 from tests.unit.scripted_rig import (
     RTT,

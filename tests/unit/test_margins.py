@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.margins import COMPARED, KEYS, MAIN
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
 from pytest_icbench.thresholds import parse
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Rate
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import Rate
 from pytest_icbench.option_table import TABLE
 from pytest_icbench.options import Options, read
 from pytest_icbench.overrides import parse_overrides, settings_for

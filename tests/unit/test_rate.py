@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench import values
-from pytest_icbench.case import Case
 from pytest_icbench.errors import UsageError
-from pytest_icbench.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Metric, Rate, named_rate, percent
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Metric, Rate, named_rate, percent
 
 ratios = st.integers(1, 5_000_000).map(lambda parts: round(parts / 1e7, 12))
 rates = st.one_of(

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.codec import DamagedData, decode
-from pytest_icbench.result import SCHEMA, Measurement
-from pytest_icbench.result_launch import Launch, Window
+from pytest_icbench.model.codec import DamagedData, decode
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.measurement import SCHEMA, Measurement
 
 _TEXT = st.text(max_size=12)
 _JSON = st.dictionaries(_TEXT, st.none() | st.booleans() | st.integers() | _TEXT, max_size=3)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.case import Case
 from pytest_icbench.rigpool import Need, RigPool, Wanted
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.rate import Rate
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.schedule import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, Schedule, clock, estimate_s
 
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.case import Case
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure import searching
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.search import Bounds
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings
-from pytest_icbench.rate import Rate
-from pytest_icbench.result_launch import PairCounts
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import PairCounts
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from tests.unit.search_model import NDR, PDR, Model, clock, find
 
 __all__ = ["clock"]  # a fixture

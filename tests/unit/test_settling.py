@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.lines import WindowLine, WindowRtt
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
 from pytest_icbench.measure.voices import Choir
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.options import Options
 from pytest_icbench.overrides import settings_for
 from tests.measurements import launch

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.rate import Rate
+from pytest_icbench.model.rate import Rate
 from tests.unit.search_model import NDR, PDR, Late, anew, clock, find, timeless
 
 __all__ = ["clock"]  # a fixture

@@ -12,10 +12,10 @@ import pytest
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.lines import WindowLine, parse_line
 from pytest_icbench.measure import soaking
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import MOST_EVENTS, MOST_WINDOWS, WindowStream, soak_settings, with_losses
-from pytest_icbench.result_launch import Launch, Window
-from pytest_icbench.result_soak import LossEvent
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.long_run import LossEvent
+from pytest_icbench.model.settings import Settings
 from tests.measurements import measurement
 
 SECOND = 10**9

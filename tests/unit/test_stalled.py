@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.soaking import soak_settings
 from pytest_icbench.measure.validity import stalled
-from pytest_icbench.result_launch import Window
+from pytest_icbench.model.launch import Window
+from pytest_icbench.model.settings import Settings
 
 PLAIN = Settings()
 PAPER = PLAIN.with_protocol("paper")

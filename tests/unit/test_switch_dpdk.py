@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.model.endpoint import Address, Memif, VhostUser
 from pytest_icbench.switch import dpdk_process, testpmd
 from pytest_icbench.switch.basicfwd import BasicFwd
 from pytest_icbench.switch.direct import Direct

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host import links
 from pytest_icbench.host.exec import Process
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address, Memif, VhostUser
 from pytest_icbench.switch import forward, forward_raw, forwarder, kernel
 from pytest_icbench.switch.daemon import Daemon
 from pytest_icbench.switch.forward import Forward

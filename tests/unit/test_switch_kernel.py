@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import APIS, MAX_FRAME_BYTES
-from pytest_icbench.endpoints import Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.links import End
+from pytest_icbench.model.case import APIS, MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.switch import kernel, linux_bridge
 from pytest_icbench.switch.linux_bridge import LinuxBridge
 from pytest_icbench.switch.protocol import Busy

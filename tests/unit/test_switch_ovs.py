@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.endpoints import VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.switch.ovs import OpenVSwitch
 from pytest_icbench.switch.ovs_output import (
     any_queue_disabled,

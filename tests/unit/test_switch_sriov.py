@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.endpoints import Address, Pci, Veth
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import vf
+from pytest_icbench.model.endpoint import Address, Pci, Veth
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import sriov, sriov_checks
 from pytest_icbench.switch.sriov import Sriov
-from pytest_icbench.uplink import Uplink
 from tests.unit.card import CardRoot, CardSession, reacting, tree_of
 from tests.unit.recording_host import attachments_of, spec_of
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.endpoints import Address, Memif, VhostUser
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.model.endpoint import Address, Memif, VhostUser
 from pytest_icbench.switch import vpp as module
 from pytest_icbench.switch import vpp_client
 from pytest_icbench.switch.cores import in_blocks, share_ports

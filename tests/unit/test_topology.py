@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.case import Case
-from pytest_icbench.endpoints import Address
 from pytest_icbench.errors import UsageError
-from pytest_icbench.seats import default_seats, seats_from_json, seats_to_json
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json, seats_to_json
 from pytest_icbench.topology.fields import NAME_MAX
 from pytest_icbench.topology.lines import line_of
 from pytest_icbench.topology.model import Container, default

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.trains import (
     COARSE,
     FINE_STEPS,
@@ -22,7 +21,8 @@ from pytest_icbench.measure.trains import (
     fine_window_s,
     train_settings,
 )
-from pytest_icbench.result_launch import Launch, Window
+from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.settings import Settings
 
 RATE, DRAINED = 5e6, 2e6
 

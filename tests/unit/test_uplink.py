@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host.ethtool import single
-from pytest_icbench.uplink import Uplink, name_of, parse, parse_all
+from pytest_icbench.model.uplink import Uplink, name_of, parse, parse_all
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
 from pytest_icbench.measure import session, versions
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.settings import Settings
 from pytest_icbench.measure.summarize import Surroundings
 from pytest_icbench.measure.versions import PairCourse, confirming, measure_versions
-from pytest_icbench.result import Measurement
-from pytest_icbench.result_launch import Launch, PairCounts
-from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
 
 CASE = Case("testpmd", contender="new")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import bench_host as host
 import workload_runs
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.settings import Settings as Lengths
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings

@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 import search_simulation
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.presets import goal_of
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.search import find_bounds
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import Settings as Lengths
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.search_goal import goal_of
+from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings

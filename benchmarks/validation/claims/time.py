@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.case import Case, Rate
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.settings import LEAST_WARMUP_S, MOST_WARMUP_S
-from pytest_icbench.measure.settings import Settings as Lengths
 from pytest_icbench.measure.summarize import main_figure
-from pytest_icbench.result import Measurement
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
+from pytest_icbench.model.settings import Settings as Lengths
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings
 

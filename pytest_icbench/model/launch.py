@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What one launch measured: its windows, the counters of its pairs, its rates and round-trip times. Facts only, pure.
 
-None stands for what does not exist, as in ``pytest_icbench.result``.
+None stands for what does not exist, as in ``pytest_icbench.model.measurement``.
 """
 
 from __future__ import annotations

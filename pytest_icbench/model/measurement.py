@@ -12,12 +12,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.codec import DamagedData, decode, encode
-from pytest_icbench.result_judged import Finding
-from pytest_icbench.result_launch import Launch, PairCounts, SwitchPort, Window
-from pytest_icbench.result_rates import Search, SweepPoint
-from pytest_icbench.result_soak import BackToBack, LossEvent
-from pytest_icbench.result_versions import SideBySide
+from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
+from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.stats.bands import Bands
 
 #: A result's parts beside it: those of a launch stand in a file of their own.

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.presets import PRESETS, Goal, goal_of
-from pytest_icbench.rate import Rate
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
 #: What an adaptive launch of throughput sends before its first window, and how long it may wait for a stationary rate.

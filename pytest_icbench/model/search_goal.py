@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.rate import Rate, percent
+from pytest_icbench.model.rate import Rate, percent
 
 
 @dataclass(frozen=True, slots=True)

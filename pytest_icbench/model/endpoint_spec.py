@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pytest_icbench.endpoints import Address
+from pytest_icbench.model.endpoint import Address
 
 
 @dataclass(frozen=True, slots=True)

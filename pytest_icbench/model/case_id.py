@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pytest_icbench.case import APIS, MTU_1500_FRAME_BYTES, NETDEV_APIS
+from pytest_icbench.model.case import APIS, MTU_1500_FRAME_BYTES, NETDEV_APIS
 
 #: The end of a benchmark's node id: all that a controller knows of the items of its workers.
 CASE_ID = re.compile(r"(?P<head>[\w:+.-]+)-(?P<size>\d+)B-b\d+-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$")

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
-from pytest_icbench.rate import MAXIMUM
-from pytest_icbench.rate import Rate as Rate
+from pytest_icbench.model.rate import MAXIMUM, Rate
 
 Dimension = Literal["throughput", "latency"]
 Family = Literal["kernel", "dpdk"]
