@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_icbench.options import Options
+    from pytest_icbench.config.options import Options
 
 #: Stands where a name stood.
 HIDDEN = "HOST"

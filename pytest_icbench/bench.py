@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.caseplaces import CasePlaces
-from pytest_icbench.collect import read_topology
-from pytest_icbench.contenders import WORKLOAD, contender_key
+from pytest_icbench.config.candidates import WORKLOAD, contender_key
+from pytest_icbench.config.cases import read_topology
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.contest import Contest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
-from pytest_icbench.options import Options
 from pytest_icbench.remote.uplinks import uplinks_of
 from pytest_icbench.rigpool import Need, Wanted
-from pytest_icbench.switch_config import checked, read
 from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:

@@ -8,22 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_icbench.collect import misfit
-from pytest_icbench.contenders import contender_key
+from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.config.cases import misfit
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.options import Options
 from pytest_icbench.probing import probe
 from pytest_icbench.remote.uplinks import check as check_uplink
 from pytest_icbench.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.topology.model import Topology as Seating
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
     from pytest_icbench.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.topology.model import Topology as Seating
 
 
 class CasePlaces:

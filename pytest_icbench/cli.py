@@ -108,11 +108,11 @@ def _hlog(arguments: argparse.Namespace) -> int:
 
 
 def _topology(arguments: argparse.Namespace) -> int:
+    from pytest_icbench.config.topology.fields import pair_number
+    from pytest_icbench.config.topology.model import default
+    from pytest_icbench.config.topology.writing import to_toml
     from pytest_icbench.host.cpu import Topology
     from pytest_icbench.placement import plan
-    from pytest_icbench.topology.fields import pair_number
-    from pytest_icbench.topology.model import default
-    from pytest_icbench.topology.writing import to_toml
 
     try:
         pairs = pair_number(arguments.pairs)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.contenders import WORKLOAD, Contender, of_switch
+from pytest_icbench.config.candidates import WORKLOAD, Contender, of_switch
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import SwitchConfig, checked, read
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.model.case import Case
-from pytest_icbench.options import Options
-from pytest_icbench.switch_config import SwitchConfig, checked, read
 
 if TYPE_CHECKING:
     from pytest_icbench.switch.protocol import Switch

@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_icbench.baseline.entry import entry_of
 from pytest_icbench.baseline.store import save
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.options import Options
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.tally import Tally
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from pytest_icbench import values
+from pytest_icbench.config import values
+from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate import Judgement, enforce, judge
 from pytest_icbench.items import Benchmark, check_rate
@@ -18,7 +19,6 @@ from pytest_icbench.margins import Margins
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
-from pytest_icbench.overrides import as_text, parse_overrides, settings_for
 from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.run import Run

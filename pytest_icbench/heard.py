@@ -12,8 +12,8 @@ from pytest_icbench.anonymous import hidden
 from pytest_icbench.tally import skip_reason
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.options import Options
     from pytest_icbench.fixture import Icbench
-    from pytest_icbench.options import Options
     from pytest_icbench.report.bundle import TestRecord
     from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_icbench import testcode
-from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
+from pytest_icbench.config.cases import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
+from pytest_icbench.config.options import Options, too_large_burst
+from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.options import Options, too_large_burst
-from pytest_icbench.overrides import settings_for
 from pytest_icbench.testcode import TestCode
 from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench import options as option_module
+from pytest_icbench.config import options as option_module
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.case_id import REFUSAL, is_case, refusal
 from pytest_icbench.state import State

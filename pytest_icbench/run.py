@@ -18,6 +18,7 @@ import pytest
 from pytest_icbench.baseline import waivers
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.forecast import estimates
 from pytest_icbench.gate import Policy
@@ -28,7 +29,6 @@ from pytest_icbench.margins import Margins
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.options import Options
 from pytest_icbench.planning import hosts_of, is_adaptive, make_budget
 from pytest_icbench.report.bundle import BASELINES, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.anonymous import hidden
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import RunInfo
 from pytest_icbench.thresholds import FILE_NAME
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench.anonymous import hidden
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.heard import Heard
 from pytest_icbench.model.case_id import is_case
-from pytest_icbench.options import Options
 from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.options import Options
+    from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.host.root import Root
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.options import Options
     from pytest_icbench.rig import Rig
-    from pytest_icbench.topology.model import Topology
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case_id import host_key, sends
-from pytest_icbench.options import Options
 from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.merge import Merge
 from pytest_icbench.versions import package_version
@@ -27,7 +27,7 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None
     Raises UsageError for a host that ssh does not get to, or that has another package, and for a word that xdist would
     stumble over.
     """
-    from pytest_icbench.option_table import TABLE
+    from pytest_icbench.config.option_table import TABLE
     from pytest_icbench.remote import gateways
 
     words = config.invocation_params.args

@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import values
 from pytest_icbench.baseline import waivers
 from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.side import Side, measurements, side_of
 from pytest_icbench.baseline.store import save
 from pytest_icbench.baseline.table import compare_sides
+from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import circumstances
 from pytest_icbench.report.names import printable

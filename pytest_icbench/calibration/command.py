@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import values
 from pytest_icbench.calibration.curve import FALSE_ALARMS, lengths, point, sentence, table
 from pytest_icbench.calibration.running import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
+from pytest_icbench.config import values
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.versions import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.options import Options
 from pytest_icbench.report.names import printable
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.wording import suggestion

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.contenders import Contender
+from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Invalid, UsageError
 from pytest_icbench.measure.summarize import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.options import Options
 from pytest_icbench.rigpool import RigPool
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.quantiles import quotients

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import values
+from pytest_icbench.config import values
 from pytest_icbench.history import entries
 from pytest_icbench.history.trends import Change, Trend, trends
 from pytest_icbench.report.names import printable

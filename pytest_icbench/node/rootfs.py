@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_icbench.contenders import WORKLOAD
+from pytest_icbench.config.candidates import WORKLOAD
 from pytest_icbench.host.session import HostSession
 
 #: Mounted on in every container.

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_icbench.collect import remote_misfit
+from pytest_icbench.config.cases import remote_misfit
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case
 from pytest_icbench.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
-    from pytest_icbench.options import Options
+    from pytest_icbench.config.options import Options
     from pytest_icbench.switch.protocol import Switch
 
 

@@ -11,7 +11,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.uplink import Uplink, name_of
 
 if TYPE_CHECKING:
-    from pytest_icbench.options import Options
+    from pytest_icbench.config.options import Options
     from pytest_icbench.switch.protocol import Switch
 
 

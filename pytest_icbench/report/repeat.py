@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from pytest_icbench.option_table import TABLE
+from pytest_icbench.config.option_table import TABLE
 
 _FLAGS = frozenset(row.option for row in TABLE if row.flag)
 #: pytest's own options that decide what a test is; those that select, report or repeat are left out.

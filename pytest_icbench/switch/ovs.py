@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.eal import netdev
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
@@ -36,7 +37,6 @@ from pytest_icbench.switch.ports import (
     socket_path,
 )
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.switch_config import Kind
 
 _BRIDGE = "br0"
 #: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
+from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Family
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.uplink import Uplink, Via
 from pytest_icbench.node.protocol import NodeFacts
-from pytest_icbench.switch_config import Kind
 
 #: Which other ports a frame reaches.
 Reach = Literal["all", "peer", "none"]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
@@ -21,7 +22,6 @@ from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import DaemonSwitch
 from pytest_icbench.switch.ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
-from pytest_icbench.switch_config import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/switches.md says how)"

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
@@ -30,7 +31,6 @@ from pytest_icbench.switch.ports import (
 )
 from pytest_icbench.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.switch.telemetry import query, telemetry_socket
-from pytest_icbench.switch_config import Kind
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256

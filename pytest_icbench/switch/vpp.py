@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
@@ -39,7 +40,6 @@ from pytest_icbench.switch.vpp_config import Sockets, hugepages_mib, startup
 from pytest_icbench.switch.vpp_load import Load, Sample, running_ns
 from pytest_icbench.switch.vpp_output import linked_version, parse_batches, parse_rounds
 from pytest_icbench.switch.vpp_uplink import VppUplink
-from pytest_icbench.switch_config import Kind
 
 _REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.exec import run
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
@@ -20,7 +21,6 @@ from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig
-from pytest_icbench.topology.reading import loads
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption
 

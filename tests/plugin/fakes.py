@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_icbench.contenders import contender_key
+from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.options import Options
 from pytest_icbench.rigpool import Need, Wanted
 from pytest_icbench.stats.noninferiority import Margin
 from tests.measurements import measurement

@@ -12,12 +12,12 @@ import pytest
 
 import pytest_icbench.versions
 from pytest_icbench.bench import Bench
-from pytest_icbench.contenders import Contender
+from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.options import Options
 from pytest_icbench.placement import Placement, joined
 from pytest_icbench.rigpool import Need
 from pytest_icbench.switch.protocol import Needs, SwitchFacts

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.option_table import TABLE
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED
 
 ROOT = Path(__file__).parents[2]

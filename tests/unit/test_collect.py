@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.collect import Request, check_names, expand, grouped, misfit, parse_marker
+from pytest_icbench.config.cases import Request, check_names, expand, grouped, misfit, parse_marker
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Rate
-from pytest_icbench.options import Options
 
 
 @dataclass

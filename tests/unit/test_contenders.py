@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.collect import check_names, expand, parse_marker
-from pytest_icbench.contenders import Contender, check, contender_key, parse
+from pytest_icbench.config.candidates import Contender, check, contender_key, parse
+from pytest_icbench.config.cases import check_names, expand, parse_marker
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.contest import Contest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.options import Options
 from pytest_icbench.switch.registry import builtin_switches
-from pytest_icbench.switch_config import SwitchConfig
 
 SWITCHES = builtin_switches()
 

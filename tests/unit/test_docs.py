@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.collect import ARGUMENTS
+from pytest_icbench.config.cases import ARGUMENTS
+from pytest_icbench.config.option_table import INI_ONLY, TABLE
+from pytest_icbench.config.settings import NAMES
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
@@ -19,8 +21,6 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
-from pytest_icbench.option_table import INI_ONLY, TABLE
-from pytest_icbench.overrides import NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])

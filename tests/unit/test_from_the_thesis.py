@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.option_table import TABLE
+from pytest_icbench.config.option_table import TABLE
+from pytest_icbench.config.topology.fields import READERS
+from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.switch.registry import builtin_switches
-from pytest_icbench.topology.fields import READERS
-from pytest_icbench.topology.reading import loads
 from tests.unit.test_docs import ROOT, code, first_cells
 
 PAGE = ROOT / "docs" / "from-the-thesis.md"

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.search import OutOfTime, Tried, check_library, find_bounds
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.option_table import TABLE
 
 SOURCE = Path(__file__).parents[2] / "benchmarks" / "search_simulation.py"
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.settings import settings_for
 from pytest_icbench.lines import WindowLine, WindowRtt
 from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.options import Options
-from pytest_icbench.overrides import settings_for
 from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
 

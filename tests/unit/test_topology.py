@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.config.topology.fields import NAME_MAX
+from pytest_icbench.config.topology.lines import line_of
+from pytest_icbench.config.topology.model import Container, default
+from pytest_icbench.config.topology.reading import loads, read
+from pytest_icbench.config.topology.writing import to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json, seats_to_json
-from pytest_icbench.topology.fields import NAME_MAX
-from pytest_icbench.topology.lines import line_of
-from pytest_icbench.topology.model import Container, default
-from pytest_icbench.topology.reading import loads, read
-from pytest_icbench.topology.writing import to_toml
 
 #: Two pairs, one of them across two hosts; line numbers below are those of this text.
 GOOD = """\

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_icbench.config.topology.model import FOLLOWERS, HOSTS, LEADERS, Container, Topology
+from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology.writing import to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.topology.model import FOLLOWERS, HOSTS, LEADERS, Container, Topology
-from pytest_icbench.topology.reading import loads
-from pytest_icbench.topology.writing import to_toml
 
 
 @st.composite

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pytest_icbench.config.topology import fields
+from pytest_icbench.config.topology.lines import line_of
+from pytest_icbench.config.topology.model import FOLLOWERS, LEADERS, MAX_PAIRS, Container, Topology
+from pytest_icbench.config.topology.unique import check_unique
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.topology import fields
-from pytest_icbench.topology.lines import line_of
-from pytest_icbench.topology.model import FOLLOWERS, LEADERS, MAX_PAIRS, Container, Topology
-from pytest_icbench.topology.unique import check_unique
 from pytest_icbench.wording import suggestion
 
 _TOP = ("pairs", "container")

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import UsageError
-from pytest_icbench.option_table import TABLE
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.options import Options
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.options import Options
 
 _ROWS = {row.name: row for row in TABLE if row.setting}
 

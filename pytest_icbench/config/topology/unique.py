@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pytest_icbench.topology.model import Container
+from pytest_icbench.config.topology.model import Container
 
 #: Told the container's place in the file, the key and the sentence; does not return.
 Fail = Callable[[int, str, str], None]

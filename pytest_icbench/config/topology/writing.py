@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_icbench.topology.model import Topology, to_table
+from pytest_icbench.config.topology.model import Topology, to_table
 
 _HEAD = """\
 # A topology of pytest-icbench: who the endpoints are and where they run. Edit it, then give it to pytest:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from pytest_icbench.config.topology.model import FOLLOWERS, HOSTS, LEADERS, MAX_PAIRS, Host
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.topology.model import FOLLOWERS, HOSTS, LEADERS, MAX_PAIRS, Host
 from pytest_icbench.wording import suggestion
 
 #: A node's name holds 32 characters, of which session and rig take 16.

@@ -13,14 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench import contenders, values
-from pytest_icbench.contenders import Contender
+from pytest_icbench.config import candidates, values
+from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import Rate
 from pytest_icbench.model.uplink import Uplink, name_of
 from pytest_icbench.model.verdict import DEFAULT_FAILING
-from pytest_icbench.option_table import BINARIES, INI_ONLY, TABLE, Row
 
 if TYPE_CHECKING:
     import pytest
@@ -170,7 +170,7 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
         elif name == "uplink":
             found[name] = MappingProxyType(dict(row.parse(text, origin)))
         elif name == "variant":
-            found[name] = contenders.parse(text, origin, directory if origin.startswith("--") else root)
+            found[name] = candidates.parse(text, origin, directory if origin.startswith("--") else root)
         elif row.path:
             found[name] = _path(text, directory if origin.startswith("--") else root)
         else:

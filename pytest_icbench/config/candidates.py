@@ -92,7 +92,7 @@ def _one(line: str, where: str, directory: Path) -> Contender:
 
 def check(contenders: Iterable[Contender], catalogue: Mapping[str, type[Switch]], where: str) -> None:
     """What only the switches can tell. Raises UsageError with one sentence."""
-    from pytest_icbench.switch_config import checked, read  # other suites load this module, too
+    from pytest_icbench.config.switch_config import checked, read  # other suites load this module, too
 
     for contender in contenders:
         target, name = contender.target, contender.name

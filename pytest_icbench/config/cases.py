@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_icbench import contenders, values
+from pytest_icbench.config import candidates, values
+from pytest_icbench.config.options import Options, too_large_burst
+from pytest_icbench.config.sequences import parse_words
+from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
+from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
-from pytest_icbench.options import Options, too_large_burst
-from pytest_icbench.overrides import NAMES, as_text, parse_overrides
-from pytest_icbench.sequences import parse_words
-from pytest_icbench.switch_config import checked, read
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.switch.protocol import Switch
-    from pytest_icbench.topology.model import Topology
 
     Catalogue = Mapping[str, type[Switch]]
 
@@ -146,14 +146,14 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
         checked(read(path, "--icbench-switch-config"), name, catalogue[name].config_keys)
-    contenders.check(options.variant, catalogue, "--icbench-variant")
+    candidates.check(options.variant, catalogue, "--icbench-variant")
 
 
 def read_topology(options: Options) -> Topology | None:
     """The user's topology, None without any. Raises UsageError with the line of a mistake."""
     if options.topology is None:
         return None
-    from pytest_icbench.topology.reading import read as read_file
+    from pytest_icbench.config.topology.reading import read as read_file
 
     return read_file(options.topology, dedicated=options.placement == "dedicated")
 
@@ -247,9 +247,9 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 remote=remote,
             )
             # What is compared is measured with its base beside it: the base needs no test of its own.
-            for beside in contenders.of_switch(options.variant, name):
+            for beside in candidates.of_switch(options.variant, name):
                 cases[replace(case, contender=beside.name)] = None
-            if not contenders.of_switch(options.variant, name):
+            if not candidates.of_switch(options.variant, name):
                 cases[case] = None
     return list(cases)
 
