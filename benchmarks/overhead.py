@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.preflight import preflight

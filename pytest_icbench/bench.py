@@ -97,7 +97,7 @@ class Bench:
                 self.session.close()
                 raise
         if self.options.frequency == "fix":
-            from pytest_icbench.host.frequency import prepare_cpus
+            from pytest_icbench.host.resource.frequency import prepare_cpus
 
             try:
                 self._warnings = prepare_cpus(self.session, self._places.measuring_cpus()).warnings

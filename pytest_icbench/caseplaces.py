@@ -53,7 +53,7 @@ class CasePlaces:
         remote: RemoteHost | None,
         session: HostSession,
     ) -> None:
-        from pytest_icbench.host.cpu import Topology
+        from pytest_icbench.host.resource.cpu import Topology
 
         self.catalogue = catalogue
         self.options = options

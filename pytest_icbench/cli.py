@@ -111,7 +111,7 @@ def _topology(arguments: argparse.Namespace) -> int:
     from pytest_icbench.config.topology.fields import pair_number
     from pytest_icbench.config.topology.model import default
     from pytest_icbench.config.topology.writing import to_toml
-    from pytest_icbench.host.cpu import Topology
+    from pytest_icbench.host.resource.cpu import Topology
     from pytest_icbench.placement import plan
 
     try:

@@ -15,8 +15,8 @@ from typing import Any
 
 from pytest_icbench.eal import endpoint_mib
 from pytest_icbench.errors import IcbenchError, ProvisionError
-from pytest_icbench.host import hugepages, perf
 from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import endpoint_to_dict

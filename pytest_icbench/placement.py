@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.cpu import Cpu, Topology
+from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import format_cpu_list
 
 Policy = Literal["dedicated", "cooperative"]

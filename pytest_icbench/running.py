@@ -14,7 +14,7 @@ from signal import SIGTERM
 from typing import IO, Any
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.process import Process
 from pytest_icbench.node.protocol import Node
 
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.

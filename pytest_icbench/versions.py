@@ -41,7 +41,7 @@ def workload_version() -> WorkloadVersion:
 
 def version_of(path: Path) -> WorkloadVersion:
     """What a workload's ``--version`` says. Raises WorkloadError if it is none."""
-    from pytest_icbench.host.exec import run
+    from pytest_icbench.host.process import run
 
     said = run([str(path), "--version"], timeout_s=10, check=False)
     match = _LINE.search(said.stdout)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.preflight import preflight

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.exec import SESSION_VARIABLE
-from pytest_icbench.journal import process_start_time
+from pytest_icbench.host.journal import process_start_time
+from pytest_icbench.host.process import SESSION_VARIABLE
 
 _MNT_DETACH = 2
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -7,9 +7,10 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 
-from pytest_icbench.host import facts, frequency
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host import facts
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.resource import frequency
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root, format_cpu_list
 
 #: Stolen share of a CPU's time from which it is reported.

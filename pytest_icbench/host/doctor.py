@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host import disturbances, facts, hugepages, perf
-from pytest_icbench.host.cpu import Topology
-from pytest_icbench.host.exec import run
+from pytest_icbench.host import disturbances, facts
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.process import run
+from pytest_icbench.host.resource import hugepages, perf
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 

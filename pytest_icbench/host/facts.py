@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pytest_icbench.host import frequency
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.resource import frequency
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 
 #: Kernel parameters that change what a packet path costs.

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.journal import Owner
+from pytest_icbench.host.journal import Owner
 
 #: Locks of this process: a record lock does not exclude its own process.
 _held: set[Path] = set()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import HostLock, SessionBusyError
-from pytest_icbench.journal import Journal
 
 
 @dataclass(slots=True)

@@ -14,12 +14,12 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import recover
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.exec import Spawner
-from pytest_icbench.host.hugepages import HugePages
+from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import HostLock
+from pytest_icbench.host.process import Spawner
+from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.signals import shielded
-from pytest_icbench.journal import Journal
 
 #: Everything a session keeps is below here: a tmpfs, gone with the boot.
 RUN_DIR = Path("/run/icbench")

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.host import cleanup, hugepages, links
-from pytest_icbench.host.exec import run
-from pytest_icbench.journal import undo_kind
+from pytest_icbench.host import cleanup
+from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.net import links
+from pytest_icbench.host.process import run
+from pytest_icbench.host.resource import hugepages
 
 
 @undo_kind("processes", early=True)

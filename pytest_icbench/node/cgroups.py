@@ -26,9 +26,9 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.journal import undo_kind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.journal import undo_kind
 from pytest_icbench.node.cgroup_layout import Hierarchy, Layout
 
 _POLL_S = 0.002

@@ -19,10 +19,10 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host.exec import SESSION_VARIABLE, Process
+from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.journal import undo_kind
 from pytest_icbench.node.cgroup_layout import Layout
 from pytest_icbench.node.cgroups import SessionGroup
 from pytest_icbench.node.lxc_config import Device, config

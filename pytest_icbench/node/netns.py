@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host import links
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.net import links
+from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.cgroups import SessionGroup
 from pytest_icbench.node.protocol import NodeFacts, NodeSpec

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.process import Process
 
 
 @dataclass(frozen=True, slots=True)

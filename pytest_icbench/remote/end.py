@@ -15,8 +15,8 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.executable import workload_path
 from pytest_icbench.host import facts
-from pytest_icbench.host.cpu import Topology
 from pytest_icbench.host.doctor import examine
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.uplink import Uplink
@@ -147,7 +147,7 @@ class HostEnd:
 
     def prepare_cpus(self, cpus: Sequence[int]) -> list[str]:
         """Fixes the frequency of these CPUs; warnings."""
-        from pytest_icbench.host.frequency import prepare_cpus
+        from pytest_icbench.host.resource.frequency import prepare_cpus
 
         return list(prepare_cpus(self._session, set(cpus)).warnings)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.host.exec import run
+from pytest_icbench.host.process import run
 from pytest_icbench.remote.connection import CONNECT_S, other_package
 from pytest_icbench.remote.ssh import OPTIONS, SSH_FAILED, explain
 

@@ -48,7 +48,7 @@ def check(uplink: Uplink, client: str = "") -> None:
     Args:
         client: address by which this host holds the connection to the other one.
     """
-    from pytest_icbench.host import nic
+    from pytest_icbench.host.net import nic
 
     names = [uplink.nic]
     if uplink.via == "vfio":  # as long as the kernel has it

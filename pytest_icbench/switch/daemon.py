@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.process import Process
 from pytest_icbench.switch.protocol import Switch
 
 #: How long a switch may take to tell how busy it is, in seconds: whoever asks hears no endpoint meanwhile.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import links
 from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS
 from pytest_icbench.model.endpoint import Veth

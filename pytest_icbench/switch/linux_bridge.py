@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import links
 from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint

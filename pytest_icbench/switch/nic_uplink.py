@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import links, modules, nic, pci
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import pin_netns
+from pytest_icbench.host.net import links, nic
+from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import kernel

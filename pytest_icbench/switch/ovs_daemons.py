@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch import dpdk_process
 from pytest_icbench.switch.daemon import Daemon

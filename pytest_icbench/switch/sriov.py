@@ -12,8 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import links, modules, pci, vf
 from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.net import links, vf
+from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import facts, modules, pci, vf
+from pytest_icbench.host import facts
+from pytest_icbench.host.net import vf
+from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 

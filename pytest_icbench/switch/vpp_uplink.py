@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.switch.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.switch.protocol import SwitchSpec

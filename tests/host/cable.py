@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from pytest_icbench.host.exec import run
+from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.case import Case

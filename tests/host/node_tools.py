@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.node.factory import NODE_KINDS, make_node, probe_node

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import Seat

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import hugepages
+from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from tests.host.node_tools import clean, session

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.session import measure

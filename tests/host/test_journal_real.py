@@ -16,10 +16,10 @@ import pytest
 
 from pytest_icbench import cli
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.journal import Journal
 from tests.host import snapshot
 from tests.host.node_tools import clean
 
@@ -34,8 +34,8 @@ HARNESS = """
 import itertools, sys
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.host import hugepages, links
-from pytest_icbench.host.exec import run
-from pytest_icbench.host.links import End
+from pytest_icbench.host.process import run
+from pytest_icbench.host.net.links import End
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import SignalGuard
 

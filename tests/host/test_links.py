@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import links
-from pytest_icbench.host.exec import run
-from pytest_icbench.host.links import End
 from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links
+from pytest_icbench.host.net.links import End
+from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from tests.host import snapshot

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import hugepages
+from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.node.cgroup_layout import Layout

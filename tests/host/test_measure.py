@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.reference import reference_case

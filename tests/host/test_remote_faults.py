@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import RUN_DIR
 from tests.host.remote_runs import SCENARIO, Run, clean_on_both, told
 from tests.second_host import SecondHost, other, why_not

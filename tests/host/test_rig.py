@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.executable import workload_path
-from pytest_icbench.host import links
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.measure.launch import run_launch

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import links, nic
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.cpu import Topology
-from pytest_icbench.host.exec import run
+from pytest_icbench.host.net import links, nic
+from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.session import measure
 from pytest_icbench.model.case import Case, Rate

@@ -16,11 +16,11 @@ import pytest
 
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import pci
+from pytest_icbench.host.journal import _kinds
 from pytest_icbench.host.recover import recover
+from pytest_icbench.host.resource import pci
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.journal import _kinds
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Pci
 from pytest_icbench.switch.sriov import Sriov

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import pytest
 
-from pytest_icbench.host import pci
+from pytest_icbench.host.journal import Journal
+from pytest_icbench.host.resource import pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.journal import Journal
 from tests.unit.recorded import expand
 from tests.unit.recording_host import RecordingSession
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.exec import Process, Spawner, run
+from pytest_icbench.host.process import Process, Spawner, run
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench import journal
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import cleanup, undo
-from pytest_icbench.host.exec import Spawner
-from pytest_icbench.journal import Journal, process_start_time
+from pytest_icbench.host import cleanup, journal, undo
+from pytest_icbench.host.journal import Journal, process_start_time
+from pytest_icbench.host.process import Spawner
 
 
 def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:

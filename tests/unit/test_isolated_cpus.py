@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.host.cpu import Topology
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.placement import plan
 

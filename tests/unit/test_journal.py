@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench import journal as module
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.journal import Entry, Journal, Owner, process_start_time, undo_kind
+from pytest_icbench.host import journal as module
+from pytest_icbench.host.journal import Entry, Journal, Owner, process_start_time, undo_kind
 from pytest_icbench.versions import package_version
 
 

@@ -19,7 +19,7 @@ _JUDGING = ("result", "stats", "judging", "limits", "gate", "thresholds", "basel
 #: What touches the machine.
 _MACHINE = ("pytest_icbench.host", "pytest_icbench.switch", "pytest_icbench.node")
 #: exec starts them; liblxc, which lxc calls, starts its own, and has to be called from a child.
-_STARTERS = ("pytest_icbench.host.exec", "pytest_icbench.node.lxc")
+_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.node.lxc")
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
@@ -67,7 +67,7 @@ def test_judging_and_showing_never_import_the_machine(module: str) -> None:
 @pytest.mark.parametrize("module", _MODULES)
 def test_processes_are_started_in_one_place(module: str) -> None:
     names = set(imports(_MODULES[module], module))
-    if module != "pytest_icbench.host.exec":
+    if module != "pytest_icbench.host.process":
         assert not any(within(name, "subprocess") or within(name, "multiprocessing") for name in names)
         assert not any(within(name, "asyncio.subprocess") for name in names)
     if module not in _STARTERS:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.cpu import Cpu, Topology
+from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.placement import YIELD_EVERY_FRAMES, Placement, plan, resolve_auto
 
 

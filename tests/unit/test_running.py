@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.host.exec import Process, Spawner
+from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.running import RunningLaunch
 
 

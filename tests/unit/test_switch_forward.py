@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
-from pytest_icbench.host import links
-from pytest_icbench.host.exec import Process
+from pytest_icbench.host.net import links
+from pytest_icbench.host.process import Process
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
 from pytest_icbench.switch import forward, forward_raw, forwarder, kernel

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.links import End
+from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import APIS, MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.switch import kernel, linux_bridge

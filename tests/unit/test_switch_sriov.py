@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import vf
+from pytest_icbench.host.net import vf
 from pytest_icbench.model.endpoint import Address, Pci, Veth
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import sriov, sriov_checks

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import ethtool
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.endpoint import Address, Nic, endpoint_from_dict, endpoint_to_dict
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.switch import direct, linux_bridge, ovs, registry, veth, vpp_uplink
@@ -70,7 +70,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(FakeNic, "log", found, raising=False)
     for module in (vpp_uplink, linux_bridge):
         monkeypatch.setattr(module, "NicUplink", FakeNic)
-    from pytest_icbench.host import links
+    from pytest_icbench.host.net import links
 
     monkeypatch.setattr(links, "create_netns", lambda session, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "delete_netns", lambda session, path: found.append(("delete", path)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host.ethtool import single
+from pytest_icbench.host.net.ethtool import single
 from pytest_icbench.model.uplink import Uplink, name_of, parse, parse_all
 
 

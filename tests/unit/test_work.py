@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import perf
+from pytest_icbench.host.resource import perf
 from pytest_icbench.measure.work import Work, WorkTrack
 from pytest_icbench.switch.protocol import Busy
 

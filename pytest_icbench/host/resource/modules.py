@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_icbench.host.exec import run
+from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
-from pytest_icbench.journal import undo_kind
 
 if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes

@@ -29,10 +29,10 @@ Undo = Callable[..., None]
 #: Modules that register undo kinds, for a recovery that has imported nothing else.
 KIND_MODULES = (
     "pytest_icbench.host.undo",
-    "pytest_icbench.host.nic",
-    "pytest_icbench.host.pci",
-    "pytest_icbench.host.modules",
-    "pytest_icbench.host.vf",
+    "pytest_icbench.host.net.nic",
+    "pytest_icbench.host.resource.pci",
+    "pytest_icbench.host.resource.modules",
+    "pytest_icbench.host.net.vf",
     "pytest_icbench.node.cgroups",
     "pytest_icbench.node.lxc",
 )

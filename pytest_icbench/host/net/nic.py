@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import ethtool
-from pytest_icbench.host.links import await_up, link_index, netlink, set_offloads
+from pytest_icbench.host.journal import undo_kind
 from pytest_icbench.host.namespaces import opened
-from pytest_icbench.host.nic_use import use_of
-from pytest_icbench.host.pci import SETTLE_S
-from pytest_icbench.journal import undo_kind
+from pytest_icbench.host.net import ethtool
+from pytest_icbench.host.net.links import await_up, link_index, netlink, set_offloads
+from pytest_icbench.host.net.nic_use import use_of
+from pytest_icbench.host.resource.pci import SETTLE_S
 
 if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.links import link_index, netlink
-from pytest_icbench.journal import undo_kind
+from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.net.links import link_index, netlink
 
 if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.journal import undo_kind
 from pytest_icbench.host.root import Root
-from pytest_icbench.journal import undo_kind
 
 if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes
