@@ -28,12 +28,12 @@ from validation import priority, rigs
 from validation.facts import host_facts
 from validation.model import Settings
 
+from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.forward import Forward
 
 #: Units of the whole pool, and rounds of one.
 UNITS, ROUNDS = 60, 6

@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
@@ -22,7 +23,6 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
 from pytest_icbench.stats.quantiles import Estimate, median_estimate
-from pytest_icbench.switch.registry import builtin_switches
 
 #: Seconds.
 LAUNCH_LIMIT, RIG_LIMIT = 0.6, 1.5

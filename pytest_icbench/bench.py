@@ -25,6 +25,7 @@ from pytest_icbench.rigpool import Need, Wanted
 from pytest_icbench.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summarize import Surroundings
     from pytest_icbench.model.measurement import Measurement
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pytest_icbench.remote.rig import Elsewhere
     from pytest_icbench.rig import Rig
     from pytest_icbench.stats.noninferiority import Margin
-    from pytest_icbench.switch.protocol import Switch
 
 DEFAULT_HUGEPAGE_KIB = 2048
 
@@ -267,7 +267,7 @@ class Bench:
 
         Names are those of binaries (``ovs``, ``ovs:new``).
         """
-        from pytest_icbench.executable import workload_path
+        from pytest_icbench.driver.workload.executable import workload_path
 
         found: dict[str, tuple[Path | None, str | None]] = {
             name: (path, None) for name, path in self._arguments["binaries"].items()

@@ -19,11 +19,11 @@ from pytest_icbench.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as Seating
+    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.placement import Placement
     from pytest_icbench.remote.host import RemoteHost
-    from pytest_icbench.switch.protocol import Switch, SwitchFacts
 
 
 class CasePlaces:

@@ -16,7 +16,7 @@ from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.versions import WorkloadVersion
 
 #: Bytes of a binary that are hashed at a time.

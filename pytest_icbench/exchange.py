@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pytest_icbench.eal import eal_arguments, endpoint_ring
+from pytest_icbench.driver.workload.command import exit_meaning
+from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.executable import workload_path
 from pytest_icbench.measure.commands import launch_plan
 from pytest_icbench.model.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
-from pytest_icbench.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.placement import Placement
-from pytest_icbench.workload import exit_meaning
 
 #: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
 RATE_PPS = 2000

@@ -26,10 +26,10 @@ from pytest_icbench.schedule import SOAK_S
 from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.exchange import Exchange
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.rig import Rig
-    from pytest_icbench.switch.protocol import Switch
 
 T = TypeVar("T")
 

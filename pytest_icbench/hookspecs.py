@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.driver.switch.protocol import Switch
 
 
 @pytest.hookspec
 def pytest_icbench_switches(config: pytest.Config) -> list[type[Switch]]:  # type: ignore[empty-body]
-    """Further switches: driver classes as ``pytest_icbench.switch.protocol.Switch`` describes them.
+    """Further switches: driver classes as ``pytest_icbench.driver.switch.protocol.Switch`` describes them.
 
     Called at collection, on every host; the classes must import without root, without the switch and quickly. They
     take part in the groups ``all``, ``kernel`` and ``dpdk`` by their ``family``. A name that another switch has is an

@@ -13,7 +13,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.eal import endpoint_mib
+from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
+from pytest_icbench.driver.node.registry import make_node
+from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
+from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
+from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.resource import hugepages, perf
@@ -22,11 +26,7 @@ from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import endpoint_to_dict
 from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.node.factory import make_node
-from pytest_icbench.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.running import RunningLaunch
-from pytest_icbench.switch.nic_uplink import cable_fault
-from pytest_icbench.switch.protocol import Attachment, Switch, SwitchSpec
 
 #: Bytes of a frame that do not count in a layer 3 MTU: Ethernet header and FCS.
 _L2_BYTES = 18

@@ -20,8 +20,8 @@ from pytest_icbench.testcode import TestCode
 from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.switch.protocol import Switch
 
 #: Name of the parameter.
 PARAMETER = "case"
@@ -44,7 +44,7 @@ BENCHMARK = pytest.StashKey[Benchmark]()
 
 def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
     """All switches: the package's own and those of the hook ``pytest_icbench_switches``. Raises UsageError."""
-    from pytest_icbench.switch.registry import builtin_switches
+    from pytest_icbench.driver.switch.registry import builtin_switches
 
     found = builtin_switches()
     for classes in config.hook.pytest_icbench_switches(config=config):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pytest_icbench.errors import Unsupported, WorkloadError
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
-    from pytest_icbench.switch.protocol import Switch, SwitchFacts
 
 
 def why_not(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> str | None:
@@ -32,8 +32,8 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
 
     Raises Unsupported if it cannot be run here: the reason and its remedy.
     """
+    from pytest_icbench.driver.node.registry import probe_node
     from pytest_icbench.model.case import SOCKET_APIS
-    from pytest_icbench.node.factory import probe_node
     from pytest_icbench.versions import workload_version
 
     try:

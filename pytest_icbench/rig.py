@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
@@ -18,8 +20,6 @@ from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
 from pytest_icbench.model.endpoint_spec import Seat, default_seats, seats_to_json
 from pytest_icbench.placement import Placement
 from pytest_icbench.remote.rig import Elsewhere, TwinRig
-from pytest_icbench.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
-from pytest_icbench.switch.registry import builtin_switches
 
 _numbers = itertools.count(1)
 

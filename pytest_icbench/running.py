@@ -13,9 +13,9 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import IO, Any
 
+from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process
-from pytest_icbench.node.protocol import Node
 
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
 HELLO_TIMEOUT_S = 10.0

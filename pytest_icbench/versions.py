@@ -34,7 +34,7 @@ def package_version() -> str:
 @lru_cache(maxsize=1)
 def workload_version() -> WorkloadVersion:
     """What ``icbench-workload --version`` says. Raises WorkloadError if there is no workload that runs."""
-    from pytest_icbench.executable import workload_path
+    from pytest_icbench.driver.workload.executable import workload_path
 
     return version_of(workload_path())
 

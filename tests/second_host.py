@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 
 SSHD = "/usr/sbin/sshd"
 #: The end of each cable in the second host.

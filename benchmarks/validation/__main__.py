@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import IcbenchError, Unsupported
-from pytest_icbench.switch.registry import builtin_switches
 from validation import drawing, page, priority
 from validation.claims import load
 from validation.facts import host_facts

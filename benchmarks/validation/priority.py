@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.node.cgroups import SessionGroup
 
 _AUTOGROUP = Path("/proc/self/autogroup")
 _FIRST = "-20"

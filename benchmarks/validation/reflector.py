@@ -18,8 +18,8 @@ from typing import Any
 
 import bench_host as host
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.executable import workload_path
 from pytest_icbench.host.facts import involuntary_switches
 from pytest_icbench.measure.steal import StealTrack
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
@@ -18,7 +19,6 @@ from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.placement import Placement, plan
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.registry import builtin_switches
 from validation import priority
 from validation.model import Row, Settings
 

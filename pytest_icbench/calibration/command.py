@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
     """What is measured. Raises UsageError."""
-    from pytest_icbench.switch.registry import builtin_switches
+    from pytest_icbench.driver.switch.registry import builtin_switches
 
     catalogue = builtin_switches()
     name = arguments.switch
@@ -124,9 +124,9 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
 def measured(case: Case, options: Options, settings: Settings, budget_s: float) -> Recorded:
     """The launches, on a host that is held and given back as by a run of benchmarks."""
     from pytest_icbench.bench import Bench
+    from pytest_icbench.driver.switch.registry import builtin_switches
     from pytest_icbench.host.signals import SignalGuard
     from pytest_icbench.run import check_root
-    from pytest_icbench.switch.registry import builtin_switches
 
     check_root()
     bench = Bench(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])

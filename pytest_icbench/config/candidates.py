@@ -18,8 +18,8 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.model.case import Case
-    from pytest_icbench.switch.protocol import Switch
 
 #: Instead of a switch: the program that sends, receives and measures.
 WORKLOAD = "workload"

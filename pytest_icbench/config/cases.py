@@ -19,7 +19,7 @@ from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.driver.switch.protocol import Switch
 
     Catalogue = Mapping[str, type[Switch]]
 

@@ -7,9 +7,9 @@ import json
 import time
 from dataclasses import dataclass, replace
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.exchange import Captured, replay_commands
-from pytest_icbench.executable import workload_path
 from pytest_icbench.fixture import Icbench
 from pytest_icbench.measure.commands import Command, commands, launch_plan
 from pytest_icbench.model.settings import Settings

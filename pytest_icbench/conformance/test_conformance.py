@@ -14,9 +14,9 @@ pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icben
 from pytest_icbench.conformance import traffic as t
 from pytest_icbench.conformance.leaks import measured_launch
 from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.fixture import Icbench
-from pytest_icbench.switch.abilities import Abilities, abilities
-from pytest_icbench.switch.registry import builtin_switches
 
 #: All that are candidates, and those that are asked for by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]

@@ -8,8 +8,8 @@ import json
 import os
 from collections.abc import Iterator
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
-from pytest_icbench.executable import workload_path
 from pytest_icbench.host import disturbances, facts
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
@@ -175,7 +175,7 @@ def _workload() -> Iterator[Finding]:
 
 def _switches(pf: str | None) -> Iterator[Finding]:
     try:
-        registry = importlib.import_module("pytest_icbench.switch.registry")
+        registry = importlib.import_module("pytest_icbench.driver.switch.registry")
     except ImportError as error:
         yield Finding(
             Level.MISSING, "switches", f"their drivers cannot be imported: {error}", "install the package anew"

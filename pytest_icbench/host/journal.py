@@ -33,8 +33,8 @@ KIND_MODULES = (
     "pytest_icbench.host.resource.pci",
     "pytest_icbench.host.resource.modules",
     "pytest_icbench.host.net.vf",
-    "pytest_icbench.node.cgroups",
-    "pytest_icbench.node.lxc",
+    "pytest_icbench.driver.node.cgroups",
+    "pytest_icbench.driver.node.lxc.node",
 )
 
 

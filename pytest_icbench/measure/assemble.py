@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.lines import ReceivedCounts, WindowLine
+from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
 from pytest_icbench.measure.counts import count_windows
 from pytest_icbench.measure.steal import StealTrack
 from pytest_icbench.measure.voices import Voice

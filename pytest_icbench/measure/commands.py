@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from pytest_icbench.eal import endpoint_ring
+from pytest_icbench.driver.workload.command import Application, WorkloadCommand, natural_api
+from pytest_icbench.driver.workload.eal import endpoint_ring
 from pytest_icbench.measure.rigs import MeasuredRig
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, VhostUser
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.workload import Application, WorkloadCommand, natural_api
 
 _APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
     "throughput": ("send", "recv"),

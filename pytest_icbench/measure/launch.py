@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure import assemble, ports, validity
 from pytest_icbench.measure.commands import commands, launch_plan
@@ -27,7 +28,6 @@ from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import Histogram, merge
-from pytest_icbench.workload import NO_INVARIANT_CLOCK, exit_meaning
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class Run:
 
     def run(self, index: int, executable: Path | None) -> Launch:
         if executable is None:
-            from pytest_icbench.executable import workload_path
+            from pytest_icbench.driver.workload.executable import workload_path
 
             executable = workload_path()
         began = time.monotonic()

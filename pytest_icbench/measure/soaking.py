@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.workload.output import WindowLine
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.lines import WindowLine
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import LossEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.lines import ReceivedTotals, SentTotals
+from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
 from pytest_icbench.measure.voices import Voice
 from pytest_icbench.model.launch import Window
 

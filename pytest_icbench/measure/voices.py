@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning
+from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.lines import Hello, Ready, Summary, WindowLine, parse_line
-from pytest_icbench.workload import WorkloadCommand, exit_meaning
 
 #: Exit codes after which the same would happen again: bad usage, set-up failed, no link.
 _LASTING = (2, 3, 5)

@@ -12,8 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.executable import workload_path
 from pytest_icbench.host import facts
 from pytest_icbench.host.doctor import examine
 from pytest_icbench.host.resource.cpu import Topology
@@ -22,7 +23,6 @@ from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.probing import why_not
 from pytest_icbench.remote.uplinks import check as check_uplink
-from pytest_icbench.switch.registry import builtin_switches
 
 #: Calls that go to a rig.
 RIG_CALLS = frozenset(

@@ -13,7 +13,7 @@ from pytest_icbench.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.driver.switch.protocol import Switch
 
 
 def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:

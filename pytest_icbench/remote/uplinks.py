@@ -12,7 +12,7 @@ from pytest_icbench.model.uplink import Uplink, name_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
-    from pytest_icbench.switch.protocol import Switch
+    from pytest_icbench.driver.switch.protocol import Switch
 
 
 @dataclass(frozen=True, slots=True)

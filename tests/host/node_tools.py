@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.node.protocol import Node, NodeSpec
+from pytest_icbench.driver.node.registry import NODE_KINDS, make_node, probe_node
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.node.factory import NODE_KINDS, make_node, probe_node
-from pytest_icbench.node.protocol import Node, NodeSpec
 from tests.host import snapshot
 
 CPU = min(os.sched_getaffinity(0))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
@@ -16,7 +17,6 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import Seat
 from pytest_icbench.placement import plan
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.registry import builtin_switches
 from tests.host.node_tools import require
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.driver.switch.forwarder.process import Forwarder, ForwarderPort
+from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.forward import Forward
-from pytest_icbench.switch.forwarder import Forwarder, ForwarderPort
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 

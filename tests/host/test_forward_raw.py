@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import run_launch

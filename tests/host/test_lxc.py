@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.node.registry import make_node, probe_node
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.node.cgroup_layout import Layout
-from pytest_icbench.node.factory import make_node, probe_node
-from pytest_icbench.node.protocol import NodeSpec
 from tests.host.node_tools import CPU, clean, output, require, session, spawn, started
 
 __all__ = ["clean", "session"]  # fixtures
@@ -95,7 +95,7 @@ def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, device: Pat
 
 
 def test_capabilities_are_those_documented(session: HostSession) -> None:
-    from pytest_icbench.node.lxc_config import CAPABILITIES
+    from pytest_icbench.driver.node.lxc.config import CAPABILITIES
 
     numbers = {"net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_nice": 23, "bpf": 39}
     said = output(session, started(session, "lxc"), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")

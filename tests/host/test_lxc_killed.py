@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.lxc.remains import end_container
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR
-from pytest_icbench.node.cgroup_layout import Layout
-from pytest_icbench.node.lxc_remains import end_container
 from tests.host import snapshot
 from tests.host.node_tools import kind, require, tidy_snapshot
 
@@ -28,8 +28,8 @@ __all__ = ["kind"]  # fixture
 HARNESS = """
 import itertools, sys
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.node.factory import make_node
-from pytest_icbench.node.protocol import NodeSpec
+from pytest_icbench.driver.node.registry import make_node
+from pytest_icbench.driver.node.protocol import NodeSpec
 
 def node(suffix):
     node = make_node(sys.argv[1], session, NodeSpec(session.name(suffix), [int(sys.argv[2])]))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.node.registry import make_node
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.node.cgroup_layout import Layout
-from pytest_icbench.node.factory import make_node
-from pytest_icbench.node.protocol import NodeSpec
 from tests.host import snapshot
 from tests.host.node_tools import CPU, clean, cpu_ticks, kind, output, session, spawn, started
 

@@ -20,7 +20,7 @@ from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import RawPcapReader, wrpcap
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 from tests.host.workload_tools import Outcome, veth_pair, wait_until
 
 A, B, BROADCAST = "02:00:00:77:00:0a", "02:00:00:77:00:0b", "ff:ff:ff:ff:ff:ff"

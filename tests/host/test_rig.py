@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.node.registry import NODE_KINDS
+from pytest_icbench.driver.switch.kernel.veth import VethLink
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.executable import workload_path
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
@@ -20,11 +23,8 @@ from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import endpoint_from_dict
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.node.factory import NODE_KINDS
 from pytest_icbench.placement import Placement
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.registry import builtin_switches
-from pytest_icbench.switch.veth import VethLink
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, built
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
+from pytest_icbench.driver.node.registry import NODE_KINDS, probe_node
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.node.factory import NODE_KINDS, probe_node
-from pytest_icbench.switch.registry import builtin_switches
 from tests.host import snapshot
 from tests.plugin.conftest import LOAD
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.driver.switch.protocol import PortCounters
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.exchange import Exchange
 from pytest_icbench.host.session import HostSession
@@ -16,8 +18,6 @@ from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.protocol import PortCounters
-from pytest_icbench.switch.registry import builtin_switches
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built
 
@@ -117,12 +117,12 @@ def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
 
 def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
-    from pytest_icbench.switch.basicfwd import BasicFwd
-    from pytest_icbench.switch.forward import Forward
-    from pytest_icbench.switch.ovs import OpenVSwitch
-    from pytest_icbench.switch.snabb import Snabb
-    from pytest_icbench.switch.testpmd import TestPmd
-    from pytest_icbench.switch.vpp import Vpp
+    from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
+    from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
+    from pytest_icbench.driver.switch.forwarder.switch import Forward
+    from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+    from pytest_icbench.driver.switch.snabb.switch import Snabb
+    from pytest_icbench.driver.switch.vpp.switch import Vpp
 
     switch = rig.host.switch
     if isinstance(switch, OpenVSwitch):

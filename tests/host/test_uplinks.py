@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.net import links, nic
@@ -28,7 +29,6 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import Via
 from pytest_icbench.placement import plan
-from pytest_icbench.switch.registry import builtin_switches
 from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
 from tests.host.node_tools import require, tidy_snapshot

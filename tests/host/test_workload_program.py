@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 from tests.host.workload_tools import LOOPBACK, Outcome, Path2, Process, ip, run, veth, veth_pair, wait_until
 
 __all__ = ["veth"]  # fixtures

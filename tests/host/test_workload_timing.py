@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pytest_icbench.lines import Summary, parse_line
+from pytest_icbench.driver.workload.output import Summary, parse_line
 from tests.host.workload_tools import LOOPBACK, Path2, Process, check_lines, run, veth
 
 __all__ = ["veth"]  # fixtures

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.executable import workload_path
-from pytest_icbench.lines import Summary, WindowLine, parse_line
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.output import Summary, WindowLine, parse_line
 
 LIMIT_S = 60
 _numbers = count()

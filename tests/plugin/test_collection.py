@@ -86,7 +86,7 @@ class TestOvs:
 def test_switches_of_a_conftest_take_part(inner: Runner) -> None:
     inner.pytester.makeconftest(
         """
-from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.driver.switch.registry import builtin_switches
 
 class Mine(builtin_switches()["linux-bridge"]):
     name = "mine"
@@ -104,7 +104,7 @@ def test_the_conformance_suite_takes_the_wires_of_a_switch_from_outside(inner: R
     pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
     inner.pytester.makeconftest(
         """
-from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.driver.switch.registry import builtin_switches
 Mine = type("Mine", (builtin_switches()["ovs"],), {"name": "mine", "variants": ("tap", "x"), "wire_variants": ("tap",)})
 def pytest_icbench_switches(config):
     return [Mine]
@@ -120,7 +120,7 @@ def pytest_icbench_switches(config):
 def test_two_switches_with_one_name(inner: Runner) -> None:
     inner.pytester.makeconftest(
         """
-from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.driver.switch.registry import builtin_switches
 Mine = type("Mine", (builtin_switches()["ovs"],), {})
 def pytest_icbench_switches(config):
     return [Mine]
@@ -198,7 +198,7 @@ def test_a_mistake_in_an_ini_value_names_it(inner: Runner) -> None:
 def test_a_packet_that_a_named_switch_cannot_carry_is_refused(inner: Runner) -> None:
     inner.pytester.makeconftest(
         """
-from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.driver.switch.registry import builtin_switches
 Small = type("Small", (builtin_switches()["ovs"],), {"name": "small", "max_frame_bytes": 1518, "max_pairs": 1})
 def pytest_icbench_switches(config):
     return [Small]

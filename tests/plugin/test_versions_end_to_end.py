@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.model.measurement import Measurement
 from tests.host.snapshot import left_since, take
 from tests.plugin.conftest import Runner

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.driver.switch.sriov.checks import is_idle
+from pytest_icbench.driver.switch.sriov.switch import Sriov
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.journal import _kinds
 from pytest_icbench.host.recover import recover
@@ -23,8 +25,6 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Pci
-from pytest_icbench.switch.sriov import Sriov
-from pytest_icbench.switch.sriov_checks import is_idle
 from tests.host import snapshot
 from tests.host.node_tools import output, tidy_snapshot
 from tests.host.rig_tools import built

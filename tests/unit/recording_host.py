@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.node.protocol import NodeFacts
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.node.protocol import NodeFacts
-from pytest_icbench.switch.protocol import Attachment, SwitchSpec
 
 #: Paths of sockets in a command line, by what precedes them.
 _SOCKETS = re.compile(r"(?:iface=|socket=|punix:)([^,\s]+)")

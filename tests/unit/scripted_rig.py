@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch import run_launch
 from pytest_icbench.measure.session import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.case import APIS, Case, Rate
-from pytest_icbench.switch.registry import builtin_switches
 
 names = st.sampled_from(["ovs", "linux-bridge", "veth", "basicfwd"])
 cases = st.builds(

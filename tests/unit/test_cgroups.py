@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.cgroups import undo_subtree_control
+from pytest_icbench.driver.node.lxc.config import Device, config
+from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.host.root import Root
-from pytest_icbench.node.cgroup_layout import Layout
-from pytest_icbench.node.cgroups import undo_subtree_control
-from pytest_icbench.node.lxc_config import Device, config
-from pytest_icbench.node.protocol import NodeSpec
-from pytest_icbench.node.rootfs import Skeleton
 
 # Debian 12 under systemd.
 V2 = {

@@ -13,10 +13,10 @@ from scapy.layers.l2 import Ether
 
 from pytest_icbench.conformance import traffic as t
 from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.exchange import Exchange
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.switch.abilities import Abilities, abilities
-from pytest_icbench.switch.registry import builtin_switches
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
 Frames = dict[int, list[bytes]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure import launch
 from pytest_icbench.model.case import Case
@@ -12,7 +13,6 @@ from pytest_icbench.model.endpoint import Address, VhostUser
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.switch.protocol import Batches, Busy, PortCounters
 from tests.unit.scripted_rig import (
     RTT,
     Place,

@@ -19,7 +19,7 @@ _JUDGING = ("result", "stats", "judging", "limits", "gate", "thresholds", "basel
 #: What touches the machine.
 _MACHINE = ("pytest_icbench.host", "pytest_icbench.switch", "pytest_icbench.node")
 #: exec starts them; liblxc, which lxc calls, starts its own, and has to be called from a child.
-_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.node.lxc")
+_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.driver.node.lxc.node")
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
@@ -79,7 +79,7 @@ def test_processes_are_started_in_one_place(module: str) -> None:
 
 @pytest.mark.parametrize("module", _MODULES)
 def test_liblxc_is_used_in_one_place(module: str) -> None:
-    if module != "pytest_icbench.node.lxc":
+    if module != "pytest_icbench.driver.node.lxc.node":
         assert "lxc" not in set(imports(_MODULES[module], module))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.ovs.unixctl import ask
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.switch.ovs_unixctl import ask
 
 
 @contextmanager

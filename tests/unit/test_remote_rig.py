@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
-from pytest_icbench.executable import workload_path
 from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.placement import Placement, joined

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.settings import settings_for
-from pytest_icbench.lines import WindowLine, WindowRtt
+from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
 from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
 from pytest_icbench.measure.voices import Choir
 from pytest_icbench.model.settings import Settings

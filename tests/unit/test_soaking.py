@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.workload.output import WindowLine, parse_line
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.lines import WindowLine, parse_line
 from pytest_icbench.measure import soaking
 from pytest_icbench.measure.soaking import MOST_EVENTS, MOST_WINDOWS, WindowStream, soak_settings, with_losses
 from pytest_icbench.model.launch import Launch, Window

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_icbench.config.switch_config import SwitchConfig, checked, read
 from pytest_icbench.config.values import assignments
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.switch.registry import builtin_switches
 
 KEYS: Any = {"a": "text", "n": "number", "list": "texts", "map": "table"}
 

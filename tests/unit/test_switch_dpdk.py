@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.dpdk import dpdk_process, testpmd
+from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
+from pytest_icbench.driver.switch.dpdk.direct import Direct
+from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
+from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
-from pytest_icbench.switch import dpdk_process, testpmd
-from pytest_icbench.switch.basicfwd import BasicFwd
-from pytest_icbench.switch.direct import Direct
-from pytest_icbench.switch.protocol import Busy
-from pytest_icbench.switch.testpmd import TestPmd
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 A, B = Address.of(1, "a"), Address.of(1, "b")

@@ -14,16 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.forwarder import process as forwarder
+from pytest_icbench.driver.switch.forwarder import raw_switch
+from pytest_icbench.driver.switch.forwarder import switch as forward
+from pytest_icbench.driver.switch.forwarder.process import Forwarder, variant_options
+from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
+from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
-from pytest_icbench.switch import forward, forward_raw, forwarder, kernel
-from pytest_icbench.switch.daemon import Daemon
-from pytest_icbench.switch.forward import Forward
-from pytest_icbench.switch.forward_raw import ForwardRaw
-from pytest_icbench.switch.forwarder import Forwarder, variant_options
 from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
@@ -164,7 +167,7 @@ def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
 
 def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
-    monkeypatch.setattr(forward_raw, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(raw_switch, "workload_path", lambda: Path("/where/icbench-workload"))
     monkeypatch.setattr(links, "create_netns", lambda _, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
     monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))

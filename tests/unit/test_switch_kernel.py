@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.kernel import linux_bridge
+from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
+from pytest_icbench.driver.switch.kernel.veth import VethLink
+from pytest_icbench.driver.switch.protocol import Busy
+from pytest_icbench.driver.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import APIS, MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Veth
-from pytest_icbench.switch import kernel, linux_bridge
-from pytest_icbench.switch.linux_bridge import LinuxBridge
-from pytest_icbench.switch.protocol import Busy
-from pytest_icbench.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
-from pytest_icbench.switch.veth import VethLink
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
 
@@ -219,6 +220,8 @@ def test_groups() -> None:
 
 
 def test_the_catalogue_imports_no_host_libraries() -> None:
-    code = "import sys, pytest_icbench.switch.registry; print([m for m in ('pyroute2', 'lxc') if m in sys.modules])"
+    code = (
+        "import sys, pytest_icbench.driver.switch.registry; print([m for m in ('pyroute2', 'lxc') if m in sys.modules])"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"

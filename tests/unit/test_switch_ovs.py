@@ -12,10 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.model.endpoint import VhostUser
-from pytest_icbench.switch.ovs import OpenVSwitch
-from pytest_icbench.switch.ovs_output import (
+from pytest_icbench.driver.switch.ovs.output import (
     any_queue_disabled,
     parse_cycles,
     parse_drops,
@@ -23,7 +20,10 @@ from pytest_icbench.switch.ovs_output import (
     parse_table,
     parse_versions,
 )
-from pytest_icbench.switch.protocol import Busy
+from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.protocol import Busy
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.model.endpoint import VhostUser
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 VERSION = "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11\n"
@@ -125,9 +125,9 @@ def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
         netns.append(suffix)
         return "/netns/x"
 
-    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons.links.create_netns", create)
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.links.create_netns", create)
     monkeypatch.setattr(
-        "pytest_icbench.switch.ovs_daemons.links.delete_netns", lambda session, path: netns.remove("r1-ovs")
+        "pytest_icbench.driver.switch.ovs.daemons.links.delete_netns", lambda session, path: netns.remove("r1-ovs")
     )
     found.netns = netns  # type: ignore[attr-defined]
     asked: list[tuple[Path, str]] = []
@@ -137,7 +137,7 @@ def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
         asked.append((path, command))
         return answers.get(command, "")
 
-    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons.ask", ask)
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.ask", ask)
     found.asked, found.answers = asked, answers  # type: ignore[attr-defined]
     yield found
     found.spawner.close()
@@ -292,7 +292,8 @@ def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pyte
 
     monkeypatch.setattr(session.spawner, "start", dies)
     monkeypatch.setattr(
-        "pytest_icbench.switch.ovs.parse_table", lambda text: [{"dpdk_initialized": False, "iface_types": []}]
+        "pytest_icbench.driver.switch.ovs.switch.parse_table",
+        lambda text: [{"dpdk_initialized": False, "iface_types": []}],
     )
     with pytest.raises(ProvisionError, match=r"(?s)ovs-vswitchd was killed by signal 6 \(Aborted\).*last words"):
         start(session)
@@ -354,7 +355,7 @@ def test_probe_finds_what_lacks(session: Any, monkeypatch: pytest.MonkeyPatch) -
     found = OpenVSwitch().probe(session, None)
     assert (found.version, found.program) == ("3.1.0", str(session.binaries["ovs"]))
     inside = str(session.dir)
-    monkeypatch.setattr("pytest_icbench.switch.ovs_daemons._SCHEMAS", ("/no/where",))
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons._SCHEMAS", ("/no/where",))
     monkeypatch.setattr(
         "shutil.which",
         lambda path: str(path) if str(path).startswith(inside) and Path(path).is_file() else None,

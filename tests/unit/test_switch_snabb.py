@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.snabb import switch as module
+from pytest_icbench.driver.switch.snabb.switch import Snabb
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
-from pytest_icbench.switch import snabb as module
-from pytest_icbench.switch.snabb import Snabb
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 VERSION = "snabb 2022.07 (396-gf32729274)\nCopyright\n\nSnabb is open source software.\n"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.sriov import checks, switch
+from pytest_icbench.driver.switch.sriov.switch import Sriov
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import vf
 from pytest_icbench.model.endpoint import Address, Pci, Veth
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.switch import sriov, sriov_checks
-from pytest_icbench.switch.sriov import Sriov
 from tests.unit.card import CardRoot, CardSession, reacting, tree_of
 from tests.unit.recording_host import attachments_of, spec_of
 
@@ -83,8 +83,8 @@ class RecordingNet:
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingNet:
     found = RecordingNet()
-    monkeypatch.setattr(sriov, "vf", found)
-    monkeypatch.setattr(sriov, "links", found)
+    monkeypatch.setattr(switch, "vf", found)
+    monkeypatch.setattr(switch, "links", found)
     return found
 
 
@@ -143,7 +143,7 @@ def test_too_few_functions(tmp_path: Path) -> None:
     # One is up, one is given to somebody: two are left.
     assert "4 endpoints take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
-    assert sriov_checks.choose(other.root, sriov_checks.card(given), 2) == [1, 3]
+    assert checks.choose(other.root, checks.card(given), 2) == [1, 3]
 
 
 def test_the_uplink_is_the_cards_own_port(tmp_path: Path, net: RecordingNet) -> None:
@@ -157,10 +157,10 @@ def test_the_uplink_is_the_cards_own_port(tmp_path: Path, net: RecordingNet) -> 
 
 def test_functions_that_a_topology_names(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
-    card = sriov_checks.card(session)
+    card = checks.card(session)
 
     def assigned(*names: str | None) -> list[int]:
-        return sriov_checks.assign(session.root, card, names, [1, 3])
+        return checks.assign(session.root, card, names, [1, 3])
 
     assert assigned(None, None) == [1, 3]
     assert assigned("0000:3b:02.3", None) == [3, 1]
@@ -178,18 +178,18 @@ def test_functions_that_a_topology_names(tmp_path: Path) -> None:
 
 def test_a_function_given_to_vfio_can_be_taken_from_nobody(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
-    assert not sriov_checks.is_idle(session.root, "0000:3b:02.2")
+    assert not checks.is_idle(session.root, "0000:3b:02.2")
     group = session.root.path("/dev/vfio/52")
     group.parent.mkdir(parents=True)
     group.touch()
-    assert sriov_checks.is_idle(session.root, "0000:3b:02.2")
+    assert checks.is_idle(session.root, "0000:3b:02.2")
 
 
 def test_an_interface_in_another_namespace_is_in_use(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
     (session.root.path("/sys/bus/pci/devices/0000:3b:02.1/net/ens1f0v1/mtu")).unlink()
     (session.root.path("/sys/bus/pci/devices/0000:3b:02.1/net/ens1f0v1")).rmdir()
-    assert not sriov_checks.is_idle(session.root, "0000:3b:02.1")
+    assert not checks.is_idle(session.root, "0000:3b:02.1")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pytest_icbench.switch.abilities import Abilities, abilities
-from pytest_icbench.switch.registry import builtin_switches
+from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.registry import builtin_switches
 
 PAGE = Path(__file__).parents[2] / "docs" / "switches.md"
 WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False: "no"}

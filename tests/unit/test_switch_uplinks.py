@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.eal import eal_arguments
+from pytest_icbench.driver.switch import registry
+from pytest_icbench.driver.switch.dpdk import direct
+from pytest_icbench.driver.switch.kernel import linux_bridge, veth
+from pytest_icbench.driver.switch.ovs import switch as ovs
+from pytest_icbench.driver.switch.ovs.switch import _uplink_port
+from pytest_icbench.driver.switch.vpp import uplink as vpp_uplink
+from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.endpoint import Address, Nic, endpoint_from_dict, endpoint_to_dict
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.switch import direct, linux_bridge, ovs, registry, veth, vpp_uplink
-from pytest_icbench.switch.ovs import _uplink_port
 from tests.unit.recording_host import attachments_of, spec_of
 from tests.unit.test_switch_vpp import Client, client, session, start
 

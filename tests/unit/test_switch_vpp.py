@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.common.cores import in_blocks, share_ports
+from pytest_icbench.driver.switch.protocol import Batches
+from pytest_icbench.driver.switch.vpp import client as vpp_client
+from pytest_icbench.driver.switch.vpp import switch as module
+from pytest_icbench.driver.switch.vpp.config import Sockets, startup
+from pytest_icbench.driver.switch.vpp.load import Load, Rounds, Sample, filled_rounds, running_ns
+from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_rounds
+from pytest_icbench.driver.switch.vpp.switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
-from pytest_icbench.switch import vpp as module
-from pytest_icbench.switch import vpp_client
-from pytest_icbench.switch.cores import in_blocks, share_ports
-from pytest_icbench.switch.protocol import Batches
-from pytest_icbench.switch.vpp import Vpp
-from pytest_icbench.switch.vpp_config import Sockets, startup
-from pytest_icbench.switch.vpp_load import Load, Rounds, Sample, filled_rounds, running_ns
-from pytest_icbench.switch.vpp_output import linked_version, parse_batches, parse_rounds
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 RUNTIME = """Thread 0 vpp_main (lcore 0)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.resource import perf
 from pytest_icbench.measure.work import Work, WorkTrack
-from pytest_icbench.switch.protocol import Busy
 
 HZ = 2_000_000_000
 

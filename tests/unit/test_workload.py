@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.eal import eal_arguments, endpoint_mib, endpoint_ring
-from pytest_icbench.lines import Hello, Ready, Summary, WindowLine, parse_line
+from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning, natural_api
+from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_mib, endpoint_ring
+from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
-from pytest_icbench.workload import WorkloadCommand, exit_meaning, natural_api
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
 VETH = Veth(A, "eth0", "icabcdef0a")

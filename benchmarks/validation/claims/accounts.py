@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import Run
 from pytest_icbench.measure.voices import Choir, Voice
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig
-from pytest_icbench.switch.registry import builtin_switches
 from validation import rigs
 from validation.model import Found, Row, Settings
 

@@ -15,14 +15,14 @@ import bench_host as host
 import udp_tools
 import workload_runs
 
+from pytest_icbench.driver.switch.protocol import PortCounters
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import median_estimate
-from pytest_icbench.switch.protocol import PortCounters
-from pytest_icbench.switch.registry import builtin_switches
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
 

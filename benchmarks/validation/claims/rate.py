@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import bench_host as host
 import workload_runs
 
-from pytest_icbench.executable import workload_path
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A container's configuration as liblxc's keys and values. Pure, so that cgroup v1 and v2 can be tested anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.host.root import format_cpu_list
+
+#: What a workload needs, and nothing else of root's power. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
+#: sockets (``raw``, ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK:
+#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) past the memlock limit, which then needs no raising. SYS_NICE:
+#: placing memory on a NUMA node.
+CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
+
+#: null, zero, full, random, urandom: what liblxc puts into a container's /dev and a workload may open.
+DEVICES = ("c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device node of the host and its rule for the devices controller (``c 10:196``)."""
+
+    path: Path
+    rule: str
+
+
+def config(
+    spec: NodeSpec,
+    *,
+    layout: Layout,
+    group: str,
+    skeleton: Skeleton,
+    devices: Sequence[Device],
+    session: str,
+    log: Path,
+    hugepage_sizes_kib: Sequence[int] = (),
+) -> list[tuple[str, str]]:
+    """Keys and values in the order in which they are to be set.
+
+    Args:
+        group: the session's cgroup.
+        session: id for the environment of the container's init.
+        log: liblxc's own log.
+        hugepage_sizes_kib: sizes this host has; none of them can be used by a node whose spec says so.
+    """
+    return [
+        ("lxc.uts.name", spec.hostname or spec.name),
+        ("lxc.rootfs.path", str(skeleton.path)),
+        ("lxc.rootfs.options", "ro"),
+        # Nothing of the host's network, not even a loopback shared.
+        ("lxc.net.0.type", "empty"),
+        ("lxc.console.path", "none"),
+        ("lxc.tty.max", "0"),
+        ("lxc.autodev", "1"),
+        # Capabilities and devices are the fence; a profile that is not loaded would keep the container from starting.
+        ("lxc.apparmor.profile", "unconfined"),
+        ("lxc.mount.auto", "proc:mixed sys:ro"),
+        *(("lxc.mount.entry", entry) for entry in _mounts(spec, skeleton, devices)),
+        *(("lxc.cap.keep", name) for name in (*CAPABILITIES, *spec.capabilities)),
+        ("lxc.environment", f"ICBENCH_SESSION={session}"),
+        ("lxc.log.file", str(log)),
+        ("lxc.log.level", "WARN"),
+        *_cgroups(spec, layout, group, devices),
+        *_huge_pages(layout, () if spec.hugepages else hugepage_sizes_kib),
+    ]
+
+
+def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, str]]:
+    """Limits of 0, where the kernel has the controller for them."""
+    items = []
+    for kib in barred_kib:
+        size = next(
+            f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit
+        )
+        key = layout.lxc_key("hugetlb", f"{size}.max" if layout.unified else f"{size}.limit_in_bytes")
+        if key is not None:
+            items.append((key, "0"))
+    return items
+
+
+def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> list[str]:
+    entries = [
+        "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
+        "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
+    ]
+    entries += [_bind(path, "bind,ro,create=dir") for path in skeleton.binds]
+    entries += [_bind(path, "bind,rw,create=dir") for path in spec.sockets]
+    entries += [_bind(device.path, "bind,rw,create=file") for device in devices]
+    return entries
+
+
+def _bind(path: Path, options: str) -> str:
+    """A mount entry at the same path; fstab's escapes for what separates its fields."""
+    source = str(path).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+    return f"{source} {source.lstrip('/')} none {options} 0 0"
+
+
+def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:
+    items = [
+        # All three below the session's group; liblxc leaves its pivot behind, which then goes with that.
+        ("lxc.cgroup.dir.container", f"{group}/{spec.name}"),
+        ("lxc.cgroup.dir.monitor", f"{group}/{spec.name}.monitor"),
+        ("lxc.cgroup.dir.monitor.pivot", group),
+    ]
+    wanted = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
+    wanted += [("devices", "allow", rule) for rule in DEVICES]
+    wanted += [("devices", "allow", f"{device.rule} rw") for device in devices]
+    for controller, item, value in wanted:
+        key = layout.lxc_key(controller, item)
+        if key is not None:
+            items.append((key, value))
+    return items

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ending a container in whatever state it is, and removing what liblxc leaves behind. Needs no liblxc."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.host.root import Root
+
+#: How long a container may take to end after its init was killed, in seconds.
+STOP_TIMEOUT_S = 5.0
+_LOCKS = Path("/run/lxc/lock")
+
+
+def monitors(lxcpath: str, name: str) -> list[int]:
+    """liblxc's monitor processes of a container, by the title they give themselves."""
+    title = f"[lxc monitor] {lxcpath} {name}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if (entry / "cmdline").read_bytes().rstrip(b"\0 ") == title:
+                    found.append(int(entry.name))
+    return found
+
+
+def ends(pid: int, timeout_s: float) -> bool:
+    """Whether a process that need not be our child ends in time."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(timeout_s * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root) -> None:
+    """Ends a container in whatever state it is, and removes what liblxc made for it. Idempotent; needs no liblxc.
+
+    Raises ProvisionError if a process or a cgroup remains.
+    """
+    inside, outside = f"{group}/{name}", f"{group}/{name}.monitor"
+    for _ in range(3):  # a monitor found while it starts may still be about to make its init
+        watching = monitors(lxcpath, name)
+        kill_groups(layout, root, [inside], STOP_TIMEOUT_S)
+        for pid in watching:
+            # It removes its cgroups itself when its container ends.
+            if not ends(pid, 2.0):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                ends(pid, STOP_TIMEOUT_S)
+        if not watching:
+            break
+    kill_groups(layout, root, [inside, outside], STOP_TIMEOUT_S)
+    remove_groups(layout, root, [inside, outside])
+    _remove_locks(Path(lxcpath), name)
+
+
+def _remove_locks(lxcpath: Path, name: str) -> None:
+    """liblxc's lock of a container, and the directories around it as far as they are empty."""
+    directory = _LOCKS / lxcpath.relative_to("/")
+    (directory / f".{name}").unlink(missing_ok=True)
+    with suppress(OSError):
+        while directory != _LOCKS.parent.parent:
+            with suppress(FileNotFoundError):  # killed while liblxc made them, outermost first
+                directory.rmdir()
+            directory = directory.parent

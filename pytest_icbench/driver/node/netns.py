@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node as a bare network namespace: same network and CPUs as a container, the host's files and devices."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import links
+from pytest_icbench.host.process import Process
+from pytest_icbench.host.session import HostSession
+
+
+def probe() -> None:
+    """Changes nothing. Raises Unsupported without root."""
+    if os.geteuid() != 0:
+        raise Unsupported("network namespaces need root: run pytest as root")
+
+
+class NetnsNode:
+    """See ``node.protocol.Node``. A holder process keeps the namespace; every process is pinned by its affinity.
+
+    Where no cgroup hierarchy can freeze, processes are stopped by SIGSTOP instead.
+    """
+
+    def __init__(self, session: HostSession, spec: NodeSpec) -> None:
+        self.spec = spec
+        self._session = session
+        self._holder: Process | None = None
+        self._processes: list[Process] = []
+        self._netns: str | None = None
+        self._paused = False
+
+    def start(self) -> NodeFacts:
+        """Makes the namespace and its holder. Raises ProvisionError."""
+        session, spec = self._session, self.spec
+        for path in (*spec.sockets, *spec.devices):
+            if not path.exists():
+                raise ProvisionError(f"node {spec.name} needs {path}, which does not exist")
+        self._group = SessionGroup.of(session)
+        self._netns = links.create_netns(session, spec.name.removeprefix(f"icb{session.id}-"))
+        try:
+            self._group.create(spec.name)
+            log = session.dir / f"{spec.name}.log"
+            self._holder = self._begin([str(workload_path()), "pause"], spec.cpus, log, pipes=False)
+        except ProvisionError:
+            self.stop()
+            raise
+        return NodeFacts(spec.name, self._holder.pid, {"kind": "netns"})
+
+    def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
+        process = self._session.spawner.start(argv, log=log, cpus=cpus, netns=self._netns, pipes=pipes)
+        self._processes.append(process)
+        self._group.join(self.spec.name, process.pid)
+        self._group.share_cpu(process.pid)
+        return process
+
+    def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
+        """See ``Node.spawn``. Raises ProvisionError if the node is not running."""
+        if self._holder is None or self._paused:
+            state = "paused" if self._paused else "not running"
+            raise ProvisionError(f"{argv[0]} cannot be started in node {self.spec.name}: it is {state}")
+        return self._begin(argv, cpus, log, pipes=True)
+
+    def pause(self) -> None:
+        """Freezes every process, within 2 s. Raises ProvisionError, and they run on."""
+        if self._group.can_freeze:
+            self._group.freeze(self.spec.name)
+        else:
+            self._signal(signal.SIGSTOP)
+        self._paused = True
+
+    def resume(self) -> None:
+        if self._group.can_freeze:
+            self._group.thaw(self.spec.name)
+        else:
+            self._signal(signal.SIGCONT)
+        self._paused = False
+
+    def _signal(self, number: int) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    process.signal(number)
+
+    def stop(self) -> None:
+        """Kills every process, removes the namespace and its cgroup. Raises ProvisionError if a process remains."""
+        if self._netns is None:
+            return
+        self._paused = False
+        self._holder = None
+        self._group.kill(self.spec.name)
+        for process in self._processes:
+            process.stop(term_s=0)
+        self._processes.clear()
+        self._group.remove(self.spec.name)
+        links.delete_netns(self._session, self._netns)
+        self._netns = None

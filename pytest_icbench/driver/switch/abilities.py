@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a driver declares that its switch does with frames: tested by ``pytest_icbench.conformance``. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_icbench.driver.switch.protocol import Reach, Switch
+from pytest_icbench.model.case import MTU_1500_FRAME_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """See the class attributes of ``Switch`` of the same names.
+
+    Attributes:
+        jumbo: whether frames above 1518 bytes pass.
+    """
+
+    learns: bool
+    broadcast: Reach
+    unknown_unicast: Reach
+    vlan: bool
+    filters: bool
+    jumbo: bool
+    least_ageing_s: float | None
+
+
+def abilities(driver: type[Switch], variant: str | None = None) -> Abilities:
+    """Of a driver, in one of its variants."""
+    wire = variant is not None and variant in driver.wire_variants
+    learns = driver.learns and not wire
+    reach: Reach = "all" if learns else "peer"
+    return Abilities(
+        learns=learns,
+        broadcast=reach if wire or driver.broadcast is None else driver.broadcast,
+        unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
+        vlan=driver.vlan,
+        filters=driver.filters,
+        jumbo=driver.max_frame_bytes > MTU_1500_FRAME_BYTES,
+        least_ageing_s=driver.least_ageing_s if learns else None,
+    )

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What switches of the kernel have in common: whether the kernel has them, and their veth endpoints."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.driver.switch.protocol import Attachment, Busy
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint import Veth
+
+VETH = "veth"
+#: Name of the interface in a node.
+NODE_INTERFACE = "eth0"
+#: Of a CPU's line in /proc/stat.
+_SOFTIRQ_FIELD = 7
+_AF_XDP = getattr(socket, "AF_XDP", 44)
+_DRIVER_PLACES = (
+    "usr/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
+    "usr/lib64/dpdk-pmds/librte_net_{0}.so*",
+    "usr/lib64/librte_net_{0}.so*",
+    "usr/local/lib/*/librte_net_{0}.so*",
+    "usr/local/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
+    "usr/local/lib64/librte_net_{0}.so*",
+)
+
+
+def probe_links(*kinds: str) -> str:
+    """Tries links of these kinds in a network namespace that is gone at once; returns the kernel's release.
+
+    Raises Unsupported if the kernel does not have them. Without root nothing can be tried: a plan believes in them,
+    and a session is refused anyway.
+    """
+    if os.geteuid() != 0:
+        return release()
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    for kind in kinds:
+        try:
+            with saved_netns():
+                unshare(CLONE_NEWNET)
+                with IPRoute() as route:
+                    more = {"peer": "probe1"} if kind == "veth" else {}
+                    route.link("add", ifname="probe0", kind=kind, **more)
+        except (NetlinkError, OSError) as error:
+            raise Unsupported(
+                f"this kernel cannot make links of kind {kind} ({error}): load its module (modprobe {kind}) or use a"
+                " kernel that has it"
+            ) from None
+    return release()
+
+
+def probe_netdev_api(api: str) -> None:
+    """Whether a DPDK application can use a kernel interface by ``af_packet`` or ``af_xdp``.
+
+    Raises Unsupported if the kernel or DPDK cannot.
+    """
+    if api not in NETDEV_APIS:
+        return
+    if api == "af_xdp":
+        try:
+            socket.socket(_AF_XDP, socket.SOCK_RAW).close()
+        except OSError as error:
+            raise Unsupported(
+                f"api af_xdp: this kernel gives no AF_XDP socket ({error.strerror}): use root and CONFIG_XDP_SOCKETS"
+            ) from None
+    if not any(True for place in _DRIVER_PLACES for _ in Path("/").glob(place.format(api))):
+        package = f"librte-net-{api.replace('_', '-')}*"
+        raise Unsupported(f"api {api}: DPDK's driver net_{api} is not installed: install its package ({package})")
+
+
+def node_end(attachment: Attachment) -> links.End:
+    """The end of a veth pair that is the attachment's endpoint."""
+    neighbours = () if attachment.peer is None else (attachment.peer,)
+    return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address, neighbours)
+
+
+def endpoint(attachment: Attachment, host_interface: str, mtu: int) -> Veth:
+    """The endpoint at ``node_end``."""
+    return Veth(address=attachment.address, interface=NODE_INTERFACE, host_interface=host_interface, mtu=mtu)
+
+
+def remove_ends(attachments: Sequence[Attachment]) -> None:
+    """Removes the links in the nodes, and with each the veth's other end; nothing where a node has ended."""
+    for attachment in attachments:
+        # A node that ends at this moment takes its links along.
+        with suppress(ProvisionError):
+            links.remove_link(NODE_INTERFACE, attachment.node.netns)
+
+
+def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
+    """Time that these CPUs have spent in soft interrupts, and ksoftirqd, since boot (proc(5), /proc/stat).
+
+    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so beside pinned endpoints this is
+    the switch's own work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
+    """
+    text = None if session is None else session.root.read("/proc/stat")
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    wanted = {f"cpu{cpu}" for cpu in cpus}
+    rows = [line.split() for line in (text or "").splitlines()]
+    ticks = [int(row[_SOFTIRQ_FIELD]) for row in rows if len(row) > _SOFTIRQ_FIELD and row[0] in wanted]
+    return Busy(busy_ns=sum(ticks) * tick_ns) if ticks else None
+
+
+def release() -> str:
+    """The running kernel's release: the version of its switches."""
+    return os.uname().release

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A NIC as the uplink of a switch, or as the endpoint itself where nothing is between: taken, and given back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchSpec
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.namespaces import pin_netns
+from pytest_icbench.host.net import links, nic
+from pytest_icbench.host.resource import modules, pci
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.uplink import Uplink
+
+#: A card may lose its carrier for a moment when an AF_XDP application ends.
+FLAP_S = 3.0
+#: Name of the NIC where a switch has it, whatever the host calls it.
+UPLINK = "uplink0"
+
+
+class NicUplink:
+    """One NIC of the kernel's, or one given to DPDK (``via`` is ``vfio``).
+
+    Args:
+        netns: of the switch, by a path that outlives its processes; None for ``vfio``.
+        mtu: layer 3 MTU in bytes.
+        new_name: of the interface there.
+    """
+
+    def __init__(
+        self, session: HostSession, uplink: Uplink, netns: str | None, *, mtu: int, new_name: str = UPLINK
+    ) -> None:
+        self.uplink = uplink
+        self._session = session
+        self._netns = netns
+        self._mtu = mtu
+        self._name = new_name
+        self._changes = Changes(session)
+
+    def take(self, *, promiscuous: bool = False, up: bool = True) -> None:
+        """Raises ProvisionError. ``give_back`` undoes it, also when it failed in the middle."""
+        if self.uplink.via == "vfio":
+            self._bind()
+            return
+        assert self._netns is not None
+        self._session.nics[self.uplink.nic] = (self._netns, self._name)
+        single_queue = self.uplink.via == "af_xdp"
+        nic.take(
+            self._changes,
+            self.uplink.nic,
+            self._netns,
+            new_name=self._name,
+            mtu=self._mtu,
+            promiscuous=promiscuous,
+            up=up,
+            single_queue=single_queue,
+        )
+
+    def _bind(self) -> None:
+        root, name = self._session.root, self.uplink.nic
+        if pci.find(root, name) is None:
+            raise ProvisionError(f"--icbench-uplink: there is no PCI function {name}: name another one")
+        for interface in pci.interfaces(root, name):
+            nic.remember(self._changes, interface, name)
+        modules.load(self._changes, ["vfio_iommu_type1", "vfio-pci"])
+        pci.bind(self._changes, name, "vfio-pci")
+
+    def await_carrier(self) -> None:
+        """Returns when frames pass. Raises ProvisionError. A NIC that DPDK has is waited for by DPDK."""
+        if self._netns is not None:
+            nic.await_carrier(self._name, self._netns, nic=self.uplink.nic)
+
+    def give_back(self) -> None:
+        """The NIC is the host's again, as it was. Idempotent. Raises ProvisionError with what is not as before."""
+        self._session.nics.pop(self.uplink.nic, None)
+        self._changes.undo(f"the uplink {self.uplink.nic}")
+
+
+def cable_fault(session: HostSession, uplink: Uplink) -> str | None:
+    """What is wrong with the cable of a taken NIC, in one sentence; None if nothing, or if the kernel has it not."""
+    if uplink.nic not in session.nics:
+        return None
+    netns, name = session.nics[uplink.nic]
+    try:
+        nic.await_carrier(name, netns, nic=uplink.nic, timeout_s=FLAP_S)
+    except ProvisionError as error:
+        return str(error)
+    return None
+
+
+class NicEndpoint:
+    """A NIC in a node, for the reference link between two hosts: no switch, one pair.
+
+    Its MAC address becomes the endpoint's.
+    """
+
+    def __init__(self, session: HostSession, spec: SwitchSpec, attachment: Attachment) -> None:
+        assert spec.uplink is not None
+        self._session = session
+        self._attachment = attachment
+        # By a name of its own: the node's namespace ends with its processes, and a veth with the namespace.
+        self._pin = pin_netns(session, attachment.node.netns, f"{spec.name}-up{attachment.index}")
+        name = kernel.NODE_INTERFACE
+        self._uplink = NicUplink(session, spec.uplink, self._pin, mtu=spec.mtu, new_name=name)
+
+    def take(self) -> None:
+        """The NIC with the endpoint's addresses, up. Raises ProvisionError."""
+        self._uplink.take(up=False)
+        links.configure(kernel.node_end(self._attachment))
+        self._uplink.await_carrier()
+
+    def counters(self) -> PortCounters:
+        """What the NIC counted, as a switch's port at its other end would."""
+        seen = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
+        return PortCounters(
+            index=self._attachment.index,
+            rx_packets=seen["tx_packets"],
+            tx_packets=seen["rx_packets"],
+            rx_dropped=seen["tx_dropped"],
+            tx_dropped=seen["rx_dropped"],
+        )
+
+    def give_back(self) -> None:
+        """As ``NicUplink.give_back``."""
+        self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
+        links.delete_netns(self._session, self._pin)
+
+
+def only_attachment(name: str, attachments: Sequence[Attachment]) -> Attachment:
+    """The one endpoint that a NIC can be. Raises ProvisionError if there are several."""
+    if len(attachments) != 1:
+        raise ProvisionError(f"{name} over a NIC joins one pair, not {len(attachments)}: lower --icbench-pairs")
+    return attachments[0]

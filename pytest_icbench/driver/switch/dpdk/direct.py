@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``direct``: two DPDK applications joined by shared memory, nothing between. The reference link of DPDK switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, NicUplink, only_attachment
+from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.sriov.checks import vfio_devices
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
+
+
+class Direct(Switch):
+    """Nothing runs: the endpoints of a pair share a socket."""
+
+    name = "direct"
+    family = "dpdk"
+    takes_binary = False
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 0
+    scalable = False
+    learns = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    # Between two hosts: the NICs themselves, one pair.
+    uplinks = ("kernel", "af_xdp", "vfio")
+    uplink_pairs = 1
+
+    def __init__(self) -> None:
+        self._nic: NicEndpoint | NicUplink | None = None
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """There is nothing to lack."""
+        return SwitchFacts()
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        return Needs()
+
+    def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
+        """A NIC that leaves the kernel is the node's as a device. Raises ProvisionError."""
+        if spec.uplink is None or spec.uplink.via != "vfio":
+            return ()
+        self._nic = taken = NicUplink(session, spec.uplink, None, mtu=spec.mtu)
+        taken.take()
+        return [vfio_devices(session.root, spec.uplink.nic)] * len(addresses)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Who serves: with vhost-user the front-end, with memif side b.
+
+        A vhost back-end that connects to a waiting front-end is up in milliseconds; the other way round its library
+        looks for events once a second.
+        """
+        if spec.uplink is not None:
+            attachment = only_attachment(self.name, attachments)
+            if spec.uplink.via == "vfio":
+                return [Pci(attachment.address, spec.uplink.nic)]
+            self._nic = NicEndpoint(session, spec, attachment)
+            self._nic.take()
+            driver: Literal["af_packet", "af_xdp"] = "af_packet" if spec.uplink.via == "kernel" else "af_xdp"
+            return [Nic(attachment.address, kernel.NODE_INTERFACE, driver)]
+        endpoints: list[Endpoint] = []
+        for a, b in zip(attachments[::2], attachments[1::2], strict=True):
+            path = str(socket_path(a, "d"))
+            if spec.port == MEMIF:
+                endpoints.append(Memif(address=a.address, socket=path, role="client"))
+                endpoints.append(Memif(address=b.address, socket=path, role="server"))
+            else:
+                packed = spec.port == VHOST_USER_PACKED
+                endpoints.append(VhostUser(address=a.address, socket=path, serves=True, packed=packed))
+                endpoints.append(VhostUser(address=b.address, socket=path, role="back-end", packed=packed))
+        return endpoints
+
+    def facts(self) -> SwitchFacts:
+        return SwitchFacts()
+
+    def check(self) -> None:
+        """Nothing of it can die."""
+
+    def counters(self) -> list[PortCounters] | None:
+        return None
+
+    def busy(self) -> Busy | None:
+        return None
+
+    def pause(self) -> None:
+        """Nothing runs."""
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Gives the NIC back."""
+        if self._nic is not None:
+            self._nic.give_back()

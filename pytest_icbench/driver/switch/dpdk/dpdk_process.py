@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Switches that are one DPDK process: finding its binary, its EAL arguments, its start."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.protocol import SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+
+_VERSION = re.compile(r"RTE Version: '([^']+)'")
+_PROBE_S = 10.0
+
+#: How long a DPDK process may take to open its ports, beside other pollers on few cores.
+START_S = 15.0
+
+
+def find_binary(
+    session: HostSession, name: str, given: Path | None, candidates: Sequence[str | Path], remedy: str
+) -> Path:
+    """The user's binary, else the first candidate there is (a name on PATH, or a path).
+
+    Raises Unsupported with ``remedy``, or naming the user's path if it is no program.
+    """
+    given = given or session.binaries.get(name)
+    if given is not None:
+        found = shutil.which(given)
+        if found is None:
+            raise Unsupported(f"{given} is not an executable file: give --icbench-{name} the path of {name}")
+        return Path(found)
+    for candidate in candidates:
+        found = shutil.which(candidate)
+        if found is not None:
+            return Path(found)
+    raise Unsupported(f"{name} is not installed: {remedy}, or give its path with --icbench-{name}")
+
+
+def eal_version(session: HostSession, binary: Path, name: str) -> str:
+    """Version of DPDK in a program. Raises Unsupported if it is no DPDK program, or does not start."""
+    try:
+        shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
+    except ProvisionError as error:
+        raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
+    match = _VERSION.search(shown.stdout + shown.stderr)
+    if match is None:
+        words = (shown.stderr or shown.stdout).strip().splitlines()
+        said = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
+        raise Unsupported(f"{binary} is not a DPDK program{said}: give --icbench-{name} the path of {name}")
+    return match.group(1)
+
+
+def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugepages_mib: int) -> list[str]:
+    """EAL's part of the command line: lcore 0 is the main one, on any of ``main_cpus``, then one lcore a worker."""
+    cpus = ",".join(map(str, main_cpus))
+    lcores = [f"0@({cpus})", *(f"{lcore}@{cpu}" for lcore, cpu in enumerate(worker_cpus, start=1))]
+    return [
+        "-v",
+        "--lcores",
+        ",".join(lcores),
+        "--main-lcore",
+        "0",
+        "--no-pci",
+        "--in-memory",
+        "--single-file-segments",
+        "-m",
+        str(hugepages_mib),
+    ]
+
+
+def runtime_directory(spec: SwitchSpec) -> Path:
+    """Where the process keeps what EAL would put into /var/run/dpdk."""
+    return spec.work_dir / "eal"
+
+
+def start_daemon(
+    session: HostSession,
+    spec: SwitchSpec,
+    name: str,
+    argv: Sequence[str | Path],
+    *,
+    netns: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cpus: Sequence[int] | None = None,
+    pipes: bool = False,
+    mount_ns: bool = False,
+) -> Daemon:
+    """Starts the process with its files in the work directory.
+
+    Args:
+        cpus: its affinity; None for service and worker CPUs, EAL's control threads then use those that are no lcore's.
+        mount_ns: in a mount namespace of its own.
+    """
+    runtime = runtime_directory(spec)
+    runtime.mkdir(parents=True, exist_ok=True)
+    process = session.spawner.start(
+        argv,
+        log=spec.work_dir / f"{name}.log",
+        cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if cpus is None else cpus,
+        netns=netns,
+        # Without it EAL makes and leaves a directory in /var/run/dpdk, even with --in-memory.
+        env={"RUNTIME_DIRECTORY": str(runtime), **(env or {})},
+        pipes=pipes,
+        cwd=spec.work_dir,
+        mount_ns=mount_ns,
+    )
+    return Daemon(name, process)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``testpmd``: DPDK's test application as a switch: io forwarding between the ports of a pair, by worker cores."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.config.switch_config import Kind
+from pytest_icbench.driver.switch.common.cores import in_blocks
+from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.ports import (
+    MEMIF,
+    MTU_ETHERNET,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    serving_device,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
+
+#: Huge pages of its pool and ports, in MiB.
+_HUGEPAGES_MIB = 256
+#: Buffers of its pool. Its own default is sized for 32 ports with hardware rings; these ports hold no buffers.
+_BUFFERS = 32768
+#: With buffers that hold a jumbo frame whole.
+_JUMBO_BUFFERS = 16384
+_JUMBO_BUFFER_BYTES = 10240
+#: How long its prompt may take to answer, in seconds.
+_ANSWER_S = 1.0
+_POLL_S = 0.002
+#: Cycles of polls that brought frames, over all cores, since forwarding began (it says "total" before DPDK 23.11).
+_CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
+#: The last line of its answer has come: its prompt waits again.
+_PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
+
+
+class TestPmd(DaemonSwitch):
+    """``--forward-mode=io``, ports paired in order."""
+
+    __test__ = False  # not a class of tests, whatever its name says
+
+    name = "testpmd"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = True
+    learns = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = 16  # RTE_MAX_ETHPORTS is 32
+    config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts", "burst": "number"}
+
+    def __init__(self) -> None:
+        self._runtime: Path | None = None
+        self._indexes: list[int] = []
+        self._cpus: Sequence[int] = ()
+        self._memif = False
+        self._workers = 0
+        self._prompts = False
+        self._facts = SwitchFacts()
+
+    def _binary(self, session: HostSession, given: Path | None) -> Path:
+        remedy = "install it (Debian's package dpdk)"
+        return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds the binary and its DPDK version. Raises Unsupported."""
+        binary = self._binary(session, spec_binary)
+        return SwitchFacts(version=dpdk_process.eal_version(session, binary, self.name), program=str(binary))
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Each direction of a pair is one stream, and a stream belongs to one core. Raises Unsupported beyond that."""
+        if cores > 2 * pairs:
+            raise Unsupported(
+                f"testpmd cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} streams: ask for at most"
+                f" {2 * pairs} switch cores"
+            )
+        return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it and its forwarding. Raises ProvisionError with the log's tail."""
+        binary = self._binary(session, spec.binary)
+        argv = self._argv(binary, spec, attachments)
+        self._memif = spec.port == MEMIF
+        self._indexes = [attachment.index for attachment in attachments]
+        self._cpus = spec.worker_cpus
+        self._workers = len(spec.worker_cpus)
+        # Into a pipe its answers would come when some kilobytes have gathered.
+        stdbuf = shutil.which("stdbuf")
+        self._prompts = stdbuf is not None
+        # Its prompt waits on the pipe; it ends at the end of file, so it does not outlive a killed harness.
+        line_by_line = [stdbuf, "-oL"] if stdbuf else []
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], pipes=True)
+        self._runtime = dpdk_process.runtime_directory(spec)
+        self._facts = SwitchFacts(
+            version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
+        )
+        wait_for_sockets([socket_path(each) for each in attachments], self.daemon, timeout_s=dpdk_process.START_S)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _argv(self, binary: Path, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
+        jumbo = spec.mtu > MTU_ETHERNET
+        return [
+            str(binary),
+            *dpdk_process.eal_arguments(
+                main_cpus=spec.service_cpus, worker_cpus=spec.worker_cpus, hugepages_mib=_HUGEPAGES_MIB
+            ),
+            *(f"--vdev={serving_device(spec.port, attachment)}" for attachment in attachments),
+            "--",
+            "--interactive",
+            "--auto-start",
+            "--forward-mode=io",
+            "--port-topology=paired",
+            f"--nb-cores={len(spec.worker_cpus)}",
+            f"--total-num-mbufs={_JUMBO_BUFFERS if jumbo else _BUFFERS}",
+            *([f"--mbuf-size={_JUMBO_BUFFER_BYTES}"] if jumbo else []),
+            # Endpoints come and go for hours; nobody reads about it.
+            "--mask-event=all",
+            "--record-core-cycles",
+            *([f"--burst={spec.config['burst']}"] if "burst" in spec.config else []),
+            *spec.config.get("arguments", ()),
+        ]
+
+    def facts(self) -> SwitchFacts:
+        """DPDK's version and the command line."""
+        return self._facts
+
+    def live(self) -> Daemon:
+        """The running process, its output read so that it never waits for us."""
+        if self.daemon is not None:
+            self._drain(self.daemon)
+        return super().live()
+
+    @staticmethod
+    def _drain(daemon: Daemon) -> None:
+        """Keeps its standard output from filling the pipe, which would stop it."""
+        pipe = daemon.process.stdout
+        if pipe is not None and not pipe.closed:
+            os.set_blocking(pipe.fileno(), False)
+            while pipe.read(65536):
+                pass
+
+    def counters(self) -> list[PortCounters] | None:
+        """The ports' counters, by EAL telemetry. Raises ProvisionError if it does not answer."""
+        self.live()
+        assert self._runtime is not None
+        path = telemetry_socket(self._runtime)
+        if path is None:
+            return None
+        ports = range(len(self._indexes))
+        stats = query(path, *(f"/ethdev/stats,{port}" for port in ports))
+        links = query(path, *(f"/ethdev/link_status,{port}" for port in ports))
+        return [self._port(*each) for each in zip(self._indexes, stats, links, strict=True)]
+
+    def _port(self, index: int, stats: dict[str, int] | None, link: dict[str, str] | None) -> PortCounters:
+        if stats is None or link is None:
+            raise ProvisionError(f"testpmd does not count on the port of endpoint {index}: did it close it?")
+        if self._memif and link.get("status") != "UP":
+            # A memif without its peer says zero, and goes on counting with the next.
+            return PortCounters(index, None, None)
+        return PortCounters(
+            index=index,
+            rx_packets=stats["ipackets"],
+            tx_packets=stats["opackets"],
+            rx_dropped=stats["imissed"] + stats["ierrors"] + stats["rx_nombuf"],
+            tx_dropped=stats["oerrors"],
+        )
+
+    def busy(self) -> Busy | None:
+        """Cycles of polls that brought frames, from its prompt; None if that does not answer within a second."""
+        daemon = self.live()
+        question, answer = daemon.process.stdin, daemon.process.stdout
+        if not self._prompts or question is None or answer is None:
+            return None
+        question.write(b"show fwd stats all\n")
+        question.flush()
+        said, deadline = b"", time.monotonic() + _ANSWER_S
+        while time.monotonic() < deadline:
+            said += answer.read(65536) or b""
+            found = _CYCLES.search(said)
+            if found is not None:
+                return Busy(busy_cycles=int(found[1]), workers=self._workers)
+            if _PROMPT.search(said):
+                return Busy(busy_cycles=0, workers=self._workers)  # nothing was forwarded yet
+            time.sleep(_POLL_S)
+        return None
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU of the core that polls each port: testpmd gives its cores blocks of neighbouring ports."""
+        if not self._cpus:
+            return None
+        places = in_blocks(len(self._indexes), len(self._cpus))
+        return {index: self._cpus[place] for index, place in zip(self._indexes, places, strict=True)}

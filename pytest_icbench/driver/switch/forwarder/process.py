@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The workload's forwarder as a switch's process: what a variant means to it, and what it tells while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.protocol import Busy, PortCounters
+from pytest_icbench.errors import ProvisionError
+
+#: How long its answer may take: it looks for questions after each round of polls.
+ANSWER_S = 5.0
+_MICROSECONDS = {"us": 1, "ms": 1000}
+_PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8})(?P<unit>us|ms)?")
+_OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
+_LONGEST_DELAY_US = 10_000_000
+
+#: What the parts of a variant are, for messages.
+VARIANT_HELP = (
+    "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap"
+)
+
+
+def variant_options(variant: str | None) -> list[str] | None:
+    """The forwarder's options for a variant: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
+
+    ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
+    its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
+
+    Returns:
+        None if it is no variant of the forwarder: an unknown part, one that stands there twice, a number out of range.
+    """
+    found: dict[str, list[str]] = {}
+    for part in variant.split("+") if variant is not None else ():
+        match = _PART.fullmatch(part)
+        word = part if match is None else match["word"]
+        option = ["--swap"] if part == "swap" else None if match is None else _option(match)
+        if option is None or word in found:
+            return None
+        found[word] = option
+    return [text for option in found.values() for text in option]
+
+
+def _option(match: re.Match[str]) -> list[str] | None:
+    word, number, unit = match["word"], int(match["number"]), match["unit"]
+    if (unit is not None) != (word == "delay"):
+        return None
+    if word == "delay":
+        delay_us = number * _MICROSECONDS[unit]
+        return ["--delay", str(delay_us)] if delay_us <= _LONGEST_DELAY_US else None
+    return None if word == "reorder" and number == 1 else [_OPTIONS[word], str(number)]
+
+
+@dataclass(frozen=True, slots=True)
+class ForwarderPort:
+    """One port's counters since the start; docs/workload.md says what each counts.
+
+    ``rx + duplicated = dropped + overflow + kept`` of this port ``+ tx + refused`` of its peer.
+    """
+
+    port: int
+    rx: int
+    missed: int
+    control: int | None
+    dropped: int
+    duplicated: int
+    reordered: int
+    overflow: int
+    kept: int
+    tx: int
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForwarderCounters:
+    """What the forwarder has counted since its start. Cycles are TSC cycles of polls with and without frames."""
+
+    monotonic_ns: int
+    busy_cycles: int
+    idle_cycles: int
+    polls: int
+    empty_polls: int
+    yields: int
+    delay_late_max_ns: int
+    ports: tuple[ForwarderPort, ...]
+
+
+class Forwarder:
+    """A forwarder that was started ``--supervised`` with pipes; it ends when we do.
+
+    Args:
+        daemon: its process.
+    """
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self._rest = b""
+
+    def await_ready(self, timeout_s: float) -> Mapping[str, Any]:
+        """Waits until its ports are set up; returns its ``hello``. Raises ProvisionError with the log's tail."""
+        hello = self._line("hello", timeout_s)
+        self._line("ready", timeout_s)
+        return hello
+
+    def counters(self) -> ForwarderCounters:
+        """Asks it. Raises ProvisionError if it has ended, or does not answer within ``ANSWER_S`` seconds."""
+        self.daemon.check()
+        assert self.daemon.process.stdin is not None
+        try:
+            self.daemon.process.stdin.write(b"counters\n")
+        except OSError:
+            self._line("counters", 0.5)  # says why: it has just ended
+        line = self._line("counters", ANSWER_S)
+        values = {name: line[name] for name in ForwarderCounters.__slots__ if name != "ports"}
+        ports = tuple(ForwarderPort(**port) for port in line["ports"])
+        return ForwarderCounters(**values, ports=ports)
+
+    def port_counters(self, indexes: Sequence[int]) -> list[PortCounters]:
+        """The counters of its ports, which belong to the attachments of these indexes, as a switch tells them."""
+        return [
+            PortCounters(
+                index=index,
+                rx_packets=port.rx,
+                tx_packets=port.tx,
+                rx_dropped=port.missed + port.dropped + port.overflow,
+                tx_dropped=port.refused,
+            )
+            for index, port in zip(indexes, self.counters().ports, strict=True)
+        ]
+
+    def busy(self) -> Busy:
+        """Its cycles so far. Raises as ``counters``."""
+        seen = self.counters()
+        return Busy(busy_cycles=seen.busy_cycles, idle_cycles=seen.idle_cycles)
+
+    def _line(self, kind: str, timeout_s: float) -> dict[str, Any]:
+        """Its next line of that type; those before are dropped."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            head, newline, rest = self._rest.partition(b"\n")
+            if newline:
+                self._rest = rest
+                line = json.loads(head)
+                if line["type"] == kind:
+                    return dict(line)
+                continue
+            if not self._read(deadline):
+                self.daemon.check()
+                raise ProvisionError(
+                    f"{self.daemon.name} did not say {kind} within {timeout_s:g} s{self.daemon.evidence()}"
+                )
+
+    def _read(self, deadline: float) -> bool:
+        """Takes what it has written, waiting for it; False at the deadline or its end."""
+        pipe = self.daemon.process.stdout
+        assert pipe is not None
+        poller = select.poll()
+        poller.register(pipe, select.POLLIN)
+        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            return False
+        data = os.read(pipe.fileno(), 65536)
+        if not data:
+            # Its output ends a moment before it does.
+            self.daemon.wait_until(lambda: False, what="closed its output and did not end", timeout_s=1.0)
+        self._rest += data
+        return True

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``forward``: the workload's own DPDK forwarder, which does to frames exactly what its variant says.
+
+It is a known truth for checks of the tool and a network function for service chains, no candidate among switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.ports import (
+    MEMIF,
+    MTU_ETHERNET,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    serving_device,
+)
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.forwarder.process import VARIANT_HELP, Forwarder, variant_options
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.versions import workload_version
+
+#: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
+_BASE_MIB = 32
+_PAIR_MIB = 112
+#: Frames that a delay line holds, a direction: 1.6 ms at 10 Mpps. Fewer of those with buffers for jumbo frames.
+_DELAY_QUEUE = 16384
+_JUMBO_DELAY_QUEUE = 4096
+
+
+class ForwarderSwitch(DaemonSwitch):
+    """What the forwarder's drivers have in common: a process that was started."""
+
+    default_cores = 1
+    scalable = False
+    learns = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = 16  # the forwarder has 32 ports
+    by_name_only = True
+    variant_help = VARIANT_HELP
+
+    def __init__(self) -> None:
+        self.forwarder: Forwarder | None = None
+        self._indexes: list[int] = []
+        self._facts = SwitchFacts()
+
+    @classmethod
+    def has_variant(cls, variant: str) -> bool:
+        """Parts joined by ``+``: see ``forwarder.variant_options``."""
+        return variant_options(variant) is not None
+
+    def options(self, spec: SwitchSpec) -> list[str]:
+        """Of its variant, with room for its delay. Raises ProvisionError for a wrong one."""
+        options = variant_options(spec.variant)
+        if options is None:
+            raise ProvisionError(f"{self.name} has no variant '{spec.variant}'; it takes {VARIANT_HELP}")
+        queue = _JUMBO_DELAY_QUEUE if spec.mtu > MTU_ETHERNET else _DELAY_QUEUE
+        return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
+
+    def run(self, daemon: Daemon, attachments: Sequence[Attachment]) -> None:
+        """Waits until it forwards. Raises ProvisionError with the log's tail."""
+        self.daemon = daemon
+        self.forwarder = Forwarder(daemon)
+        self._indexes = [attachment.index for attachment in attachments]
+        hello = self.forwarder.await_ready(dpdk_process.START_S)
+        version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
+        self._facts = SwitchFacts(version=version, config={"argv": list(daemon.process.argv[1:])})
+
+    def facts(self) -> SwitchFacts:
+        """The workload's version, DPDK's where it is used, and the command line."""
+        return self._facts
+
+    def _live(self) -> Forwarder:
+        self.live()
+        assert self.forwarder is not None  # made with the daemon
+        return self.forwarder
+
+    def counters(self) -> list[PortCounters] | None:
+        """Its own; what it dropped on purpose is among ``rx_dropped``. Raises ProvisionError without an answer."""
+        return self._live().port_counters(self._indexes)
+
+    def busy(self) -> Busy | None:
+        """Cycles of polls that moved frames, and of those that did not."""
+        return self._live().busy()
+
+
+class Forward(ForwarderSwitch):
+    """One process on one core for all pairs, both directions."""
+
+    name = "forward"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """The version of the workload and its DPDK. Raises Unsupported without either."""
+        try:
+            version = workload_version()
+        except WorkloadError as error:
+            raise Unsupported(str(error)) from None
+        if version.dpdk is None:
+            raise Unsupported(
+                "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+            )
+        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}")
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """The same for every variant."""
+        return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
+        argv = self._argv(spec, attachments)
+        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, pipes=True)
+        self.run(daemon, attachments)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
+        jumbo = spec.mtu > MTU_ETHERNET
+        options = self.options(spec)
+        if jumbo:
+            options += ["--packet-size", str(MAX_FRAME_BYTES)]
+        # A frame in memif's buffers is whole: their length is the endpoint's choice, and the check of it is here.
+        more = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
+        return [
+            str(spec.binary or workload_path()),
+            "dpdk-forward",
+            "--supervised",
+            *options,
+            "--",
+            *dpdk_process.eal_arguments(
+                main_cpus=spec.worker_cpus[:1],
+                worker_cpus=(),
+                hugepages_mib=self.needs(len(attachments) // 2, 1).hugepages_mib,
+            ),
+            "--no-telemetry",
+            *(f"--vdev={serving_device(spec.port, attachment)}{more}" for attachment in attachments),
+        ]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``linux-bridge``: a learning bridge of the kernel, in a network namespace of its own.
+
+There the host's packet filters do not touch its frames, br_netfilter is off, and it ends with its namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Endpoint
+
+_BRIDGE = "br0"
+
+
+class LinuxBridge(Switch):
+    """Learning on; spanning tree, multicast snooping, IPv6 and ARP off."""
+
+    name = "linux-bridge"
+    family = "kernel"
+    takes_binary = False
+    ports = (kernel.VETH,)
+    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    default_apis = ("udp-mmsg",)
+    default_cores = 0
+    scalable = False
+    learns = True
+    least_ageing_s = 1.0
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    uplinks = ("kernel",)
+
+    def __init__(self) -> None:
+        self._uplink: NicUplink | None = None
+        self._session: HostSession | None = None
+        self._cpus: Sequence[int] = ()
+        self._netns: str | None = None
+        self._attached: list[Attachment] = []
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """The kernel makes bridges and veth pairs. Raises Unsupported if not."""
+        return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        kernel.probe_netdev_api(api)
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        return Needs()
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """The bridge with a veth port ``pN`` for each attachment."""
+        self._session, self._cpus = session, spec.endpoint_cpus
+        self._netns = netns = links.create_netns(session, f"{spec.name}-br")
+        links.bypass_bridge_filters(netns)
+        with entered(netns):
+            links.create_bridge(session, _BRIDGE, mtu=spec.mtu)
+            links.set_up(_BRIDGE)
+        endpoints: list[Endpoint] = []
+        for attachment in attachments:
+            port = f"p{attachment.index}"
+            self._attached.append(attachment)
+            links.create_pair(session, kernel.node_end(attachment), links.End(port, netns), mtu=spec.mtu)
+            with entered(netns):
+                links.enslave(session, port, _BRIDGE)
+            endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
+        if spec.uplink is not None:
+            self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
+            self._uplink.take()
+            with entered(netns):
+                links.enslave(session, UPLINK, _BRIDGE)
+            self._uplink.await_carrier()
+        return endpoints
+
+    def facts(self) -> SwitchFacts:
+        """The kernel's release and the bridge's settings."""
+        settings = {"stp": False, "multicast_snooping": False, "learning": True, "netfilter": False}
+        return SwitchFacts(version=kernel.release(), config=settings)
+
+    def check(self) -> None:
+        """Raises ProvisionError if the bridge is gone."""
+        if self._netns is None or not links.exists(_BRIDGE, self._netns):
+            raise ProvisionError("the bridge of linux-bridge is gone: somebody removed it or its namespace")
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge's ageing time. Raises ProvisionError."""
+        links.set_bridge_ageing(_BRIDGE, seconds, self._netns)
+
+    def counters(self) -> list[PortCounters] | None:
+        """The counters of the bridge's ports."""
+        found = []
+        for attachment in self._attached:
+            seen = links.statistics(f"p{attachment.index}", self._netns)
+            found.append(
+                PortCounters(
+                    index=attachment.index,
+                    rx_packets=seen["rx_packets"],
+                    tx_packets=seen["tx_packets"],
+                    rx_dropped=seen["rx_dropped"],
+                    tx_dropped=seen["tx_dropped"],
+                )
+            )
+        return found
+
+    def busy(self) -> Busy | None:
+        """Time of the kernel's network work on the endpoints' CPUs."""
+        return kernel.softirq(self._session, self._cpus)
+
+    def pause(self) -> None:
+        """The kernel works only when there are frames."""
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Removes ports, bridge and namespace."""
+        session = self._session
+        if session is None:
+            return
+        if self._uplink is not None:
+            self._uplink.give_back()
+        kernel.remove_ends(self._attached)
+        self._attached.clear()
+        if self._netns is not None:
+            links.delete_link(session, _BRIDGE, self._netns)
+            links.delete_netns(session, self._netns)
+            self._netns = None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``veth``: one veth pair for each pair of nodes, nothing between. Also the reference link of kernel switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, only_attachment
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Endpoint, Veth
+
+
+class VethLink(Switch):
+    """Two nodes, joined by a cable of the kernel's."""
+
+    name = "veth"
+    family = "kernel"
+    takes_binary = False
+    ports = (kernel.VETH,)
+    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    default_apis = ("udp-mmsg",)
+    default_cores = 0
+    scalable = False
+    learns = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    # Between two hosts: the NICs themselves in the nodes, one pair.
+    uplinks = ("kernel",)
+    uplink_pairs = 1
+
+    def __init__(self) -> None:
+        self._nic: NicEndpoint | None = None
+        self._session: HostSession | None = None
+        self._cpus: Sequence[int] = ()
+        self._attached: list[Attachment] = []
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """The kernel makes veth pairs. Raises Unsupported if not."""
+        return SwitchFacts(version=kernel.probe_links("veth"))
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        kernel.probe_netdev_api(api)
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        return Needs()
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """One veth pair between the sides of each pair, both ends in the nodes."""
+        self._session, self._cpus = session, spec.endpoint_cpus
+        if spec.uplink is not None:
+            attachment = only_attachment(self.name, attachments)
+            self._nic = NicEndpoint(session, spec, attachment)
+            self._nic.take()
+            return [Veth(attachment.address, kernel.NODE_INTERFACE, None, spec.mtu)]
+        for a, b in zip(attachments[::2], attachments[1::2], strict=True):
+            self._attached += [a, b]
+            links.create_pair(session, kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
+        return [kernel.endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]
+
+    def facts(self) -> SwitchFacts:
+        """The kernel's release."""
+        return SwitchFacts(version=kernel.release())
+
+    def check(self) -> None:
+        """Nothing of it can die before its nodes do."""
+
+    def counters(self) -> list[PortCounters] | None:
+        """What each node's interface counted, seen from the other side."""
+        if self._nic is not None:
+            return [self._nic.counters()]
+        found = []
+        for attachment in self._attached:
+            seen = links.statistics(kernel.NODE_INTERFACE, attachment.node.netns)
+            found.append(
+                PortCounters(
+                    index=attachment.index,
+                    rx_packets=seen["tx_packets"],
+                    tx_packets=seen["rx_packets"],
+                    rx_dropped=seen["tx_dropped"],
+                    tx_dropped=seen["rx_dropped"],
+                )
+            )
+        return found
+
+    def busy(self) -> Busy | None:
+        """Time of the kernel's network work on the endpoints' CPUs."""
+        return kernel.softirq(self._session, self._cpus)
+
+    def pause(self) -> None:
+        """The kernel works only when there are frames."""
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Removes the links, or gives the NIC back."""
+        if self._nic is not None:
+            self._nic.give_back()
+        kernel.remove_ends(self._attached)
+        self._attached.clear()

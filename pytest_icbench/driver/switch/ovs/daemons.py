@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An Open vSwitch of one's own: database, daemons and tools in a private directory, whatever else runs on the host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.ovs.output import parse_versions
+from pytest_icbench.driver.switch.ovs.unixctl import ask
+from pytest_icbench.driver.switch.protocol import SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+
+_REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
+#: Debian keeps the one with DPDK beside the one without.
+_DAEMONS = (
+    "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
+    "ovs-vswitchd-dpdk",
+    "ovs-vswitchd",
+    "/usr/sbin/ovs-vswitchd",
+)
+_SCHEMAS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
+_TOOL_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Files of one Open vSwitch.
+
+    Attributes:
+        version: its own. dpdk: of the DPDK inside.
+    """
+
+    vswitchd: Path
+    ovsdb_server: Path
+    ovsdb_tool: Path
+    vsctl: Path
+    ofctl: Path
+    schema: Path
+    version: str
+    dpdk: str
+
+
+def find_installation(session: HostSession, given: Path | None) -> Installation:
+    """The daemon with its tools: those of the same prefix first. Changes nothing.
+
+    Raises Unsupported with the remedy if something lacks, or if the daemon was built without DPDK.
+    """
+    daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
+    version, dpdk = _versions(session, daemon)
+    prefix = daemon.parent.parent
+
+    def tool(name: str) -> Path:
+        for candidate in (prefix / "bin" / name, prefix / "sbin" / name, name, f"/usr/sbin/{name}"):
+            if found := shutil.which(candidate):
+                return Path(found)
+        raise Unsupported(f"{name} of Open vSwitch is not installed: install it (Debian's package openvswitch-switch)")
+
+    for place in (prefix / "share" / "openvswitch", *_SCHEMAS):
+        schema = Path(place, "vswitch.ovsschema")
+        if schema.is_file():
+            break
+    else:
+        raise Unsupported(f"Open vSwitch's vswitch.ovsschema is not in {_SCHEMAS[0]}: {_REMEDY}")
+    return Installation(
+        vswitchd=daemon,
+        ovsdb_server=tool("ovsdb-server"),
+        ovsdb_tool=tool("ovsdb-tool"),
+        vsctl=tool("ovs-vsctl"),
+        ofctl=tool("ovs-ofctl"),
+        schema=schema,
+        version=version,
+        dpdk=dpdk,
+    )
+
+
+def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
+    try:
+        shown = session.spawner.run([daemon, "--version"], timeout_s=_TOOL_S, check=False)
+    except ProvisionError as error:
+        raise Unsupported(f"{daemon} cannot be used as ovs: {error}") from None
+    version, dpdk = parse_versions(shown.stdout)
+    if version is None:
+        raise Unsupported(f"{daemon} is not Open vSwitch: give --icbench-ovs the path of an ovs-vswitchd")
+    if dpdk is None:
+        raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or give --icbench-ovs the path of one with it")
+    return version, dpdk
+
+
+class OvsDaemons:
+    """``ovsdb-server`` and ``ovs-vswitchd`` with a fresh database.
+
+    Everything is below ``spec.work_dir``; ``ovs-vswitchd`` has a network namespace of its own, with which its tap
+    devices die.
+    """
+
+    def __init__(self, session: HostSession, spec: SwitchSpec, installation: Installation) -> None:
+        self.spec = spec
+        self.installation = installation
+        self._session = session
+        self._netns: str | None = None
+        self._database: Daemon | None = None
+        self._switch: Daemon | None = None
+        directory = str(spec.work_dir)
+        self._env = {
+            "OVS_RUNDIR": directory,
+            "OVS_LOGDIR": directory,
+            "OVS_DBDIR": directory,
+            "OVS_SYSCONFDIR": directory,
+        }
+
+    @property
+    def _db(self) -> Path:
+        return self.spec.work_dir / "db.sock"
+
+    @property
+    def _ctl(self) -> Path:
+        return self.spec.work_dir / "vswitchd.ctl"
+
+    def start_database(self) -> None:
+        """Makes the database and serves it. Raises ProvisionError with the log's tail."""
+        files, directory = self.installation, self.spec.work_dir
+        database = directory / "conf.db"
+        self._session.spawner.run([files.ovsdb_tool, "create", database, files.schema], timeout_s=_TOOL_S)
+        argv: list[str | Path] = [
+            files.ovsdb_server,
+            database,
+            f"--remote=punix:{self._db}",
+            f"--unixctl={directory}/ovsdb.ctl",
+            "--no-chdir",
+            "-vconsole:info",
+            "-vsyslog:off",
+        ]
+        self._database = self._start("ovsdb-server", argv, None)
+        self._database.wait_until(self._db.is_socket, what=f"has not opened {self._db}", timeout_s=_TOOL_S)
+
+    def start_switch(self) -> None:
+        """Starts the daemon with the configuration that the database has by now."""
+        self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
+        argv: list[str | Path] = [
+            self.installation.vswitchd,
+            f"unix:{self._db}",
+            f"--unixctl={self._ctl}",
+            "--no-chdir",
+            "-vconsole:info",
+            "-vsyslog:off",
+        ]
+        self._switch = self._start("ovs-vswitchd", argv, self._netns)
+
+    def _start(self, name: str, argv: Sequence[str | Path], netns: str | None) -> Daemon:
+        return dpdk_process.start_daemon(
+            self._session, self.spec, name, argv, netns=netns, env=self._env, cpus=self.spec.service_cpus
+        )
+
+    @property
+    def netns(self) -> str:
+        """The daemon's network namespace. Raises ProvisionError if it was not started."""
+        if self._netns is None:
+            raise ProvisionError("ovs-vswitchd was not started")
+        return self._netns
+
+    @property
+    def switch(self) -> Daemon:
+        """The running ``ovs-vswitchd``. Raises ProvisionError if it was not started."""
+        if self._switch is None:
+            raise ProvisionError("ovs-vswitchd was not started")
+        return self._switch
+
+    def vsctl(self, *arguments: str, timeout_s: int = _TOOL_S) -> str:
+        """Output of ``ovs-vsctl`` on the private database. Raises ProvisionError with the daemon's log."""
+        argv: list[str | Path] = [
+            self.installation.vsctl,
+            f"--timeout={timeout_s}",
+            f"--db=unix:{self._db}",
+            *arguments,
+        ]
+        return self._tool(argv, timeout_s)
+
+    def appctl(self, *arguments: str, timeout_s: float = _TOOL_S) -> str:
+        """What the private daemon answers, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
+        with self._explained():
+            return ask(self._ctl, *arguments, timeout_s=timeout_s)
+
+    def ofctl(
+        self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = _TOOL_S
+    ) -> str:
+        """Output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4. Raises ProvisionError with the daemon's log."""
+        target = f"unix:{self.spec.work_dir}/{bridge}.mgmt"
+        argv: list[str | Path] = [self.installation.ofctl, f"--timeout={timeout_s}", "-O", "OpenFlow14", "--no-names"]
+        return self._tool([*argv, command, target, *arguments], timeout_s, text)
+
+    def _tool(self, argv: Sequence[str | Path], timeout_s: int, text: str | None = None) -> str:
+        with self._explained():
+            return self._session.spawner.run(argv, timeout_s=timeout_s + 1.0, env=self._env, input=text).stdout
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Adds the end of the daemon's log to an error; its death is the better one."""
+        try:
+            yield
+        except ProvisionError as error:
+            self.check()
+            tail = self._switch.evidence() if self._switch is not None else ""
+            raise ProvisionError(f"{error}{tail}") from None
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if a daemon has died."""
+        for daemon in (self._switch, self._database):
+            if daemon is not None:
+                daemon.check()
+
+    def end(self) -> None:
+        """Ends both daemons; their namespace stays. Idempotent."""
+        for daemon in (self._switch, self._database):
+            if daemon is not None:
+                daemon.stop()
+
+    def stop(self) -> None:
+        """Ends both daemons and removes the namespace. Idempotent."""
+        self.end()
+        if self._netns is not None:
+            with suppress(ProvisionError):
+                links.delete_netns(self._session, self._netns)
+            self._netns = None

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action) over vhost-user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.config.switch_config import Kind
+from pytest_icbench.driver.switch.common.cores import share_ports
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
+from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
+from pytest_icbench.driver.switch.common.ports import (
+    MTU_ETHERNET,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    check_socket_path,
+    endpoint_of,
+    socket_path,
+)
+from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
+from pytest_icbench.driver.switch.ovs.daemons import OvsDaemons, find_installation
+from pytest_icbench.driver.switch.ovs.output import (
+    any_queue_disabled,
+    parse_cycles,
+    parse_down,
+    parse_drops,
+    parse_flows,
+    parse_table,
+    polling_cores,
+)
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.workload.eal import netdev
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint, VhostUser
+from pytest_icbench.model.uplink import Uplink
+
+_BRIDGE = "br0"
+#: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.
+#: OVS is given the sum as its limit. A pool for all ports, its default, takes 700 MiB where nothing stops it, and a
+#: second when the first endpoint connects.
+_BASE_MIB = 64
+_PORT_MIB = 72
+_JUMBO_PORT_MIB = 264
+#: OVS serves the socket: an endpoint that comes is accepted at once.
+_SERVER = "dpdkvhostuser"
+#: The endpoint serves the socket: OVS looks for it once a second.
+_CLIENT = "dpdkvhostuserclient"
+
+
+#: Number of the uplink's port, beyond all attachments'.
+_UPLINK_PORT = 1000
+#: Descriptors of the uplink: a burst of all local endpoints has room.
+_UPLINK_RING = 2048
+
+
+class OpenVSwitch(Switch):
+    """One bridge, a PMD thread on each worker core."""
+
+    name = "ovs"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = True
+    learns = True
+    least_ageing_s = 15.0
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    uplinks = ("kernel", "af_xdp", "vfio")
+    config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
+
+    def __init__(self) -> None:
+        self._daemons: OvsDaemons | None = None
+        self._uplink: NicUplink | None = None
+        self._ports: list[tuple[int, str]] = []
+        self._cpus: dict[int, int] = {}
+        self._own_flows = False
+        self._facts = SwitchFacts()
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds daemons, tools and schema, and whether DPDK is in. Raises Unsupported."""
+        found = find_installation(session, spec_binary)
+        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk}, program=str(found.vswitchd))
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Each port has one receive queue, and a queue belongs to one core. Raises Unsupported beyond that."""
+        if cores > 2 * pairs:
+            raise Unsupported(
+                f"ovs cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
+                f" {2 * pairs} switch cores"
+            )
+        return Needs(hugepages_mib=_memory_mib(2 * pairs, jumbo), pollers=cores)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
+        installation = find_installation(session, spec.binary)
+        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of its own
+        for attachment in attachments:
+            socket_path(attachment)
+        self._daemons = daemons = OvsDaemons(session, spec, installation)
+        daemons.start_database()
+        ports = len(attachments) + (spec.uplink is not None)
+        config = _other_config(session, spec, attachments, _memory_mib(ports, spec.mtu > MTU_ETHERNET))
+        config = {**config, **spec.config.get("other_config", {})}
+        settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
+        daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
+        daemons.start_switch()
+        port_type = self._wait_for_dpdk(daemons)
+        if spec.uplink is not None:
+            self._uplink = NicUplink(session, spec.uplink, daemons.netns, mtu=spec.mtu)
+            self._uplink.take(promiscuous=True)
+        endpoints = self._add_ports(daemons, spec, attachments, port_type)
+        self._facts = SwitchFacts(
+            version=installation.version,
+            config={"dpdk": installation.dpdk, "other_config": config, "port_type": port_type},
+        )
+        return endpoints
+
+    @staticmethod
+    def _wait_for_dpdk(daemons: OvsDaemons) -> str:
+        """Waits until DPDK is up; returns the type of port to use."""
+        found: dict[str, list[str]] = {}
+
+        def ready() -> bool:
+            columns = "--columns=dpdk_initialized,iface_types"
+            row = parse_table(daemons.vsctl("--format=json", columns, "list", "Open_vSwitch"))[0]
+            found["types"] = row["iface_types"]
+            return row["dpdk_initialized"] is True and bool(row["iface_types"])
+
+        daemons.switch.wait_until(ready, what="has not initialized DPDK", timeout_s=START_S)
+        for port_type in (_SERVER, _CLIENT):
+            if port_type in found["types"]:
+                return port_type
+        raise ProvisionError(f"this Open vSwitch has no vhost-user ports (it offers {', '.join(found['types'])})")
+
+    def _add_ports(
+        self, daemons: OvsDaemons, spec: SwitchSpec, attachments: Sequence[Attachment], port_type: str
+    ) -> list[Endpoint]:
+        commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
+        endpoints: list[Endpoint] = []
+        cpus = {index: spec.worker_cpus[at] for index, at in share_ports(attachments, len(spec.worker_cpus)).items()}
+        for attachment in attachments:
+            path = socket_path(attachment)
+            name = path.name
+            self._ports.append((attachment.index, name))
+            commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
+            commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
+            commands.append(f'other_config:pmd-rxq-affinity="0:{cpus[attachment.index]}"')
+            endpoint = endpoint_of(spec.port, attachment)
+            if port_type == _CLIENT:
+                commands.append(f"options:vhost-server-path={_quoted(str(path))}")
+                endpoint = VhostUser(attachment.address, str(path), serves=True, packed=spec.port == VHOST_USER_PACKED)
+            endpoints.append(endpoint)
+        numbers = {name: index + 1 for index, name in self._ports}
+        if spec.uplink is not None:
+            numbers[UPLINK] = _UPLINK_PORT
+            # The worker that would be next: with one worker, the one that has all ports.
+            cpu = spec.worker_cpus[len(attachments) % len(spec.worker_cpus)]
+            commands += _uplink_port(spec.uplink, spec.mtu, cpu)
+        daemons.vsctl(*commands, timeout_s=int(START_S))
+        self._check_ports(daemons, numbers)
+        # The same as the one NORMAL flow of a bridge without a controller, but counted by port: a vhost port that OVS
+        # serves has no counters of its own. The datapath's flows match on the port anyway.
+        flows = [f"priority=1,in_port={number},actions=NORMAL" for number in numbers.values()]
+        own: Sequence[str] = spec.config.get("flows", ())
+        self._own_flows = bool(own)
+        daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *own]))
+        return endpoints
+
+    @staticmethod
+    def _check_ports(daemons: OvsDaemons, numbers: Mapping[str, int]) -> None:
+        """ovs-vsctl succeeds also where a port could not be made; the database knows."""
+        rows = parse_table(daemons.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
+        for row in rows:
+            if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
+                reason = row["error"] or "no port number"
+                raise ProvisionError(
+                    f"Open vSwitch could not make the port {row['name']} ({reason}){daemons.switch.evidence()}"
+                )
+
+    def facts(self) -> SwitchFacts:
+        """Versions of Open vSwitch and DPDK, ``other_config``, the type of the ports."""
+        return self._facts
+
+    @property
+    def daemons(self) -> OvsDaemons:
+        """The running daemons. Raises ProvisionError if it was not started."""
+        if self._daemons is None:
+            raise ProvisionError("ovs was not started")
+        return self._daemons
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if a daemon has died."""
+        self.daemons.check()
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge's ageing time. Raises ProvisionError."""
+        self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
+
+    def connected(self) -> None:
+        """Waits until OVS has taken over the queues of every endpoint: till then it drops what it has for a port.
+
+        A port's link is up before its queues are.
+
+        Raises ProvisionError with the log's tail.
+        """
+        daemons, ports = self.daemons, {index + 1 for index, _ in self._ports}
+        if self._uplink is not None:
+            ports.add(_UPLINK_PORT)
+
+        shown = ""
+
+        def up() -> bool:
+            nonlocal shown
+            if parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports:
+                return False
+            shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
+            return not any_queue_disabled(shown)
+
+        daemons.switch.wait_until(up, what="has not taken over every port's queues", timeout_s=START_S)
+        cores = polling_cores(shown)
+        if idle := [name for _, name in self._ports if name not in cores]:
+            raise ProvisionError(
+                f"Open vSwitch polls the port {idle[0]} on no core: leave other_config's pmd-cpu-mask out"
+                f"{daemons.switch.evidence()}"
+            )
+        self._cpus = {index: cores[name] for index, name in self._ports}
+
+    def counters(self) -> list[PortCounters] | None:
+        """Packets that OVS took from each port and those it could not give to it, exact and up to date.
+
+        What a learning switch gave to a port is not counted, since it has no counter there; it is what came for it less
+        what was dropped.
+        """
+        daemons = self.daemons
+        daemons.appctl("revalidator/wait")  # the datapath's counts of running flows reach OpenFlow's
+        # Flows of the user's take frames from the counting ones, and may count them more than once.
+        taken = {} if self._own_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
+        dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))
+        return [
+            PortCounters(index, rx_packets=taken.get(index + 1), tx_packets=None, tx_dropped=dropped.get(index + 1))
+            for index, _ in self._ports
+        ]
+
+    def busy(self) -> Busy | None:
+        """Cycles of the PMD threads."""
+        return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU of the PMD thread that polls each port, as OVS told when the last launch was connected."""
+        return self._cpus or None
+
+    def pause(self) -> None:
+        """Stops all threads of ovs-vswitchd."""
+        if self._daemons is not None:
+            self._daemons.switch.pause()
+
+    def resume(self) -> None:
+        """Lets ovs-vswitchd go on."""
+        if self._daemons is not None:
+            self._daemons.switch.resume()
+
+    def stop(self) -> None:
+        """Ends the daemons, gives the uplink back and removes their namespace."""
+        if self._daemons is not None:
+            self._daemons.end()
+        if self._uplink is not None:
+            self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
+        if self._daemons is not None:
+            self._daemons.stop()
+
+
+def _memory_mib(ports: int, jumbo: bool) -> int:
+    return _BASE_MIB + ports * (_JUMBO_PORT_MIB if jumbo else _PORT_MIB)
+
+
+def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:
+    """Words of ovs-vsctl that add it: a port of DPDK, whose driver is the NIC's own, AF_PACKET or AF_XDP."""
+    device = uplink.nic
+    if uplink.via != "vfio":
+        api = "af_packet" if uplink.via == "kernel" else "af_xdp"
+        device = netdev(UPLINK, api, ring=_UPLINK_RING, jumbo=mtu > MTU_ETHERNET)
+    words = ["--", "add-port", _BRIDGE, UPLINK, "--", "set", "Interface", UPLINK, "type=dpdk"]
+    words += [f"options:dpdk-devargs={_quoted(device)}", f"mtu_request={mtu}", f"ofport_request={_UPLINK_PORT}"]
+    return [*words, f'other_config:pmd-rxq-affinity="0:{cpu}"']
+
+
+def _other_config(
+    session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment], hugepages_mib: int
+) -> Mapping[str, str]:
+    entries = session.root.list("/sys/devices/system/node")
+    nodes = max(1, sum(entry.startswith("node") and entry[4:].isdigit() for entry in entries))
+    page_mib = session.hugepage_size_kib // 1024
+    limit_mib = -(-hugepages_mib // page_mib) * page_mib  # a limit within a page would let none be taken
+    pci = f"-a {spec.uplink.nic}" if spec.uplink is not None and spec.uplink.via == "vfio" else "--no-pci"
+    config = {
+        "dpdk-init": "true",
+        # The daemon's main lcore is on a CPU of its affinity: a service CPU.
+        "dpdk-extra": f"{pci} --in-memory --single-file-segments --no-telemetry",
+        "dpdk-socket-limit": ",".join([str(limit_mib)] * nodes),
+        "per-port-memory": "true",
+        "pmd-cpu-mask": hex(sum(1 << cpu for cpu in spec.worker_cpus)),
+    }
+    sockets = attachments[0].socket_dir
+    if sockets != spec.work_dir:
+        if not sockets.is_relative_to(spec.work_dir):
+            raise ProvisionError(f"ovs makes its sockets below {spec.work_dir} only, and {sockets} is elsewhere")
+        config["vhost-sock-dir"] = str(sockets.relative_to(spec.work_dir))
+    return config
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``snabb``: Snabb's learning bridge, or a plain wire, between vhost-user ports, put together by our own Lua program.
+
+Snabb mounts a hugetlbfs and keeps its state in fixed places below ``/var/run``, and takes more huge pages by itself
+when it runs short. It gets a mount namespace in which these places are the rig's: nothing of it is left on the host.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.config.switch_config import Kind
+from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
+from pytest_icbench.driver.switch.common.ports import VHOST_USER, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint, VhostUser
+
+_PROGRAM = Path(__file__).with_name("snabb_switch.lua")
+_REMEDY = "build it from its source (docs/switches.md says how)"
+_PROBE_S = 10.0
+#: How long it may take to open its ports: it maps its huge pages when packets come, and compiles as it runs.
+_START_S = 15.0
+_WIRE = "wire"
+#: The bridge forgets an address that has not been seen for this long, Snabb's default.
+_MAC_TIMEOUT_S = 60.0
+
+#: Frames that a link between two apps holds; each port has a link in and one out.
+_LINK_FRAMES = 1023
+#: It allocates packets in steps, the first of so many, each twice the one before.
+_FIRST_STEP = 1000
+#: A packet with its headroom, rounded up to the alignment.
+_PACKET_BYTES = 11264
+
+#: Shell script of the namespace: $1 becomes /var/run, $2 stays visible where it is, the rest is run. What is written to
+#: nr_hugepages has no effect: pages are reserved beforehand, and nobody would give back what it takes by itself.
+_NAMESPACE = """
+set -e
+base=$1 keep=$2
+shift 2
+run=$(readlink -f /var/run)
+mkdir -p "$base/snabb"
+case $keep in "$run"/*)
+    inner=$base${keep#"$run"}
+    mkdir -p "$inner"
+    mount --bind "$keep" "$inner"
+esac
+cat /proc/sys/vm/nr_hugepages > "$base/nr_hugepages"
+mount --bind "$base/nr_hugepages" /proc/sys/vm/nr_hugepages
+mount --rbind "$base" "$run"
+exec "$@"
+"""
+
+
+class Snabb(DaemonSwitch):
+    """One process, one thread. ``bridge`` joins all ports; the variant ``wire`` the two of each pair."""
+
+    name = "snabb"
+    family = "dpdk"
+    ports = (VHOST_USER,)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = False
+    learns = True
+    least_ageing_s = _MAC_TIMEOUT_S
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    variants = (_WIRE,)
+    config_keys: ClassVar[Mapping[str, Kind]] = {"mac_timeout_s": "number"}
+    wire_variants = (_WIRE,)
+
+    def __init__(self) -> None:
+        self._facts = SwitchFacts()
+        self._mac_timeout_s = _MAC_TIMEOUT_S
+        self._state = Path()
+        self._links: list[tuple[int, str, str]] = []
+
+    def _binary(self, session: HostSession, given: Path | None) -> Path:
+        return dpdk_process.find_binary(session, self.name, given, ["snabb"], _REMEDY)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds the binary and its version. Raises Unsupported."""
+        binary = self._binary(session, spec_binary)
+        version = _version(session, binary)
+        default_kib = _default_hugepage_kib(session)
+        if session.hugepage_size_kib != default_kib:
+            raise Unsupported(
+                f"snabb takes huge pages of the kernel's default size ({default_kib} KiB) only:"
+                " leave --icbench-hugepage-size at that"
+            )
+        return SwitchFacts(version=version, program=str(binary))
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Packets for full links of all ports; a packet is as large as the largest frame in any case."""
+        packets, step = 0, _FIRST_STEP
+        while packets < 2 * pairs * 2 * _LINK_FRAMES:
+            packets, step = packets + step, 2 * step
+        return Needs(hugepages_mib=packets * _PACKET_BYTES // 2**20 + 4, pollers=1)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it with all ports served. Raises ProvisionError with the log's tail."""
+        binary = self._binary(session, spec.binary)
+        sockets = [socket_path(attachment) for attachment in attachments]
+        mode = _WIRE if spec.variant == _WIRE else "bridge"
+        self._mac_timeout_s = float(spec.config.get("mac_timeout_s", _MAC_TIMEOUT_S))
+        arguments = ["snsh", str(_PROGRAM), mode, f"{self._mac_timeout_s:g}", *map(str, sockets)]
+        base = spec.work_dir / "var-run"
+        base.mkdir()
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(base), str(spec.work_dir), str(binary), *arguments]
+        self.daemon = dpdk_process.start_daemon(
+            session, spec, self.name, argv, cpus=spec.worker_cpus[:1], mount_ns=True
+        )
+        self._state = base / "snabb" / str(self.daemon.process.pid) / "links"
+        self._links = _links([attachment.index for attachment in attachments], mode)
+        self._facts = SwitchFacts(version=_version(session, binary), config={"argv": arguments})
+        wait_for_sockets(sockets, self.daemon, timeout_s=_START_S)
+        return [VhostUser(each.address, str(path)) for each, path in zip(attachments, sockets, strict=True)]
+
+    def facts(self) -> SwitchFacts:
+        """Its version and the command line."""
+        return self._facts
+
+    def set_ageing(self, seconds: float) -> None:
+        """Its time is that with which it was started. Raises ProvisionError for a shorter one."""
+        if seconds < self._mac_timeout_s:
+            raise ProvisionError(
+                f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"
+            )
+
+    def counters(self) -> list[PortCounters] | None:
+        """Counters of the links between its apps, which it publishes every hundred rounds of its loop."""
+        self.live()
+        return [
+            PortCounters(
+                index=index,
+                rx_packets=self._counter(link_in, "txpackets"),
+                rx_dropped=self._counter(link_in, "txdrop"),
+                tx_packets=self._counter(link_out, "rxpackets"),
+                tx_dropped=self._counter(link_out, "txdrop"),
+            )
+            for index, link_in, link_out in self._links
+        ]
+
+    def _counter(self, link: str, name: str) -> int:
+        path = self._state / link / f"{name}.counter"
+        try:
+            (value,) = struct.unpack("=Q", path.read_bytes())
+        except (OSError, struct.error) as error:
+            raise ProvisionError(f"snabb's counter {path} cannot be read: {error}") from None
+        return int(value)
+
+    def busy(self) -> Busy | None:
+        """It does not tell."""
+        return None
+
+
+def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
+    """For each port its number and the names of the links that come from it and lead to it."""
+    if mode == _WIRE:
+        peers = [index ^ 1 for index in indexes]
+        return [(i, f"p{i}.tx -> p{j}.rx", f"p{j}.tx -> p{i}.rx") for i, j in zip(indexes, peers, strict=True)]
+    return [(i, f"p{i}.tx -> bridge.p{i}", f"bridge.p{i} -> p{i}.rx") for i in indexes]
+
+
+def _version(session: HostSession, binary: Path) -> str:
+    """As ``snabb --version`` has it. Raises Unsupported if the program is something else."""
+    with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # it opens its shared memory even for this
+        try:
+            shown = session.spawner.run(
+                [binary, "--version"], timeout_s=_PROBE_S, check=False, env={"SNABB_SHM_ROOT": directory}
+            )
+        except ProvisionError as error:
+            raise Unsupported(f"{binary} cannot be used as snabb: {error}") from None
+    first, *more = [*shown.stdout.splitlines(), ""]
+    if "Snabb" not in "\n".join(more) or " " not in first:
+        raise Unsupported(f"{binary} is not Snabb: give --icbench-snabb the path of snabb")
+    return first.partition(" ")[2]
+
+
+def _default_hugepage_kib(session: HostSession) -> int:
+    text = session.root.read("/proc/meminfo") or ""
+    for line in text.splitlines():
+        if line.startswith("Hugepagesize:"):
+            return int(line.split()[1])
+    raise Unsupported("this kernel has no huge pages, which snabb needs: take one with CONFIG_HUGETLBFS")

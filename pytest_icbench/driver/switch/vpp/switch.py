@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects, over vhost-user and memif."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.config.switch_config import Kind
+from pytest_icbench.driver.switch.common.cores import share_ports
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    check_socket_path,
+    endpoint_of,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.protocol import (
+    Attachment,
+    Batches,
+    Busy,
+    Needs,
+    PortCounters,
+    SwitchFacts,
+    SwitchSpec,
+)
+from pytest_icbench.driver.switch.vpp import client as vpp_client
+from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
+from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
+from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_rounds
+from pytest_icbench.driver.switch.vpp.uplink import VppUplink
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
+
+_REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
+_PACKAGES = "/usr/bin/vpp"
+#: The first release whose vhost-user is a plugin and which has all the messages used here.
+_OLDEST = (24, 10)
+_START_S = 20.0
+_CONNECT_S = 2.0
+#: A process that was killed is seen to be dead after this at the latest.
+_DEATH_S = 0.2
+_BRIDGE_DOMAIN = 1
+_XCONNECT = "xconnect"
+#: Its node that every frame passes, in the batch in which it was taken from its port.
+_ENTRANCE = "ethernet-input"
+_POLLING = 1
+#: Of the frames of the port with most of them; a port with fewer has brought none to speak of.
+_STRAY_SHARE = 0.01
+_RUNTIME = "show runtime"
+#: As its threads call themselves.
+_WORKER = "vpp_wk_{}"
+#: How long its workers are watched going round without frames.
+_IDLE_S = 0.02
+_ADMIN_UP = 1
+#: A /dev/shm of its own: VPP puts its API's shared memory there, and a killed one leaves it.
+_NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
+
+
+class Vpp(DaemonSwitch):
+    """A bridge domain over all ports; the variant ``xconnect`` joins the two ports of each pair."""
+
+    name = "vpp"
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    scalable = True
+    learns = True
+    least_ageing_s = 60.0
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+    variants = (_XCONNECT,)
+    config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
+    wire_variants = (_XCONNECT,)
+    uplinks = ("kernel", "af_xdp")
+
+    def __init__(self) -> None:
+        self._uplink: VppUplink | None = None
+        self._uplink_interface: int | None = None
+        self._client: vpp_client.VppClient | None = None
+        self._facts = SwitchFacts()
+        self._worker_cpus: Sequence[int] = ()
+        self._interfaces: dict[int, int] = {}
+        self._wanted: dict[int, int] = {}
+        self._assigned: dict[int, int] = {}
+        self._load = Load()
+        self._runtime = ""
+        self._received: dict[int, int] = {}
+
+    def _binary(self, session: HostSession, given: Path | None) -> Path:
+        return dpdk_process.find_binary(session, self.name, given, ["vpp", _PACKAGES], _REMEDY)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds the binary, its version and the Python binding. Raises Unsupported."""
+        binary = self._binary(session, spec_binary)
+        version = _version(binary)
+        vpp_client.check_installed()
+        return SwitchFacts(version=version, program=str(binary))
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Each port has one receive queue, and a queue belongs to one worker. Raises Unsupported beyond that."""
+        if cores > 2 * pairs:
+            raise Unsupported(
+                f"vpp cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
+                f" {2 * pairs} switch cores"
+            )
+        return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
+        binary = self._binary(session, spec.binary)
+        directory = spec.work_dir / "vpp"
+        sockets = Sockets(directory)
+        for path in (sockets.api, sockets.stats, sockets.cli):
+            check_socket_path(path)
+        paths = [socket_path(attachment) for attachment in attachments]
+        directory.mkdir()
+        if spec.uplink is not None:
+            self._uplink = VppUplink(session, spec)
+            self._uplink.take()
+        config = startup(
+            sockets,
+            main_cpu=spec.service_cpus[0],
+            worker_cpus=spec.worker_cpus,
+            port=spec.port,
+            plugins=() if self._uplink is None else (self._uplink.plugin,),
+            fragment=spec.config.get("startup", ""),
+        )
+        file = directory / "startup.conf"
+        file.write_text(config, encoding="utf-8")
+        self._worker_cpus = spec.worker_cpus
+        self._wanted = share_ports(attachments, len(spec.worker_cpus))
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
+        netns = None if self._uplink is None else self._uplink.netns
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
+        wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
+        with self._naming_death():
+            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            self._facts = SwitchFacts(
+                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.variant}
+            )
+            for attachment, path in zip(attachments, paths, strict=True):
+                self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path)
+            if self._uplink is not None:
+                self._uplink_interface = self._uplink.create(client)
+            self._join(client, attachments, spec.variant)
+            for interface in self._all_interfaces():
+                client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
+            for command in spec.config.get("commands", ()):
+                client.command(command)
+        wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], variant: str | None) -> None:
+        if variant == _XCONNECT:
+            uplink = self._uplink_interface
+            if uplink is not None and len(attachments) != 1:
+                raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
+            for attachment in attachments:
+                own = self._interfaces[attachment.index]
+                other = self._interfaces[attachment.index ^ 1] if uplink is None else uplink
+                ways = [(own, other)] if uplink is None else [(own, other), (other, own)]
+                for one, two in ways:
+                    client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=one, tx_sw_if_index=two, enable=True)
+            return
+        client.call(
+            "bridge_domain_add_del_v2",
+            bd_id=_BRIDGE_DOMAIN,
+            flood=True,
+            uu_flood=True,
+            forward=True,
+            learn=True,
+            arp_term=False,
+            arp_ufwd=False,
+            mac_age=0,
+            bd_tag="icbench",
+            is_add=True,
+        )
+        for interface in self._all_interfaces():
+            client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=_BRIDGE_DOMAIN, enable=True)
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge domain's ageing time, in whole minutes. Raises ProvisionError."""
+        with self._naming_death():
+            self._live().call("bridge_domain_set_mac_age", bd_id=_BRIDGE_DOMAIN, mac_age=max(1, round(seconds / 60)))
+
+    def _all_interfaces(self) -> list[int]:
+        uplink = self._uplink_interface
+        return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
+
+    def connected(self) -> None:
+        """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
+        with self._naming_death():
+            client = self._live()
+            self._place_queues(client)
+            before = self._sample(client)
+            time.sleep(_IDLE_S)
+            self._load.calibrate(before, self._sample(client))
+
+    @contextmanager
+    def _naming_death(self) -> Iterator[None]:
+        """If VPP has died, that is the error, and not the connection that it took along; if not, its log says more."""
+        try:
+            yield
+        except ProvisionError as error:
+            if self.daemon is None:
+                raise
+            with suppress(ProvisionError):
+                self.daemon.process.wait(_DEATH_S)
+            self.daemon.check()
+            raise ProvisionError(f"{error}{self.daemon.evidence()}") from None
+
+    def _place_queues(self, client: vpp_client.VppClient) -> None:
+        deadline = time.monotonic() + _CONNECT_S
+        for index, interface in self._interfaces.items():
+            _place(client, interface, self._wanted[index], deadline, f"the port of endpoint {index}")
+            self._assigned[index] = self._worker_cpus[self._wanted[index]]
+        if self._uplink_interface is not None:
+            worker = len(self._interfaces) % len(self._worker_cpus)
+            _place(client, self._uplink_interface, worker, deadline, "the uplink")
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """CPU that polls each port, by index; of the last launch, since queues come and go with endpoints."""
+        return self._assigned or None
+
+    def facts(self) -> SwitchFacts:
+        """Its version as it tells it, and its start-up configuration."""
+        return self._facts
+
+    def _live(self) -> vpp_client.VppClient:
+        self.live()
+        if self._client is None:
+            raise ProvisionError("vpp was not started")
+        return self._client
+
+    def counters(self) -> list[PortCounters] | None:
+        """Its interfaces' counters, from its shared statistics.
+
+        ``/if/tx`` counts what was handed to a port, and the port's own node what did not fit into the ring;
+        ``/if/drops`` mixes that with what came from the port and found no way out.
+        """
+        with self._naming_death():
+            return self._counted(self._live())
+
+    def _counted(self, client: vpp_client.VppClient) -> list[PortCounters]:
+        names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
+        stats = client.statistics()
+        try:
+            received, given = stats["/if/rx"], stats["/if/tx"]
+            ports = []
+            for index, interface in self._interfaces.items():
+                dropped = sum(stats[error].sum() for error in stats.ls(f"^/err/{re.escape(names[interface])}-tx/"))
+                ports.append(
+                    PortCounters(
+                        index=index,
+                        rx_packets=received[:, interface].sum_packets(),
+                        tx_packets=given[:, interface].sum_packets() - dropped,
+                        tx_dropped=dropped,
+                    )
+                )
+            return ports
+        finally:
+            stats.disconnect()
+
+    def busy(self) -> Busy | None:
+        """Time of its workers, without the rounds that found nothing: see ``vpp_load``."""
+        with self._naming_death():
+            worked = self._load.busy_ns(self._sample(self._live()))
+        return None if worked is None else Busy(busy_ns=worked, workers=len(self._worker_cpus))
+
+    def _sample(self, client: vpp_client.VppClient) -> Sample:
+        assert self.daemon is not None
+        # Kept for `batches`, which is asked for next: VPP holds its workers while it answers.
+        self._runtime = client.command(_RUNTIME, SAMPLE_S)
+        rounds = parse_rounds(self._runtime, _ENTRANCE)
+        return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
+
+    def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
+        """How many ports of each worker have brought frames since the last call: more than stray ones."""
+        stats = client.statistics()
+        try:
+            counted = stats["/if/rx"]
+            seen = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
+        finally:
+            stats.disconnect()
+        fresh = {index: count - self._received.get(index, 0) for index, count in seen.items()}
+        self._received = seen
+        many = max(fresh.values(), default=0) * _STRAY_SHARE
+        found: dict[str, int] = {}
+        for index, count in fresh.items():
+            if count > many:
+                name = _WORKER.format(self._wanted[index])
+                found[name] = found.get(name, 0) + 1
+        return found
+
+    def batches(self) -> Batches | None:
+        """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
+        with self._naming_death():
+            text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
+        return parse_batches(text, _ENTRANCE)
+
+    def stop(self) -> None:
+        """Ends it; its shared memory goes with it."""
+        client, self._client = self._client, None
+        super().stop()
+        if client is not None:
+            client.close()
+        if self._uplink is not None:
+            self._uplink.give_back()
+
+
+def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: float, who: str) -> None:
+    """Lets a worker poll an interface's queues, once it has some. Raises ProvisionError at the deadline."""
+    while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
+        if time.monotonic() > deadline:
+            raise ProvisionError(f"vpp has no queue for {who}: it is not connected")
+        time.sleep(0.01)
+    for queue in queues:
+        if queue.worker_id != worker:
+            client.call(
+                "sw_interface_set_rx_placement",
+                sw_if_index=interface,
+                queue_id=queue.queue_id,
+                worker_id=worker,
+                is_main=False,
+            )
+        if queue.mode != _POLLING:
+            client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
+
+
+def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path) -> int:
+    """Index of the new interface."""
+    if port == MEMIF:
+        number = attachment.index + 1
+        client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=str(path))
+        made = client.call("memif_create_v2", role=0, mode=0, rx_queues=1, tx_queues=1, id=0, socket_id=number)
+    else:
+        made = client.call(
+            "create_vhost_user_if_v2", is_server=True, sock_filename=str(path), enable_packed=port == VHOST_USER_PACKED
+        )
+    return int(made.sw_if_index)
+
+
+def _version(binary: Path) -> str:
+    """From the libraries it is linked with. Raises Unsupported if it is no VPP, or too old."""
+    try:
+        version = linked_version(binary.read_bytes())
+    except OSError as error:
+        raise Unsupported(f"{binary} cannot be read ({error.strerror}): give --icbench-vpp the path of vpp") from None
+    if version is None:
+        raise Unsupported(f"{binary} is not VPP: give --icbench-vpp the path of vpp")
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise Unsupported(f"{binary} is VPP {version}, and {oldest} is the oldest that is supported: {_REMEDY}")
+    return version

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The workload seen from outside: what is typed to start it. Pure; docs/workload.md is the contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pytest_icbench.driver.workload.eal import eal_arguments
+from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+
+Application = Literal["send", "recv", "client", "server"]
+
+#: Exit codes of the workload, and what they say to a user.
+EXIT_CODES = {
+    0: "ended as asked",
+    2: "bad usage",
+    3: "set-up failed",
+    4: "I/O failed while running",
+    5: "the link did not come up in time",
+    6: "this machine's TSC is not invariant",
+}
+#: The exit code of a machine whose clock measures nothing.
+NO_INVARIANT_CLOCK = 6
+
+
+def natural_api(api: str | None, endpoint: Endpoint) -> str:
+    """The API technique to use: the one asked for, else what suits the endpoint (a switch may prefer another)."""
+    if api is not None:
+        return api
+    return "udp-mmsg" if isinstance(endpoint, Veth) else "dpdk"
+
+
+def exit_meaning(code: int) -> str:
+    """What an exit code says; negative codes are signals."""
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return f"ended with exit code {code} ({EXIT_CODES.get(code, 'unknown')})"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadCommand:
+    """One process of a launch.
+
+    Attributes:
+        endpoint: where it sends and receives. peer: who is at the other end.
+        api: one of ``APIS``.
+        cpu: where it runs.
+        rate_pps: frames per second, 0 for the maximum.
+        duration_s: measured time; 0 until told to stop (a receiver).
+        ring: descriptors a ring; a power of two for DPDK.
+        yield_every: ``--yield``: 0 beside no other poller.
+        train: ``--train``, None for a stream.
+        catch_up: greatest burst in which a late sender catches up, 0 without a limit.
+    """
+
+    application: Application
+    endpoint: Endpoint
+    peer: Address
+    api: str
+    cpu: int
+    packet_size: int
+    burst: int
+    stream: int
+    rate_pps: int = 0
+    duration_s: float = 0.0
+    warmup_s: float = 0.0
+    window_s: float = 0.1
+    drain_s: float = 2.0
+    ring: int = 256
+    yield_every: int = 0
+    catch_up: int = 0
+    blocking: bool = False
+    touch: bool = False
+    silent: bool = False
+    train: str | None = None
+
+    @property
+    def uses_dpdk(self) -> bool:
+        return self.api == "dpdk" or self.api in NETDEV_APIS
+
+    def argv(self, executable: Path) -> list[str]:
+        """The whole command line, always ``--supervised``."""
+        me = self.endpoint.address
+        name = f"dpdk-{self.application}" if self.uses_dpdk else self.application
+        argv = [str(executable), name, me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised"]
+        argv += ["-p", str(self.packet_size), "-b", str(self.burst), "-r", str(self.rate_pps)]
+        argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
+        for option, seconds in (
+            ("--duration", self.duration_s),
+            ("--warmup", self.warmup_s),
+            ("--window", self.window_s),
+            ("--drain", self.drain_s),
+        ):
+            argv += [option, f"{seconds:g}"]
+        if self.yield_every:
+            argv += ["--yield", str(self.yield_every)]
+        if self.train is not None:
+            argv += ["--train", self.train]
+        if self.catch_up:
+            argv += ["--catch-up", str(self.catch_up)]
+        argv += [flag for flag, wanted in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if wanted]
+        if self.uses_dpdk:
+            eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=self.packet_size > 1518)
+            return [*argv, "--", *eal]
+        return argv + self._socket_options()
+
+    def _socket_options(self) -> list[str]:
+        if not isinstance(self.endpoint, Veth):
+            raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
+        options = ["-R", self.endpoint.interface] if self.api.startswith("raw") else []
+        return options + (["-m"] if self.api.endswith("-mmsg") else [])
