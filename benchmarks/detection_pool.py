@@ -30,7 +30,7 @@ from validation.model import Settings
 
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig

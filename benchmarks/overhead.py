@@ -16,8 +16,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.preflight import preflight
+from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.placement import plan

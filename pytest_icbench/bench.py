@@ -27,7 +27,7 @@ from pytest_icbench.treatment import common_treatment, rig_treatment
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.measure.summarize import Surroundings
+    from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.placement import Placement
@@ -205,7 +205,7 @@ class Bench:
         on_progress: OnProgress,
     ) -> Measurement:
         """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
-        from pytest_icbench.measure.session import measure
+        from pytest_icbench.measure.strategy.repeat import measure
 
         rig, beside = rigs
         around = self._around(rig)
@@ -225,7 +225,7 @@ class Bench:
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:
         """Measures a contender beside its base, whose rigs these are: both results. Raises as ``measure`` does."""
-        from pytest_icbench.measure.versions import measure_versions
+        from pytest_icbench.measure.strategy.side_by_side import measure_versions
 
         now, base = measure_versions(
             rigs,
@@ -242,7 +242,7 @@ class Bench:
 
     def _around(self, rig: Rig) -> Surroundings:
         from pytest_icbench.host import facts
-        from pytest_icbench.measure.summarize import Surroundings
+        from pytest_icbench.measure.summary.summarize import Surroundings
 
         return Surroundings(
             placement=rig.placement.policy,

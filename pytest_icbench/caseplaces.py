@@ -111,7 +111,7 @@ class CasePlaces:
 
     def _check_contest(self, case: Case) -> None:
         """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
-        from pytest_icbench.measure.versions import check_comparable
+        from pytest_icbench.measure.strategy.side_by_side import check_comparable
 
         if case.remote:
             raise Unsupported(

@@ -19,7 +19,7 @@ from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure.commands import launch_plan
+from pytest_icbench.measure.launch.commands import launch_plan
 from pytest_icbench.model.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.placement import Placement

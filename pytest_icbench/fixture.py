@@ -278,7 +278,7 @@ class Icbench:
                 self.judge(open_again)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
-        from pytest_icbench.measure.soaking import soak_settings, with_losses
+        from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
 
         duration_s = self._run.options.soak_duration or asked_s
         stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
@@ -342,7 +342,7 @@ class Icbench:
         return found
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
-        from pytest_icbench.measure.training import measure_trains
+        from pytest_icbench.measure.strategy.training import measure_trains
 
         if not case.rate.is_max or repetitions < 1:
             raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")

@@ -169,8 +169,8 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
     """
     if case.rate.is_max or case.rate.pps is not None:
         return
-    from pytest_icbench.measure.search import check_library
-    from pytest_icbench.measure.session import course_of
+    from pytest_icbench.measure.mlrsearch import check_library
+    from pytest_icbench.measure.strategy.repeat import course_of
 
     try:
         course_of(case)

@@ -11,9 +11,9 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import Run
-from pytest_icbench.measure.preflight import preflight
-from pytest_icbench.measure.voices import Voice
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.launch.processes import Voice
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.settings import Settings as Lengths

@@ -18,7 +18,7 @@ from pytest_icbench.calibration.running import COST, INJECTED, KNOWN, Recorded, 
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.versions import confirming
+from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.report.names import printable

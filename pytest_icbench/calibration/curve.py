@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pytest_icbench.measure.versions import confirming
+from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
 from pytest_icbench.stats.paired import factor, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, median, quantile

@@ -11,7 +11,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.exchange import Captured, replay_commands
 from pytest_icbench.fixture import Icbench
-from pytest_icbench.measure.commands import Command, commands, launch_plan
+from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.model.settings import Settings
 
 TIMEOUT_S = 30.0

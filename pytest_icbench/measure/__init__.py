@@ -3,8 +3,8 @@
 
 from pytest_icbench.measure.progress import OnProgress, Progress
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.measure.strategy.repeat import measure
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.search_goal import PRESETS, goal_of
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 

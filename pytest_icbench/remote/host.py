@@ -20,7 +20,7 @@ from pytest_icbench.remote.rig import RemoteRig
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
-    from pytest_icbench.measure.summarize import Surroundings
+    from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.placement import Policy
     from pytest_icbench.rig import Rig

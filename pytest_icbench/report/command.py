@@ -13,13 +13,13 @@ from typing import Any
 from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.recompute import differences, recomputed, verdict_of
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.bundle import BASELINES, TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.names import printable
-from pytest_icbench.report.recompute import differences, recomputed, verdict_of
 from pytest_icbench.report.series import Windows, windows_of
 from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet

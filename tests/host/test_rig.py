@@ -19,7 +19,7 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.hostrig import HostRig
-from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import endpoint_from_dict
 from pytest_icbench.model.settings import Settings

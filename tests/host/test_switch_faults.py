@@ -21,7 +21,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from tests.host import snapshot

@@ -13,7 +13,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.exchange import Exchange
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import run_launch
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings

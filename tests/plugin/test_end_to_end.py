@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_icbench.measure.session import MOST_FAULTS
+from pytest_icbench.measure.strategy.repeat import MOST_FAULTS
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.terminal import WIDTH
 from tests.host.snapshot import left_since, take

@@ -10,7 +10,7 @@ if "ICBENCH_GUEST" not in os.environ:
 else:
     from pytest_icbench import exchange
     from pytest_icbench.conformance import leaks
-    from pytest_icbench.measure import launch
+    from pytest_icbench.measure.launch import launch
 
     # Emulated, four DPDK applications take their time to start, more so on a busy host.
     launch.READY_TIMEOUT_S = exchange.READY_S = leaks.TIMEOUT_S = 120.0

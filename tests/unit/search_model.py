@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure import searching, session
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.measure.recompute import recomputed
+from pytest_icbench.measure.strategy import repeat, search
+from pytest_icbench.measure.strategy.repeat import measure
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.report.recompute import recomputed
 
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
 OVERHEAD_S = 0.6
@@ -119,10 +119,10 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     time = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
-    monkeypatch.setattr(session, "run_launch", run_launch)
-    monkeypatch.setattr(session, "preflight", lambda *_, **__: None)
-    monkeypatch.setattr(session, "time", time)
-    monkeypatch.setattr(searching, "time", time)
+    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    monkeypatch.setattr(repeat, "preflight", lambda *_, **__: None)
+    monkeypatch.setattr(repeat, "time", time)
+    monkeypatch.setattr(search, "time", time)
 
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:

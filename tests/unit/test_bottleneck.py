@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.host.root import Root
-from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck, role_busy_share
-from pytest_icbench.measure.summarize import Surroundings, line_pps
+from pytest_icbench.measure.summary.bottleneck import Witnesses, find_bottleneck, role_busy_share
+from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.uplink import parse

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.limits import Limit, find
-from pytest_icbench.measure.figures import Figures
-from pytest_icbench.measure.launch import Run
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.summary.figures import Figures
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import CONFIDENCE, Histogram, merge
 from tests.measurements import measurement

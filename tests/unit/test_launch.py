@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure import launch
+from pytest_icbench.measure.launch import launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, VhostUser
 from pytest_icbench.model.launch import SwitchPort

@@ -13,8 +13,8 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
-from pytest_icbench.measure.settling import Settling, SettlingTimes, received_by_window
-from pytest_icbench.measure.voices import Choir
+from pytest_icbench.measure.launch.processes import Choir
+from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
@@ -90,7 +90,7 @@ def option(rig: ScriptedRig, name: str) -> float:
 
 def voices(*received: list[int]) -> Choir:
     """A sender that has ended three windows beside receivers that have told of theirs."""
-    from pytest_icbench.measure.commands import commands
+    from pytest_icbench.measure.launch.commands import commands
 
     rig = ScriptedRig()
     choir = Choir(commands(rig, MAX, WAITING))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
-from pytest_icbench.measure import session, versions
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.summarize import Surroundings
-from pytest_icbench.measure.versions import PairCourse, confirming, measure_versions
+from pytest_icbench.measure.strategy import repeat, side_by_side
+from pytest_icbench.measure.strategy.side_by_side import PairCourse, confirming, measure_versions
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
@@ -116,9 +116,9 @@ def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
             evidence="nothing came",
         )
 
-    monkeypatch.setattr(session, "run_launch", run_launch)
-    monkeypatch.setattr(session, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
-    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0]))
+    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    monkeypatch.setattr(repeat, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
+    monkeypatch.setattr(repeat, "time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0]))
     return new, base
 
 
@@ -230,7 +230,7 @@ def test_more_cases_take_more_pairs_to_confirm(rigs: tuple[Model, Model]) -> Non
     assert found.decision == "REGRESSED"
     assert found.confidence == pytest.approx(1 - 2e-4)
     assert found.pairs == 14  # the range of fourteen is the first with that confidence
-    assert (found.cases, found.error_rate) == (100, versions.SESSION_ERROR)
+    assert (found.cases, found.error_rate) == (100, side_by_side.SESSION_ERROR)
 
 
 def test_noise_takes_more_pairs_until_the_time_is_up(rigs: tuple[Model, Model]) -> None:
@@ -314,5 +314,5 @@ def test_latency_is_worse_when_it_is_greater() -> None:
 
 def test_the_session_is_wrong_at_most_once_in_a_hundred(rigs: tuple[Model, Model]) -> None:
     """A version exactly at the limit, in sessions of twenty cases: confirmation alone bounds the errors."""
-    assert confirming(20) == pytest.approx(1 - 2 * versions.SESSION_ERROR / 20)
+    assert confirming(20) == pytest.approx(1 - 2 * side_by_side.SESSION_ERROR / 20)
     assert confirming(1) == pytest.approx(0.98)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import bench_host as host
 
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch import Run
-from pytest_icbench.measure.voices import Choir
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.processes import Choir
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.rig import Rig

@@ -13,9 +13,9 @@ from unittest.mock import patch
 import search_simulation
 
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.measure.search import find_bounds
-from pytest_icbench.measure.session import measure
+from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.search_goal import goal_of
@@ -149,7 +149,7 @@ def compared(rig: Rig, reference: Rig, case: Case, first: Measurement, settings:
             ours.append(search(rig, reference, case))
             flat_out.append(greatest(rig, case))
         if number < PLAIN_TIMES:
-            with patch("pytest_icbench.measure.searching.find_bounds", search_simulation.plain_binary_search):
+            with patch("pytest_icbench.measure.strategy.search.find_bounds", search_simulation.plain_binary_search):
                 plain.append(search(rig, reference, case))
     rows = []
     for name, found in (("MLRsearch", ours), ("plain search", plain)):

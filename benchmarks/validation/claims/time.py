@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.session import measure
-from pytest_icbench.measure.summarize import main_figure
+from pytest_icbench.measure.strategy.repeat import measure
+from pytest_icbench.measure.summary.summarize import main_figure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S

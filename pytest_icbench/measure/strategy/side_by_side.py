@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.progress import OnProgress, Phase
-from pytest_icbench.measure.rigs import MeasuredRig
-from pytest_icbench.measure.session import Course
-from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.strategy.repeat import Course
+from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.measurement import Measurement

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, UsageError, WorkloadError
-from pytest_icbench.measure.launch import run_launch
-from pytest_icbench.measure.preflight import preflight
+from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
-from pytest_icbench.measure.rigs import MeasuredRig, shares_cpus
+from pytest_icbench.measure.rig import MeasuredRig, shares_cpus
 from pytest_icbench.measure.stopping import why_stop
-from pytest_icbench.measure.summarize import Gathered, Surroundings, main_figure, summarize
+from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -88,11 +88,11 @@ def course_of(case: Case) -> type[Course]:
             f"round-trip times are measured at a load, not at rate {case.rate.typed}; give max or frames per second"
         )
     if case.rate.is_search:
-        from pytest_icbench.measure.searching import SearchCourse
+        from pytest_icbench.measure.strategy.search import SearchCourse
 
         return SearchCourse
     if case.rate.is_sweep:
-        from pytest_icbench.measure.sweeping import SweepCourse
+        from pytest_icbench.measure.strategy.sweep import SweepCourse
 
         return SweepCourse
     return Course

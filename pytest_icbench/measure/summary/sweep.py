@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summarize import Surroundings, line_pps
+from pytest_icbench.measure.summary.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytest_icbench.measure.rigs import PortCountersLike
+from pytest_icbench.measure.rig import PortCountersLike
 from pytest_icbench.model.launch import Launch, SwitchPort
 
 _COUNTERS = ("rx_packets", "tx_packets", "rx_dropped", "tx_dropped")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pytest_icbench.errors import ConnectionLost, ProvisionError
-from pytest_icbench.measure.rigs import BatchesLike, BusyLike
+from pytest_icbench.measure.rig import BatchesLike, BusyLike
 
 Counted = Mapping[str, Mapping[str, int]]
 T = TypeVar("T")

@@ -6,12 +6,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+from pytest_icbench.measure.mlrsearch import SPAN, Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.progress import Phase
-from pytest_icbench.measure.rigs import MeasuredRig
-from pytest_icbench.measure.search import SPAN, Bounds, OutOfTime, Tried, find_bounds
-from pytest_icbench.measure.search_summary import SearchOutcome, with_search
-from pytest_icbench.measure.session import TYPICAL_OVERHEAD_S, Course
-from pytest_icbench.measure.summarize import Surroundings
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Course
+from pytest_icbench.measure.summary.search import SearchOutcome, with_search
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement

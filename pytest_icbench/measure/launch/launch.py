@@ -15,14 +15,15 @@ from typing import Literal, NoReturn
 
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure import assemble, ports, validity
-from pytest_icbench.measure.commands import commands, launch_plan
-from pytest_icbench.measure.rigs import MeasuredRig, away
-from pytest_icbench.measure.settling import Settling, SettlingTimes
-from pytest_icbench.measure.soaking import WindowStream
-from pytest_icbench.measure.steal import StealTrack
-from pytest_icbench.measure.voices import Choir, Voice, workload_error
-from pytest_icbench.measure.work import WorkTrack
+from pytest_icbench.measure.launch import ports, validity
+from pytest_icbench.measure.launch import windows as assemble
+from pytest_icbench.measure.launch.commands import commands, launch_plan
+from pytest_icbench.measure.launch.processes import Choir, Voice, workload_error
+from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
+from pytest_icbench.measure.launch.steal import StealTrack
+from pytest_icbench.measure.launch.switch_work import WorkTrack
+from pytest_icbench.measure.rig import MeasuredRig, away
+from pytest_icbench.measure.strategy.soak import WindowStream
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.launch import Launch, PairCounts, Window

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
-from pytest_icbench.measure.counts import count_windows
-from pytest_icbench.measure.steal import StealTrack
-from pytest_icbench.measure.voices import Voice
+from pytest_icbench.measure.launch.counts import count_windows
+from pytest_icbench.measure.launch.processes import Voice
+from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Dimension
 from pytest_icbench.model.launch import PairCounts, Window
 from pytest_icbench.model.settings import Settings

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.measure.bottleneck import BUSY_SHARE, NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
-from pytest_icbench.measure.figures import named
+from pytest_icbench.measure.mlrsearch import Bounds
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.search import Bounds
-from pytest_icbench.measure.summarize import Surroundings, line_pps, throughput_fields
+from pytest_icbench.measure.summary.bottleneck import (
+    BUSY_SHARE,
+    NEGLIGIBLE_LOSS,
+    Bottleneck,
+    Witnesses,
+    find_bottleneck,
+)
+from pytest_icbench.measure.summary.figures import named
+from pytest_icbench.measure.summary.summarize import Surroundings, line_pps, throughput_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch

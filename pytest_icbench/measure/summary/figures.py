@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pytest_icbench.measure.bottleneck import role_busy_share
+from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.voices import Choir
+from pytest_icbench.measure.launch.processes import Choir
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation

@@ -14,14 +14,14 @@ from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.gate import judge
 from pytest_icbench.limits import Limit
 from pytest_icbench.margins import Margins
-from pytest_icbench.measure import trains
-from pytest_icbench.measure.counts import count_windows
-from pytest_icbench.measure.search import Bounds, OutOfTime, Tried, find_bounds
-from pytest_icbench.measure.search_summary import SearchOutcome, with_search
-from pytest_icbench.measure.soaking import with_losses
-from pytest_icbench.measure.summarize import Gathered, Surroundings, summarize, throughput_fields
-from pytest_icbench.measure.sweep_summary import with_sweep
-from pytest_icbench.measure.versions import with_comparison
+from pytest_icbench.measure.launch.counts import count_windows
+from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.measure.strategy import trains
+from pytest_icbench.measure.strategy.side_by_side import with_comparison
+from pytest_icbench.measure.strategy.soak import with_losses
+from pytest_icbench.measure.summary.search import SearchOutcome, with_search
+from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
+from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth

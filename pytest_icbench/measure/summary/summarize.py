@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure import ports
-from pytest_icbench.measure.bottleneck import Witnesses, find_bottleneck
-from pytest_icbench.measure.figures import PERCENTILES, Figures, named
+from pytest_icbench.measure.launch import ports
+from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.stopping import confidence
-from pytest_icbench.measure.validity import RULES
+from pytest_icbench.measure.summary.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, named
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import Launch

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.measure.progress import Phase
-from pytest_icbench.measure.rigs import MeasuredRig
-from pytest_icbench.measure.session import Course
-from pytest_icbench.measure.summarize import Surroundings
-from pytest_icbench.measure.sweep_summary import with_sweep
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.strategy.repeat import Course
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
-from pytest_icbench.measure.voices import Voice
+from pytest_icbench.measure.launch.processes import Voice
 from pytest_icbench.model.launch import Window
 
 #: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure import trains
-from pytest_icbench.measure.summarize import throughput_fields
+from pytest_icbench.measure.strategy import trains
+from pytest_icbench.measure.summary.summarize import throughput_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

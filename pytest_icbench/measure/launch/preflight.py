@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.measure.launch import Run
-from pytest_icbench.measure.rigs import MeasuredRig
-from pytest_icbench.measure.validity import corrupted
-from pytest_icbench.measure.voices import Choir, Voice
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.processes import Choir, Voice
+from pytest_icbench.measure.launch.validity import corrupted
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 
