@@ -33,7 +33,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 
 #: Units of the whole pool, and rounds of one.
 UNITS, ROUNDS = 60, 6

@@ -20,9 +20,9 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.placement import plan
-from pytest_icbench.rig import Rig
 from pytest_icbench.stats.quantiles import Estimate, median_estimate
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
 
 #: Seconds.
 LAUNCH_LIMIT, RIG_LIMIT = 0.6, 1.5

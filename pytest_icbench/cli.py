@@ -20,11 +20,11 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from pytest_icbench.host.doctor import examine
     from pytest_icbench.host.findings import exit_code, kernel_line, render
+    from pytest_icbench.testbed.doctor import examine
 
     if arguments.remote is not None:
-        from pytest_icbench.remote.doctor import examine_remote
+        from pytest_icbench.testbed.remote.doctor import examine_remote
 
         findings = examine_remote(arguments.remote, arguments.remote_python, arguments.pf)
     else:
@@ -112,7 +112,7 @@ def _topology(arguments: argparse.Namespace) -> int:
     from pytest_icbench.config.topology.model import default
     from pytest_icbench.config.topology.writing import to_toml
     from pytest_icbench.host.resource.cpu import Topology
-    from pytest_icbench.placement import plan
+    from pytest_icbench.testbed.placement import plan
 
     try:
         pairs = pair_number(arguments.pairs)

@@ -27,9 +27,9 @@ from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.exchange import Exchange
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.rig import Rig
+    from pytest_icbench.testbed.exchange import Exchange
+    from pytest_icbench.testbed.rig import Rig
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.schedule import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
 
 if TYPE_CHECKING:
-    from pytest_icbench.bench import Bench
+    from pytest_icbench.testbed.testbed import Bench
 
 
 def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:

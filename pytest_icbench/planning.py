@@ -18,8 +18,8 @@ from pytest_icbench.report.plan import Planned, plan_lines
 from pytest_icbench.schedule import clock, launch_estimate_s
 
 if TYPE_CHECKING:
-    from pytest_icbench.bench import Bench
     from pytest_icbench.model.settings import Settings
+    from pytest_icbench.testbed.testbed import Bench
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:

@@ -35,17 +35,17 @@ from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
 from pytest_icbench.report.raw import raw_directory, write_raw
 from pytest_icbench.resume import Taken, find_run
-from pytest_icbench.rigpool import Acquired, Need, RigPool
 from pytest_icbench.runinfo import gather
 from pytest_icbench.schedule import Schedule
+from pytest_icbench.testbed.rig_pool import Acquired, Need, RigPool
 
 if TYPE_CHECKING:
-    from pytest_icbench.bench import Bench
-    from pytest_icbench.exchange import Exchange
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.rig import Rig
     from pytest_icbench.stats.noninferiority import Margin
+    from pytest_icbench.testbed.exchange import Exchange
+    from pytest_icbench.testbed.rig import Rig
+    from pytest_icbench.testbed.testbed import Bench
 
 
 #: Time that a measurement gets though the budget is used up: some launches.
@@ -199,7 +199,7 @@ class Run:
 
         Raises Unsupported, ProvisionError, WorkloadError.
         """
-        from pytest_icbench.exchange import Exchange
+        from pytest_icbench.testbed.exchange import Exchange
 
         self._began = time.monotonic() if self._began is None else self._began
         if self._exchange is not None and self._exchange[1].broken:

@@ -20,9 +20,9 @@ from pytest_icbench.model.case_id import is_case
 from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:
-    from pytest_icbench.bench import Bench
     from pytest_icbench.items import Benchmark
     from pytest_icbench.run import Run
+    from pytest_icbench.testbed.testbed import Bench
     from pytest_icbench.workers import Workers
 
 
@@ -153,8 +153,8 @@ class State:
 
     def _asked(self) -> Bench:
         if self._bench is None:
-            from pytest_icbench.bench import Bench
             from pytest_icbench.items import catalogue
+            from pytest_icbench.testbed.testbed import Bench
 
             cases = [benchmark.case for benchmark in self._benchmarks()]
             self._bench = Bench(catalogue(self.config), self.options, cases)

@@ -17,8 +17,8 @@ from pytest_icbench.measure.launch.processes import Voice
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.placement import Placement, plan
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.placement import Placement, plan
+from pytest_icbench.testbed.rig import Rig
 from validation import priority
 from validation.model import Row, Settings
 

@@ -123,10 +123,10 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
 
 def measured(case: Case, options: Options, settings: Settings, budget_s: float) -> Recorded:
     """The launches, on a host that is held and given back as by a run of benchmarks."""
-    from pytest_icbench.bench import Bench
     from pytest_icbench.driver.switch.registry import builtin_switches
     from pytest_icbench.host.signals import SignalGuard
     from pytest_icbench.run import check_root
+    from pytest_icbench.testbed.testbed import Bench
 
     check_root()
     bench = Bench(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])

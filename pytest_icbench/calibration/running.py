@@ -18,13 +18,13 @@ from pytest_icbench.measure.summary.summarize import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rigpool import RigPool
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.quantiles import quotients
+from pytest_icbench.testbed.rig_pool import RigPool
 
 if TYPE_CHECKING:
-    from pytest_icbench.bench import Bench
     from pytest_icbench.measure.progress import OnProgress
+    from pytest_icbench.testbed.testbed import Bench
 
 #: The switch whose slowness is known: the workload's own forwarder, and what it adds to each frame, in cycles.
 KNOWN, COST = "forward", 4000

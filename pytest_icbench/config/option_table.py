@@ -11,7 +11,7 @@ from pytest_icbench.config import values
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances, uplink
 from pytest_icbench.model.verdict import parse_verdicts
-from pytest_icbench.remote import ssh
+from pytest_icbench.testbed.remote import ssh
 
 #: How a setting of the measurement is read from the command line, and its bounds.
 DURATION_S = (0.05, 3600.0)

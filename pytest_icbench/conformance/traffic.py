@@ -15,8 +15,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from pytest_icbench.driver.switch.protocol import Reach
-from pytest_icbench.exchange import Exchange
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.testbed.exchange import Exchange
 
 #: Those of ``tagged``; 0 is none, and a priority alone.
 VLANS = (0, 1, 100, 4094)

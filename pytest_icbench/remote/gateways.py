@@ -17,8 +17,8 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.process import run
-from pytest_icbench.remote.connection import CONNECT_S, other_package
-from pytest_icbench.remote.ssh import OPTIONS, SSH_FAILED, explain
+from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
+from pytest_icbench.testbed.remote.ssh import OPTIONS, SSH_FAILED, explain
 
 #: A worker whose host was lost gets another one if ssh gets there again within this time.
 PATIENCE_S = 5.0

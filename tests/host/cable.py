@@ -12,11 +12,11 @@ from typing import Any
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
 from pytest_icbench.model.uplink import Uplink, Via
-from pytest_icbench.placement import Placement
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.placement import Placement
 
 #: Ends of the cable.
 ENDS = ("icbupa", "icbupb")

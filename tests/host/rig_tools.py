@@ -15,8 +15,8 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import Seat
-from pytest_icbench.placement import plan
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import require
 
 

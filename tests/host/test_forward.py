@@ -14,7 +14,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 

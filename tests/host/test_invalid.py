@@ -24,7 +24,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 from tests.host.test_measure import switch_pid

@@ -21,7 +21,7 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 

@@ -11,13 +11,13 @@ import pytest
 from pytest_icbench.driver.switch.protocol import PortCounters
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.exchange import Exchange
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built
 

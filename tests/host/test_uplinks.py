@@ -28,7 +28,7 @@ from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import Via
-from pytest_icbench.placement import plan
+from pytest_icbench.testbed.placement import plan
 from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
 from tests.host.node_tools import require, tidy_snapshot

@@ -17,10 +17,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-# Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
-import pytest_icbench.bench
 import pytest_icbench.report.progress
 import pytest_icbench.state
+
+# Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
+import pytest_icbench.testbed.testbed
 from tests.plugin.fakes import FakeBench
 
 with suppress(ImportError):  # can be loaded once a process only
@@ -40,7 +41,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeBench]:
         log: ClassVar[list[str]] = []
         unsupported: ClassVar[dict[str, str]] = {}
 
-    monkeypatch.setattr(pytest_icbench.bench, "Bench", Bench)
+    monkeypatch.setattr(pytest_icbench.testbed.testbed, "Bench", Bench)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return Bench
 
@@ -93,9 +94,9 @@ class Runner:
     def _put_bench(self, before: str) -> None:
         self.pytester.makeconftest(
             f"import os, sys\nsys.path.append({_CHECKOUT!r})\n"
-            "os.geteuid = lambda: 0\nimport pytest_icbench.bench\n"
+            "os.geteuid = lambda: 0\nimport pytest_icbench.testbed.testbed\n"
             "from pytest_icbench.errors import UsageError\nfrom tests.plugin.fakes import FakeBench as Bench\n"
-            f"pytest_icbench.bench.Bench = Bench\n{before}\n"
+            f"pytest_icbench.testbed.testbed.Bench = Bench\n{before}\n"
         )
 
 

@@ -14,8 +14,8 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.rigpool import Need, Wanted
 from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.testbed.rig_pool import Need, Wanted
 from tests.measurements import measurement
 
 Behaviour = Callable[[Case], Measurement | BaseException]
@@ -48,7 +48,7 @@ class FakeRig:
 
 
 class FakeBench:
-    """Has the methods of ``pytest_icbench.bench.Bench``.
+    """Has the methods of ``pytest_icbench.testbed.testbed.Bench``.
 
     Attributes:
         log: what happened, over all instances.

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, cast
 import pytest
 
 import pytest_icbench.versions
-from pytest_icbench.bench import Bench
 from pytest_icbench.config.candidates import Contender
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
@@ -20,8 +19,9 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.placement import Placement, joined
-from pytest_icbench.rigpool import Need
+from pytest_icbench.testbed.placement import Placement, joined
+from pytest_icbench.testbed.rig_pool import Need
+from pytest_icbench.testbed.testbed import Bench
 from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import program
 

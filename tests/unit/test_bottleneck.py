@@ -17,7 +17,7 @@ from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.treatment import uplink_mbps
+from pytest_icbench.testbed.treatment import uplink_mbps
 
 QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_icbench import cli
 from pytest_icbench.config.topology.reading import read
-from pytest_icbench.host import doctor
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.testbed import doctor
 
 
 @pytest.fixture

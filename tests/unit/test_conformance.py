@@ -15,8 +15,8 @@ from pytest_icbench.conformance import traffic as t
 from pytest_icbench.conformance.traffic import Traffic
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.exchange import Exchange
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.testbed.exchange import Exchange
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
 Frames = dict[int, list[bytes]]

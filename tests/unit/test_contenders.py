@@ -12,10 +12,10 @@ from pytest_icbench.config.candidates import Contender, check, contender_key, pa
 from pytest_icbench.config.cases import check_names, expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.contest import Contest
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.testbed.candidates import Contest
 
 SWITCHES = builtin_switches()
 

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.remote import gateways
-from pytest_icbench.remote.ssh import OPTIONS
+from pytest_icbench.testbed.remote.ssh import OPTIONS
 from pytest_icbench.versions import package_version
 
 Ssh = Callable[[str], Path]

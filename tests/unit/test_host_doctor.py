@@ -15,10 +15,11 @@ import pytest
 
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host import disturbances, doctor
+from pytest_icbench.host import disturbances
 from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
+from pytest_icbench.testbed import doctor
 from tests.unit.recorded import NAMES, expand
 
 Tree = Callable[[str], Root]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.placement import YIELD_EVERY_FRAMES, Placement, plan_given
+from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES, Placement, plan_given
 from tests.unit.test_placement import machine, topologies
 
 

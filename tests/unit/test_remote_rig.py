@@ -11,15 +11,15 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
-from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.case import Case
-from pytest_icbench.placement import Placement, joined
-from pytest_icbench.remote import host as host_module
-from pytest_icbench.remote.connection import Reply
-from pytest_icbench.remote.end import WORKLOAD
-from pytest_icbench.remote.host import RemoteHost, placement_from_dict
-from pytest_icbench.remote.rig import RemoteRig, TwinRig
-from pytest_icbench.rig import RigInTurn
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.placement import Placement, joined
+from pytest_icbench.testbed.remote import host as host_module
+from pytest_icbench.testbed.remote.connection import Reply
+from pytest_icbench.testbed.remote.end import WORKLOAD
+from pytest_icbench.testbed.remote.host import RemoteHost, placement_from_dict
+from pytest_icbench.testbed.remote.rig import RemoteRig, TwinRig
+from pytest_icbench.testbed.rig import RigInTurn
 
 
 class FakeConnection:

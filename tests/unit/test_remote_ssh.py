@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.remote import ssh
+from pytest_icbench.testbed.remote import ssh
 
 HOST = "admin@lab7.example.org"
 

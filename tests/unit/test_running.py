@@ -16,7 +16,7 @@ import pytest
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.host.process import Process, Spawner
-from pytest_icbench.running import RunningLaunch
+from pytest_icbench.testbed.processes import RunningLaunch
 
 
 class Here:

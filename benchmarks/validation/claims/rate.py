@@ -16,7 +16,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
 

@@ -14,12 +14,12 @@ from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters, S
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
 from pytest_icbench.model.endpoint_spec import Seat, default_seats, seats_to_json
-from pytest_icbench.placement import Placement
-from pytest_icbench.remote.rig import Elsewhere, TwinRig
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.placement import Placement
+from pytest_icbench.testbed.remote.rig import Elsewhere, TwinRig
 
 _numbers = itertools.count(1)
 

@@ -22,7 +22,7 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch.commands import launch_plan
 from pytest_icbench.model.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
-from pytest_icbench.placement import Placement
+from pytest_icbench.testbed.placement import Placement
 
 #: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
 RATE_PPS = 2000

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.host.root import Root
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.rig import Rig
+    from pytest_icbench.testbed.rig import Rig
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import facts
-from pytest_icbench.host.doctor import examine
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.hostrig import HostRig
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.probing import why_not
-from pytest_icbench.remote.uplinks import check as check_uplink
+from pytest_icbench.testbed.doctor import examine
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.probe import why_not
+from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 
 #: Calls that go to a rig.
 RIG_CALLS = frozenset(
@@ -105,13 +105,13 @@ class HostEnd:
 
     def resolve_auto(self, needs: Sequence[Sequence[int]]) -> str:
         """See ``placement.resolve_auto``."""
-        from pytest_icbench.placement import resolve_auto
+        from pytest_icbench.testbed.placement import resolve_auto
 
         return resolve_auto(Topology.read(self._session.root), [(workers, ends) for workers, ends in needs])
 
     def plan(self, workers: int, endpoints: int | Sequence[int], policy: Any) -> dict[str, Any]:
         """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported."""
-        from pytest_icbench.placement import plan, plan_given
+        from pytest_icbench.testbed.placement import plan, plan_given
 
         topology = Topology.read(self._session.root)
         if not isinstance(endpoints, int):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.findings import Finding, Level
-from pytest_icbench.remote import ssh
-from pytest_icbench.remote.connection import Connection
+from pytest_icbench.testbed.remote import ssh
+from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.versions import package_version, workload_version
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from pytest_icbench.errors import IcbenchError, Invalid, UsageError, WorkloadError
 from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.host.signals import shielded
-from pytest_icbench.remote.connection import ALIVE, SILENCE_S
-from pytest_icbench.remote.end import HostEnd
+from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
+from pytest_icbench.testbed.remote.end import HostEnd
 
 log = logging.getLogger(__name__)
 

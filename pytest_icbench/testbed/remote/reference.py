@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_icbench.config.cases import remote_misfit
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case
-from pytest_icbench.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options

@@ -18,7 +18,7 @@ from typing import Any
 
 from pytest_icbench import errors
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
-from pytest_icbench.remote import ssh
+from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.versions import package_version
 
 #: Of the calls; raised with every change of what crosses the connection.
@@ -44,14 +44,14 @@ try:
 except Exception:
     pass
 try:
-    from pytest_icbench.remote.connection import PROTOCOL
+    from pytest_icbench.testbed.remote.connection import PROTOCOL
     from pytest_icbench.versions import package_version
     found["protocol"], found["package"] = PROTOCOL, package_version()
 except Exception as error:
     found["error"] = "%s: %s" % (type(error).__name__, error)
 channel.send(json.dumps(found))
 if channel.receive() == "serve":
-    from pytest_icbench.remote.serve import serve
+    from pytest_icbench.testbed.remote.serve import serve
     serve(channel)
 """
 

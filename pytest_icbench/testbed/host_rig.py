@@ -26,7 +26,7 @@ from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import endpoint_to_dict
 from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.running import RunningLaunch
+from pytest_icbench.testbed.processes import RunningLaunch
 
 #: Bytes of a frame that do not count in a layer 3 MTU: Ethernet header and FCS.
 _L2_BYTES = 18

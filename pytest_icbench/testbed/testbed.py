@@ -11,18 +11,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.caseplaces import CasePlaces
 from pytest_icbench.config.candidates import WORKLOAD, contender_key
 from pytest_icbench.config.cases import read_topology
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import checked, read
-from pytest_icbench.contest import Contest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
-from pytest_icbench.remote.uplinks import uplinks_of
-from pytest_icbench.rigpool import Need, Wanted
-from pytest_icbench.treatment import common_treatment, rig_treatment
+from pytest_icbench.testbed.candidates import Contest
+from pytest_icbench.testbed.feasibility import CasePlaces
+from pytest_icbench.testbed.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.rig_pool import Need, Wanted
+from pytest_icbench.testbed.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.placement import Placement
-    from pytest_icbench.remote.host import RemoteHost
-    from pytest_icbench.remote.rig import Elsewhere
-    from pytest_icbench.rig import Rig
     from pytest_icbench.stats.noninferiority import Margin
+    from pytest_icbench.testbed.placement import Placement
+    from pytest_icbench.testbed.remote.host import RemoteHost
+    from pytest_icbench.testbed.remote.rig import Elsewhere
+    from pytest_icbench.testbed.rig import Rig
 
 DEFAULT_HUGEPAGE_KIB = 2048
 
@@ -108,7 +108,7 @@ class Bench:
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
             return None
-        from pytest_icbench.remote.host import RemoteHost
+        from pytest_icbench.testbed.remote.host import RemoteHost
 
         arguments = {**self._arguments, "configs": self._configs}
         return RemoteHost.of_run(self.options, arguments, lambda: self._places.measuring_cpus_there())
@@ -142,7 +142,7 @@ class Bench:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return None
-        from pytest_icbench.remote.reference import why_none
+        from pytest_icbench.testbed.remote.reference import why_none
 
         return why_none(case, reference, self.catalogue, self.options)
 
@@ -167,7 +167,7 @@ class Bench:
 
     def make_rig(self, wanted: Wanted) -> Rig:
         """A rig, not yet built."""
-        from pytest_icbench.rig import Rig, RigInTurn
+        from pytest_icbench.testbed.rig import Rig, RigInTurn
 
         case = self.contest.built(wanted.case)
         seats = None if self.seating is None else self.seating.seats(case.pairs)
@@ -185,7 +185,7 @@ class Bench:
     def _elsewhere(self, case: Case) -> Elsewhere | None:
         if not case.remote:
             return None
-        from pytest_icbench.remote.rig import Elsewhere
+        from pytest_icbench.testbed.remote.rig import Elsewhere
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
         return Elsewhere(self._places.second().rig, uplinks.here, uplinks.there)

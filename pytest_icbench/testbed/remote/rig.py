@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, WorkloadError
-from pytest_icbench.hostrig import HostRig
-from pytest_icbench.remote.connection import Connection, Reply
-from pytest_icbench.remote.end import WORKLOAD
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.remote.connection import Connection, Reply
+from pytest_icbench.testbed.remote.end import WORKLOAD
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.placement import Placement
+    from pytest_icbench.testbed.placement import Placement
 
 #: What a poll over there may take longer than asked for.
 _POLL_MARGIN_S = 10.0

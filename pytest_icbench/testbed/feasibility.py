@@ -13,17 +13,17 @@ from pytest_icbench.config.cases import misfit
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.probing import probe
-from pytest_icbench.remote.uplinks import check as check_uplink
-from pytest_icbench.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.probe import probe
+from pytest_icbench.testbed.remote.uplinks import check as check_uplink
+from pytest_icbench.testbed.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as Seating
     from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.placement import Placement
-    from pytest_icbench.remote.host import RemoteHost
+    from pytest_icbench.testbed.placement import Placement
+    from pytest_icbench.testbed.remote.host import RemoteHost
 
 
 class CasePlaces:
@@ -126,7 +126,7 @@ class CasePlaces:
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":
             return self.options.placement
-        from pytest_icbench.placement import resolve_auto
+        from pytest_icbench.testbed.placement import resolve_auto
 
         if self._seating is not None and self._seating.cpus(1):
             return self._policy_of_given(cases)
@@ -160,7 +160,7 @@ class CasePlaces:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """The case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.placement import joined, plan, plan_given
+        from pytest_icbench.testbed.placement import joined, plan, plan_given
 
         workers, given = self._workers(case), {} if self._seating is None else self._seating.cpus(case.pairs)
         away = self._away(case)
