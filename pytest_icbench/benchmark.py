@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.baseline.entry import entry_of
-from pytest_icbench.margins import MAIN
+from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.model.measurement import Measurement
 
 FIXTURE = "benchmark"

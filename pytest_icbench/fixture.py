@@ -12,10 +12,11 @@ import pytest
 from pytest_icbench.config import values
 from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
-from pytest_icbench.gate import Judgement, enforce, judge
+from pytest_icbench.gate.judge import Judgement, enforce, judge
+from pytest_icbench.gate.limits import Limit
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.versions import against_base
 from pytest_icbench.items import Benchmark, check_rate
-from pytest_icbench.limits import Limit
-from pytest_icbench.margins import Margins
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
@@ -23,7 +24,6 @@ from pytest_icbench.report.names import path_part, properties
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.run import Run
 from pytest_icbench.schedule import SOAK_S
-from pytest_icbench.sidebyside import against_base
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch

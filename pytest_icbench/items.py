@@ -15,9 +15,9 @@ from pytest_icbench.config.cases import Request, check_names, expand, grouped, m
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
 from pytest_icbench.testcode import TestCode
-from pytest_icbench.thresholds import FILE_NAME, Thresholds, load
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.baseline import waivers
-from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.forecast import estimates
-from pytest_icbench.gate import Policy
+from pytest_icbench.gate import waivers
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.judge import Policy
+from pytest_icbench.gate.limits import Limit
+from pytest_icbench.gate.margins import Margins
 from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
-from pytest_icbench.limits import Limit
-from pytest_icbench.margins import Margins
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement

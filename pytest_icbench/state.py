@@ -364,7 +364,7 @@ class State:
         from pytest_icbench.report.terminal import table
 
         reporter.write_sep("=", "icbench results")
-        from pytest_icbench.sidebyside import overall
+        from pytest_icbench.gate.versions import overall
         from pytest_icbench.wording import wrapped
 
         for line in (*table(self.results), *(line for each in overall(self.results) for line in wrapped(each))):

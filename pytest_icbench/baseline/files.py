@@ -26,8 +26,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pytest_icbench.baseline.entry import CaseFacts, Entry
-from pytest_icbench.margins import COMPARED
+from pytest_icbench.gate.entry import CaseFacts, Entry
+from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.stats.noninferiority import Figure
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import load
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.model.measurement import Measurement
 
 _RESULTS = "results.jsonl"

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_icbench.baseline.against import Against, Comparer
-from pytest_icbench.baseline.entry import Entry
 from pytest_icbench.baseline.side import Side
 from pytest_icbench.baseline.store import Baseline
-from pytest_icbench.margins import MAIN
+from pytest_icbench.gate.against import Against, Comparer
+from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.margins import MAIN
+from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.names import printable
-from pytest_icbench.thresholds import Thresholds
 from pytest_icbench.wording import show
 
 WIDTH = 100

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
-from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.gate import judge
-from pytest_icbench.limits import Limit
-from pytest_icbench.margins import Margins
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.limits import Limit
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.versions import against_base
 from pytest_icbench.measure.launch.counts import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
@@ -32,7 +33,6 @@ from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, Trial
 from pytest_icbench.report.bundle import ResultPlace
-from pytest_icbench.sidebyside import against_base
 
 
 @dataclass(frozen=True, slots=True)

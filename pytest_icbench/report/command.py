@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.against import Comparer
 from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.versions import overall
 from pytest_icbench.measure.recompute import differences, recomputed, verdict_of
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
@@ -24,7 +25,6 @@ from pytest_icbench.report.series import Windows, windows_of
 from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
-from pytest_icbench.sidebyside import overall
 from pytest_icbench.wording import wrapped
 
 #: Differences that are named; the rest is counted.

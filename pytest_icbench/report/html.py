@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench import sidebyside
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate import versions
 from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
 from pytest_icbench.report.axes import HOST, Result, hosts_apart, hosts_told, number
 from pytest_icbench.report.facts import facts_of
@@ -187,20 +187,20 @@ def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _side_by_side(page: Page) -> str:
     """What is decided of each contender, and what that stands on; empty without contenders."""
     told = []
-    for each in sidebyside.contenders(page.results):
+    for each in versions.contenders(page.results):
         told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
         rows = [
             (
                 str(result.get("case")),
-                sidebyside.decision_of(result),
-                ", ".join(filter(None, sidebyside.comparison_of(result))),
+                versions.decision_of(result),
+                ", ".join(filter(None, versions.comparison_of(result))),
             )
             for result in each.results
         ]
         told.append(_folded(("Case", "Decision", "Beside what there is (interval)"), rows))
     if not told:
         return ""
-    told += [f"<p>{text(sentence)}</p>" for sentence in sidebyside.error_rates(page.results)]
+    told += [f"<p>{text(sentence)}</p>" for sentence in versions.error_rates(page.results)]
     return f'<section class="ic-card" aria-label="Side by side"><h3>Versions side by side</h3>{"".join(told)}</section>'
 
 

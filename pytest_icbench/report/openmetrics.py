@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.sidebyside import contenders
+from pytest_icbench.gate.versions import contenders
 
 Result = Mapping[str, Any]
 Sample = tuple[dict[str, str], float]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.baseline import store, waivers
+from pytest_icbench.baseline import store
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.baseline.against import Comparer
-from pytest_icbench.baseline.entry import Entry
 from pytest_icbench.baseline.store import Baseline
-from pytest_icbench.baseline.waivers import Waiver
 from pytest_icbench.errors import Regression
-from pytest_icbench.gate import Judgement, Policy, enforce, judge
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
+from pytest_icbench.gate.thresholds import parse
+from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.thresholds import parse
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
 
 LATENCY = Case("ovs", dimension="latency")
@@ -56,7 +56,7 @@ def latency(p50: float, **changed: Any) -> Measurement:
 
 
 def latency_entry(p50: float, **changed: Any) -> Entry:
-    from pytest_icbench.baseline.entry import entry_of
+    from pytest_icbench.gate.entry import entry_of
 
     found = entry_of(latency(p50, **changed))
     assert found is not None

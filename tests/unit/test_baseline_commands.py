@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.baseline import store, waivers
+from pytest_icbench.baseline import store
 from pytest_icbench.cli import main
+from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from tests.baselines import HOST, measured, scaled

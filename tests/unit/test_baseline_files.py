@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.baseline import store
-from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.files import SCHEMA, read, write
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.margins import COMPARED
+from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.stats.noninferiority import Figure

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.limits import Limit, find
+from pytest_icbench.gate.limits import Limit, find
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.summary.figures import Figures
 from pytest_icbench.model.launch import Launch

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression, UsageError
-from pytest_icbench.gate import Policy, enforce, judge
-from pytest_icbench.limits import BOOKKEEPING, LIMITABLE, Limit
+from pytest_icbench.gate.judge import Policy, enforce, judge
+from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
+from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.trials import Search
-from pytest_icbench.thresholds import load, parse
 from pytest_icbench.wording import FIRST_LINE
 from tests.measurements import measurement
 

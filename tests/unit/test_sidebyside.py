@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench.gate import judge
-from pytest_icbench.margins import Margins
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.sidebyside import against_base
 from tests.plugin.test_versions import gives
 
 CASE = Case("ovs", contender="new")

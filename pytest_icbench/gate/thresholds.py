@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.limits import LIMITABLE, Limit
-from pytest_icbench.margins import KEYS, Margins, other_way, refusal
+from pytest_icbench.gate.limits import LIMITABLE, Limit
+from pytest_icbench.gate.margins import KEYS, Margins, other_way, refusal
 from pytest_icbench.wording import suggestion
 
 #: Looked for beside a scenario's file.

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from pytest_icbench.baseline.against import Against
-from pytest_icbench.baseline.waivers import Waiver
-from pytest_icbench.baseline.waivers import find as find_waiver
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.limits import LOSSES, Limit, applies, find
+from pytest_icbench.gate.against import Against
+from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
+from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.gate.waivers import find as find_waiver
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict

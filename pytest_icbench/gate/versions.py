@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from pytest_icbench.baseline.against import Against
-from pytest_icbench.limits import AT_LIMIT
-from pytest_icbench.margins import Allowed
+from pytest_icbench.gate.against import Against
+from pytest_icbench.gate.limits import AT_LIMIT
+from pytest_icbench.gate.margins import Allowed
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.baseline.entry import Entry, entry_of
 from pytest_icbench.baseline.store import Baseline
-from pytest_icbench.limits import Effort, further, too_few_samples
-from pytest_icbench.margins import Allowed, Margins
+from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.limits import Effort, further, too_few_samples
+from pytest_icbench.gate.margins import Allowed, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
