@@ -10,7 +10,6 @@ from datetime import date
 from pathlib import Path
 from random import Random
 
-from pytest_icbench.baseline.store import load, save
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.judge import Policy, judge
@@ -19,6 +18,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.store.baselines import load, save
 
 CASES = 5000
 LAUNCHES = 8

@@ -22,11 +22,11 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.report import vega
-from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page
 from pytest_icbench.report.replay import write_html
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement
 
 SWITCHES = ("linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov")

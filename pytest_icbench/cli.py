@@ -90,7 +90,7 @@ def _scenarios(arguments: argparse.Namespace) -> int:
 
 def _hlog(arguments: argparse.Namespace) -> int:
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.report.hdr import write_log
+    from pytest_icbench.store.hdr import write_log
 
     source = Path(arguments.results)
     try:

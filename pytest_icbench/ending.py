@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.store import save
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.store.baselines import save
 from pytest_icbench.tally import Tally
 
 SUMMARY = "summary.md"

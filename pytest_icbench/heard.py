@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from pytest_icbench.anonymous import hidden
+from pytest_icbench.store.anonymous import hidden
 from pytest_icbench.tally import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.fixture import Icbench
-    from pytest_icbench.report.bundle import TestRecord
     from pytest_icbench.report.html import Page
     from pytest_icbench.run import Run
+    from pytest_icbench.store.run import TestRecord
 
 
 class Writer(Protocol):
@@ -54,7 +54,7 @@ class Heard:
             run: of a worker on another host, whose files go along.
         """
         if run is not None:
-            from pytest_icbench.report.merge import parcel
+            from pytest_icbench.store.merge import parcel
 
             sent = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
             report.icbench_parcel, self._sent = sent, True  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ class Heard:
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """One phase of a test is over; with the last one its line is written. Raises ProvisionError if it cannot be."""
-        from pytest_icbench.report.bundle import TestRecord
+        from pytest_icbench.store.run import TestRecord
 
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.forecast import estimates
@@ -24,19 +23,20 @@ from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.planning import hosts_of, is_adaptive, make_budget
-from pytest_icbench.report.bundle import BASELINES, ResultPlace, TestRecord, append_test, write_info
-from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
 from pytest_icbench.report.progress import ProgressLine
-from pytest_icbench.report.raw import raw_directory, write_raw
-from pytest_icbench.resume import Taken, find_run
 from pytest_icbench.runinfo import gather
 from pytest_icbench.schedule import Schedule
+from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.raw import raw_directory, write_raw
+from pytest_icbench.store.results import FILE_NAME, append_line, create_run
+from pytest_icbench.store.resume import Taken, find_run
+from pytest_icbench.store.run import BASELINES, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.testbed.rig_pool import Acquired, Need, RigPool
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.anonymous import hidden
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME
-from pytest_icbench.report.bundle import RunInfo
+from pytest_icbench.store.anonymous import hidden
+from pytest_icbench.store.run import RunInfo
 
 #: A file that bears on a run and is longer is named by its hash alone.
 MOST_BYTES = 1_000_000

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.anonymous import hidden
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.heard import Heard
 from pytest_icbench.model.case_id import is_case
+from pytest_icbench.store.anonymous import hidden
 from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class State:
     @property
     def run_name(self) -> str:
         if self._run_name is None:
-            from pytest_icbench.report.jsonl import new_run_name
+            from pytest_icbench.store.results import new_run_name
 
             self._run_name = new_run_name(self.options.reports)
         return self._run_name

@@ -13,8 +13,8 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case_id import host_key, sends
-from pytest_icbench.report.bundle import TestRecord
-from pytest_icbench.report.merge import Merge
+from pytest_icbench.store.merge import Merge
+from pytest_icbench.store.run import TestRecord
 from pytest_icbench.versions import package_version
 
 

@@ -10,8 +10,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.side import Side, measurements, side_of
-from pytest_icbench.baseline.store import save
 from pytest_icbench.baseline.table import compare_sides
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
@@ -20,6 +18,8 @@ from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.model import circumstances
 from pytest_icbench.report.names import printable
+from pytest_icbench.store.baselines import save
+from pytest_icbench.store.side import Side, measurements, side_of
 
 #: Where a command looks unless told otherwise, below the current directory: what pytest uses in its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_icbench.baseline.side import Side
-from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.gate.against import Against, Comparer
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import MAIN
@@ -16,6 +14,8 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.names import printable
+from pytest_icbench.store.baselines import Baseline
+from pytest_icbench.store.side import Side
 from pytest_icbench.wording import show
 
 WIDTH = 100

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.store import replace_file
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.store.baselines import replace_file
 
 FILE_NAME = "waivers.json"
 FORMAT = "pytest-icbench waivers"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config import values
-from pytest_icbench.history import entries
 from pytest_icbench.history.trends import Change, Trend, trends
 from pytest_icbench.report.names import printable
 from pytest_icbench.stats.change_points import LEAST_EFFECT
+from pytest_icbench.store import history
 from pytest_icbench.wording import show
 
 #: Version of the form of ``--json``.
@@ -46,7 +46,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the trends. 1 if a line of the file could not be read; each is named."""
     least = values.precision(arguments.least_effect, "--least-effect")
-    found, troubles = entries.read(Path(arguments.file))
+    found, troubles = history.read(Path(arguments.file))
     chosen = [entry for entry in found if fnmatchcase(entry.case, arguments.case)]
     drawn = trends(chosen, least_effect=least, every_figure=arguments.all_figures)
     if arguments.json:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pytest_icbench.history.entries import FIGURES, Entry
 from pytest_icbench.model.codec import encode
 from pytest_icbench.stats.change_points import LEAST_EFFECT, Level, levels
+from pytest_icbench.store.history import FIGURES, Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, Trial
-from pytest_icbench.report.bundle import ResultPlace
+from pytest_icbench.store.run import ResultPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.store import load as load_baseline
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.versions import overall
@@ -18,13 +17,14 @@ from pytest_icbench.measure.recompute import differences, recomputed, verdict_of
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
-from pytest_icbench.report.bundle import BASELINES, TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.names import printable
 from pytest_icbench.report.series import Windows, windows_of
-from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
+from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
+from pytest_icbench.store.run import BASELINES, TestRecord
 from pytest_icbench.wording import wrapped
 
 #: Differences that are named; the rest is counted.

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page
 from pytest_icbench.report.html_hooks import HtmlHooks
+from pytest_icbench.store.run import TestRecord
 
 
 def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest_icbench
-from pytest_icbench.report.jsonl import FILE_NAME
+from pytest_icbench.store.results import FILE_NAME
 from tests.host import snapshot
 from tests.plugin.conftest import LOAD
 from tests.second_host import THERE_NIC, SecondHost

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.model.case import Case, Rate
-from pytest_icbench.report.bundle import TestRecord
 from pytest_icbench.report.html import Page, add_history
 from pytest_icbench.report.replay import write_html
 from pytest_icbench.report.series import windows_of
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement, side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.baseline import store
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.store import baselines
 from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED
 from tests.baselines import measured, scaled
 from tests.measurements import measurement
@@ -49,7 +49,7 @@ def results(inner: Runner) -> list[dict[str, Any]]:
 
 
 def test_saved_and_compared(files: Runner, bench: type[FakeBench]) -> None:
-    assert len(store.load(files.path / "baselines", "main").entries) == 2
+    assert len(baselines.load(files.path / "baselines", "main").entries) == 2
     files.run("--icbench-compare=main", CODES).assert_outcomes(passed=2)
     assert [one["verdict"] for one in results(files)] == ["PASS", "PASS"]
     bench.behaviour = slower(0.8)
@@ -68,7 +68,8 @@ def test_what_a_run_does_not_measure_keeps_its_figures(files: Runner, bench: typ
     bench.behaviour = slower(0.5)
     files.run("--icbench-save=main", "-k", "ovs-64B")
     found = {
-        one.case: one.figures["throughput_pps"].value for one in store.load(files.path / "baselines", "main").entries
+        one.case: one.figures["throughput_pps"].value
+        for one in baselines.load(files.path / "baselines", "main").entries
     }
     assert found == {"ovs-64B-b32-1vs1-Rmax": 2.5e6, "ovs-1500B-b32-1vs1-Rmax": 5e6}
 
@@ -82,7 +83,7 @@ def test_an_interrupted_run_saves_what_it_has(inner: Runner) -> None:
     )
     result = inner.spawn_with_bench("--icbench-save=main", CODES, before=before)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert [one.case for one in store.load(inner.path / "baselines", "main").entries] == ["ovs-64B-b32-1vs1-Rmax"]
+    assert [one.case for one in baselines.load(inner.path / "baselines", "main").entries] == ["ovs-64B-b32-1vs1-Rmax"]
 
 
 def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeBench]) -> None:
@@ -214,7 +215,7 @@ def test_a_controllers_baseline_has_its_workers_figures(inner: Runner) -> None:
     result = inner.spawn_with_bench("-p", "xdist.plugin", "-n1", "--icbench-save=main", CODES, before=before)
     result.assert_outcomes(passed=2)
     assert result.ret == EXIT_UNDECIDED  # nothing was compared
-    assert len(store.load(inner.path / "baselines", "main").entries) == 2
+    assert len(baselines.load(inner.path / "baselines", "main").entries) == 2
     assert len(list(Path(inner.path / "reports" / "latest").glob("summary.md"))) == 1
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli import main
-from pytest_icbench.history.entries import read
 from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.measure.strategy.side_by_side import with_comparison
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.store.history import read
 from tests.measurements import launch
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

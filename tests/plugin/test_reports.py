@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_icbench.history.entries import read as read_history
 from pytest_icbench.report import progress
-from pytest_icbench.report.bundle import read_tests
 from pytest_icbench.report.progress import PLAIN_INTERVAL_S
+from pytest_icbench.store.history import read as read_history
+from pytest_icbench.store.run import read_tests
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.bundle import read_info, read_tests
-from pytest_icbench.report.stored import read_run, with_windows
+from pytest_icbench.store.read import read_run, with_windows
+from pytest_icbench.store.run import read_info, read_tests
 from tests.measurements import launch, measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeBench

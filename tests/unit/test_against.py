@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.baseline.store import Baseline
 from pytest_icbench.errors import Regression
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry
@@ -18,6 +17,7 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.store.baselines import Baseline
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
 
 LATENCY = Case("ovs", dimension="latency")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.baseline import store
 from pytest_icbench.cli import main
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.store import baselines
 from tests.baselines import HOST, measured, scaled
 
 BIG = Case("ovs", packet_size=1500)
@@ -44,13 +44,15 @@ def test_accept_takes_the_cases_named(capsys: pytest.CaptureFixture[str]) -> Non
     code, out, _ = call(capsys, "accept", "main", "ovs-64B-*", "veth*")
     assert code == 0
     assert "throughput ovs-64B-b32-1vs1-Rmax dedicated: accepted" in out
-    assert {each.case for each in store.load(Path("baselines"), "main").entries} == {
+    assert {each.case for each in baselines.load(Path("baselines"), "main").entries} == {
         "ovs-64B-b32-1vs1-Rmax",
         "veth-64B-b32-1vs1-Rmax",
     }
     run_of("newer", [measured(launches=scaled(0.5)), measured(BIG, launches=scaled(0.5))])
     assert call(capsys, "accept", "main", "--all", "--run", "reports/newer")[0] == 0
-    found = {each.case: each.figures["throughput_pps"].value for each in store.load(Path("baselines"), "main").entries}
+    found = {
+        each.case: each.figures["throughput_pps"].value for each in baselines.load(Path("baselines"), "main").entries
+    }
     assert found["ovs-64B-b32-1vs1-Rmax"] == found["ovs-1500B-b32-1vs1-Rmax"] == 2.5e6
     assert found["veth-64B-b32-1vs1-Rmax"] == 5e6
 
@@ -60,7 +62,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
     code, out, _ = call(capsys, "accept", "main", "*")
     assert code == 1
     assert "throughput ovs-64B-b32-1vs1-Rmax: not accepted: died" in out
-    assert len(store.load(Path("baselines"), "main").entries) == 1
+    assert len(baselines.load(Path("baselines"), "main").entries) == 1
     for argv, told in (
         (("main", "vpp-*"), "has no case 'vpp-*'"),
         (("main",), "name the cases"),

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.baseline import store
-from pytest_icbench.baseline.files import SCHEMA, read, write
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.margins import COMPARED
@@ -21,6 +19,8 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store import baselines
+from pytest_icbench.store.baseline_file import SCHEMA, read, write
 from tests.baselines import HOST, entry, launch, measured
 
 _NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -147,45 +147,45 @@ def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) ->
     other = entry(Case("ovs", packet_size=1500))
     elsewhere = entry(identity={**HOST, "machine": "other"})
     veth = entry(Case("veth"))
-    files = store.save(tmp_path, "main", [entry(), other, elsewhere, veth])
+    files = baselines.save(tmp_path, "main", [entry(), other, elsewhere, veth])
     assert len(files) == 3
     assert {path.relative_to(tmp_path / "main").parts[1] for path in files} == {"ovs.json", "veth.json"}
     again = entry(launches=[4e6] * 6)
-    store.save(tmp_path, "main", [again])
-    found = store.load(tmp_path, "main")
+    baselines.save(tmp_path, "main", [again])
+    found = baselines.load(tmp_path, "main")
     assert len(found.entries) == 4
     assert all(each in found.entries for each in (again, other, elsewhere, veth))
     assert len(found.about(entry())) == 2
 
 
 def test_placements_do_not_overwrite_each_other(tmp_path: Path) -> None:
-    store.save(tmp_path, "main", [entry(), entry(placement="cooperative")])
-    assert len(store.load(tmp_path, "main").entries) == 2
+    baselines.save(tmp_path, "main", [entry(), entry(placement="cooperative")])
+    assert len(baselines.load(tmp_path, "main").entries) == 2
 
 
 def test_a_missing_baseline_is_named_with_those_that_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no baseline 'main' in .*; --icbench-save makes one"):
-        store.load(tmp_path / "none", "main")
-    store.save(tmp_path, "main", [entry()])
+        baselines.load(tmp_path / "none", "main")
+    baselines.save(tmp_path, "main", [entry()])
     with pytest.raises(UsageError, match="did you mean main"):
-        store.load(tmp_path, "mian")
+        baselines.load(tmp_path, "mian")
 
 
 def test_a_damaged_file_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
-    (path,) = store.save(tmp_path, "main", [entry()])
+    (path,) = baselines.save(tmp_path, "main", [entry()])
     path.write_text(path.read_text()[:-20])
     before = path.read_bytes()
-    for action in (lambda: store.load(tmp_path, "main"), lambda: store.save(tmp_path, "main", [entry()])):
+    for action in (lambda: baselines.load(tmp_path, "main"), lambda: baselines.save(tmp_path, "main", [entry()])):
         with pytest.raises(DamagedData, match=str(path)):
             action()
     assert path.read_bytes() == before
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=f"{path}: cannot be read"):
-        store.load(tmp_path, "main")
+        baselines.load(tmp_path, "main")
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (path,) = store.save(tmp_path, "main", [entry()])
+    (path,) = baselines.save(tmp_path, "main", [entry()])
     before = path.read_bytes()
 
     def full(fd: int) -> None:
@@ -193,7 +193,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ProvisionError, match=f"{path} cannot be written .*No space left"):
-        store.save(tmp_path, "main", [entry(launches=[1e6] * 6)])
+        baselines.save(tmp_path, "main", [entry(launches=[1e6] * 6)])
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
@@ -212,16 +212,16 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(Path, "replace", noted_rename)
-    store.replace_file(tmp_path / "a", "text")
+    baselines.replace_file(tmp_path / "a", "text")
     assert done == ["fsync", "rename", "fsync"]
 
 
 def test_hosts_have_readable_names_and_switches_safe_ones(tmp_path: Path) -> None:
-    assert store.host_name(HOST).startswith("example-r-cpu-9000-")
-    assert store.host_name({}).startswith("host-")
-    assert store.host_name(HOST) != store.host_name({**HOST, "cores": 9})
+    assert baselines.host_name(HOST).startswith("example-r-cpu-9000-")
+    assert baselines.host_name({}).startswith("host-")
+    assert baselines.host_name(HOST) != baselines.host_name({**HOST, "cores": 9})
     hostile = entry(switch="../../x", identity={"cpu_model": "../..\x00/é"})
-    (path,) = store.save(tmp_path, "main", [hostile])
+    (path,) = baselines.save(tmp_path, "main", [hostile])
     assert path.resolve().is_relative_to(tmp_path / "main")
 
 

@@ -15,10 +15,10 @@ from pytest_icbench import cli
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.report import hdr
-from pytest_icbench.report.jsonl import append_line
-from pytest_icbench.report.raw import write_raw
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store import hdr
+from pytest_icbench.store.raw import write_raw
+from pytest_icbench.store.results import append_line
 from tests.measurements import measurement
 
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")

@@ -13,9 +13,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.report import html, overview
 from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
-from pytest_icbench.report.bundle import RunInfo, read_info
-from pytest_icbench.report.merge import Merge
 from pytest_icbench.report.terminal import table
+from pytest_icbench.store.merge import Merge
+from pytest_icbench.store.run import RunInfo, read_info
 from tests.measurements import measurement
 
 

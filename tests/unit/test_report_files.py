@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.baseline.store import host_name
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.jsonl import append_line, create_run, run_name
-from pytest_icbench.report.merge import Merge
-from pytest_icbench.report.raw import raw_directory, write_raw
+from pytest_icbench.store.baselines import host_name
+from pytest_icbench.store.merge import Merge
+from pytest_icbench.store.raw import raw_directory, write_raw
+from pytest_icbench.store.results import append_line, create_run, run_name
 from tests.measurements import measurement
 
 WINDOW = Window(1, 1, 0, 10**8, 100, 100, 0, 99, 6336, 0, 0, 0, 0, 10, 1, 0, 5, 9, 0)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.store import host_name
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.history.entries import append, entry_of
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.bundle import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test
-from pytest_icbench.report.jsonl import FILE_NAME, append_line, create_run
+from pytest_icbench.store.baselines import host_name
+from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.results import FILE_NAME, append_line, create_run
+from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test
 
 
 def parcel(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report import hdr
 from pytest_icbench.report.names import path_part
+from pytest_icbench.store import hdr
 
 
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:

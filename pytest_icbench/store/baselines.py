@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.files import read, write
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Entry
+from pytest_icbench.store.baseline_file import read, write
 from pytest_icbench.wording import suggestion
 
 

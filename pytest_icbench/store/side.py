@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_icbench.baseline.store import load
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.store.baselines import load
 
 _RESULTS = "results.jsonl"
 

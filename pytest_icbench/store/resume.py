@@ -9,10 +9,10 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.bundle import RunInfo
-from pytest_icbench.report.jsonl import FILE_NAME
-from pytest_icbench.report.stored import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.runinfo import refuse_other
+from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
+from pytest_icbench.store.results import FILE_NAME
+from pytest_icbench.store.run import RunInfo
 
 #: Outcomes of a test whose measurements are whole: it came to its end by itself.
 _FINISHED = ("passed", "failed")

@@ -12,8 +12,8 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.bundle import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
-from pytest_icbench.report.jsonl import FILE_NAME
+from pytest_icbench.store.results import FILE_NAME
+from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, encode
-from pytest_icbench.report.jsonl import append_line
+from pytest_icbench.store.results import append_line
 
 RUN_FILE = "run.json"
 TESTS_FILE = "tests.jsonl"
