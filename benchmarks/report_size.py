@@ -21,10 +21,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.model.case import Case, Rate
-from pytest_icbench.report import vega
-from pytest_icbench.report.html import Page
+from pytest_icbench.report.figure import vega
+from pytest_icbench.report.figure.series import windows_of
+from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.replay import write_html
-from pytest_icbench.report.series import windows_of
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement

@@ -20,8 +20,8 @@ from pytest_icbench.items import Benchmark, check_rate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
+from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.names import path_part, properties
-from pytest_icbench.report.series import windows_of
 from pytest_icbench.run import Run
 from pytest_icbench.schedule import SOAK_S
 

@@ -14,7 +14,7 @@ from pytest_icbench.tally import skip_reason
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.fixture import Icbench
-    from pytest_icbench.report.html import Page
+    from pytest_icbench.report.html.page import Page
     from pytest_icbench.run import Run
     from pytest_icbench.store.run import TestRecord
 
@@ -42,7 +42,7 @@ class Heard:
     def page(self) -> Page:
         """What the HTML report shows."""
         if self._page is None:
-            from pytest_icbench.report.html import Page
+            from pytest_icbench.report.html.page import Page
 
             self._page = Page()
         return self._page
@@ -97,8 +97,8 @@ class Heard:
         results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
         if not results:
             return
+        from pytest_icbench.report.figure.series import Windows
         from pytest_icbench.report.junit import add_system_out
-        from pytest_icbench.report.series import Windows
 
         self.results += results
         self.page.repeats[report.nodeid] = self.hide(self._repeat(report.nodeid))

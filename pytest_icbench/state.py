@@ -337,7 +337,7 @@ class State:
         """Before the reports of the session are written."""
         self.close()
         if self.options.history is not None and self.results:
-            from pytest_icbench.report.html import add_history
+            from pytest_icbench.report.html.page import add_history
 
             add_history(self.heard.page, self.options.history)
         if not self.is_worker and self.results:

@@ -10,13 +10,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.baseline.table import compare_sides
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate import waivers
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.model import circumstances
+from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.names import printable
 from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import Side, measurements, side_of

@@ -17,9 +17,9 @@ from pytest_icbench.measure.recompute import differences, recomputed, verdict_of
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
-from pytest_icbench.report.html import Page, add_history
+from pytest_icbench.report.figure.series import Windows, windows_of
+from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.names import printable
-from pytest_icbench.report.series import Windows, windows_of
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.baselines import load as load_baseline

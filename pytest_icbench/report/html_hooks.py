@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.tally import skip_reason
 
 if TYPE_CHECKING:
-    from pytest_icbench.report.html import Page
+    from pytest_icbench.report.html.page import Page
 
 
 class HtmlHooks:
@@ -32,7 +32,7 @@ class HtmlHooks:
         page = self._page()
         if not page or len(cells) < 2:
             return
-        from pytest_icbench.report.html import row_lines, text
+        from pytest_icbench.report.html.page import row_lines, text
 
         test_id = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
         if cells[1] != f'<td class="col-testId">{test_id}</td>':
@@ -53,7 +53,7 @@ class HtmlHooks:
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         page = self._page()
         if page:
-            from pytest_icbench.report import html
+            from pytest_icbench.report.html import page as html
 
             prefix.append(html.summary(page))
             postfix.append(html.body(page))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pytest_icbench import cli
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.history.command import render
-from pytest_icbench.history.trends import trends
+from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
 from pytest_icbench.store.history import Entry, append, entry_of, host_key, read
 from tests.measurements import measurement

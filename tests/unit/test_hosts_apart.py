@@ -11,8 +11,9 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
-from pytest_icbench.report import html, overview
+from pytest_icbench.report import overview
 from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
+from pytest_icbench.report.html import page as html
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import RunInfo, read_info

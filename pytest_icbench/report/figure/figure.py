@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pytest_icbench.report import theme
+from pytest_icbench.report.figure import theme
 
 #: Above this greatest-to-least ratio a logarithmic axis shows more.
 LOG_RATIO = 50.0

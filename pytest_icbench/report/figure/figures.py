@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
-from pytest_icbench.report.figure import MEASURED, Column, Figure, interval_columns, interval_spec
-from pytest_icbench.report.published import stated
+from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
+from pytest_icbench.report.figure.published import stated
 
 OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")

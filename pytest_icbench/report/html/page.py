@@ -17,15 +17,16 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate import versions
-from pytest_icbench.report import longruns, overview, published, remarks, theme, vega
+from pytest_icbench.report import longruns, overview, remarks
 from pytest_icbench.report.axes import HOST, Result, hosts_apart, hosts_told, number
-from pytest_icbench.report.facts import facts_of
-from pytest_icbench.report.figure import Figure
-from pytest_icbench.report.figures import KINDS, all_series, rate_figures
-from pytest_icbench.report.figures_latency import latency_figures
-from pytest_icbench.report.figures_windows import WINDOWS
+from pytest_icbench.report.figure import published, theme, vega
+from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.figure.figures import KINDS, all_series, rate_figures
+from pytest_icbench.report.figure.latency import latency_figures
+from pytest_icbench.report.figure.series import Windows, curve_of, for_page
+from pytest_icbench.report.figure.windows import WINDOWS
+from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.names import printable
-from pytest_icbench.report.series import Windows, curve_of, for_page
 
 #: Rows of a table of the summary before the rest folds away.
 MOST_ROWS = 20
@@ -75,7 +76,7 @@ class Page:
 
 def add_history(page: Page, file: Path) -> None:
     """Figures of the history of the page's cases. What goes wrong is told on the page: the report is worth more."""
-    from pytest_icbench.report.figures_history import history_of
+    from pytest_icbench.report.figure.history import history_of
 
     try:
         page.history, troubles = history_of(file, {str(result.get("case")) for result in page.results})
@@ -315,4 +316,4 @@ def _json(data: Mapping[str, Any]) -> str:
 
 
 def _resource(name: str) -> str:
-    return (files("pytest_icbench.report") / "page" / name).read_text(encoding="utf-8")
+    return (files("pytest_icbench.report.html") / name).read_text(encoding="utf-8")

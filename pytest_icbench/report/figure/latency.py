@@ -6,10 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.report import theme
 from pytest_icbench.report.axes import Result, Traffic, grouped, is_number, number, path_of, short, traffic
-from pytest_icbench.report.figure import CASE, SERIES, Column, Figure, interval_columns, interval_spec, y_axis
-from pytest_icbench.report.figures import SIZE, best_text, row
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import (
+    CASE,
+    SERIES,
+    Column,
+    Figure,
+    interval_columns,
+    interval_spec,
+    y_axis,
+)
+from pytest_icbench.report.figure.figures import SIZE, best_text, row
 
 #: Points a decade of a percentile curve.
 PER_DECADE = 8

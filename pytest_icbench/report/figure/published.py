@@ -49,7 +49,7 @@ class Stated:
 
 @cache
 def _data() -> Mapping[str, Any]:
-    text = (files("pytest_icbench.report") / "published.json").read_text(encoding="utf-8")
+    text = (files("pytest_icbench.report.figure") / "published.json").read_text(encoding="utf-8")
     data: Mapping[str, Any] = json.loads(text)
     return data
 

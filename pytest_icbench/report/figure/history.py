@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.history.trends import Change, Trend, trends
-from pytest_icbench.report import theme
-from pytest_icbench.report.figure import CASE, Column, Figure, y_axis
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, Column, Figure, y_axis
 from pytest_icbench.report.names import printable
+from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
 from pytest_icbench.wording import show
 
