@@ -5,4 +5,4 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-pytest_plugins = [] if "icbench" in entry_points(group="pytest11").names else ["pytest_icbench.plugin"]
+pytest_plugins = [] if "icbench" in entry_points(group="pytest11").names else ["pytest_icbench.plugin.hooks"]

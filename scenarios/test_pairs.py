@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.fixture import Icbench
+from pytest_icbench.plugin.fixture import Icbench
 
 
 @pytest.mark.icbench(

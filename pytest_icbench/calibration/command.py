@@ -125,7 +125,7 @@ def measured(case: Case, options: Options, settings: Settings, budget_s: float) 
     """The launches, on a host that is held and given back as by a run of benchmarks."""
     from pytest_icbench.driver.switch.registry import builtin_switches
     from pytest_icbench.host.signals import SignalGuard
-    from pytest_icbench.run import check_root
+    from pytest_icbench.plugin.run import check_root
     from pytest_icbench.testbed.testbed import Bench
 
     check_root()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.fixture import Icbench
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.testbed.exchange import Captured, replay_commands
 
 TIMEOUT_S = 30.0

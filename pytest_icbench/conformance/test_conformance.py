@@ -16,7 +16,7 @@ from pytest_icbench.conformance.leaks import measured_launch
 from pytest_icbench.conformance.traffic import Traffic
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.fixture import Icbench
+from pytest_icbench.plugin.fixture import Icbench
 
 #: All that are candidates, and those that are asked for by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.html_hooks import HtmlHooks
 from pytest_icbench.store.run import TestRecord
 
 

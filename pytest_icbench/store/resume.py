@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.runinfo import refuse_other
+from pytest_icbench.plugin.run_info import refuse_other
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import RunInfo

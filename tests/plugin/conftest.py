@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-import pytest_icbench.report.progress
-import pytest_icbench.state
+import pytest_icbench.plugin.progress
+import pytest_icbench.plugin.session
 
 # Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
 import pytest_icbench.testbed.testbed
@@ -30,7 +30,7 @@ with suppress(ImportError):  # can be loaded once a process only
 _PACKAGE = str(Path(pytest_icbench.__file__).parents[1])
 _CHECKOUT = str(Path(__file__).parents[2])
 #: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.
-LOAD = ("-p", "pytest_icbench.plugin", "-p", "no:cacheprovider")
+LOAD = ("-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider")
 
 
 @pytest.fixture

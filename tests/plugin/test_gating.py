@@ -13,8 +13,8 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 from pytest_icbench.store import baselines
-from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED
 from tests.baselines import measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import pytest_icbench.report.progress
+import pytest_icbench.plugin.progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -165,7 +165,7 @@ def test_a_device_without_a_lossless_load_fails_its_test(inner: Runner, bench: t
 def test_the_progress_line_shows_trial_and_bounds(
     inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pytest_icbench.report.progress, "PLAIN_INTERVAL_S", 0.0)
+    monkeypatch.setattr(pytest_icbench.plugin.progress, "PLAIN_INTERVAL_S", 0.0)
     bench.detail = "trial 7 at 3.21 Mpps, bounds 3.1..3.4"
     inner.write(test_x=GATED)
     result = inner.run("-k", "ndr")

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_icbench.report import progress
-from pytest_icbench.report.progress import PLAIN_INTERVAL_S
+from pytest_icbench.plugin import progress
+from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
 from pytest_icbench.store.history import read as read_history
 from pytest_icbench.store.run import read_tests
 from tests.measurements import measurement
@@ -215,8 +215,8 @@ def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
     before = (
-        "import pytest_icbench.workers\nif 'PYTEST_XDIST_WORKER' in os.environ:\n"
-        "    pytest_icbench.workers.package_version = lambda: '0.0.9'"
+        "import pytest_icbench.plugin.xdist.workers\nif 'PYTEST_XDIST_WORKER' in os.environ:\n"
+        "    pytest_icbench.plugin.xdist.workers.package_version = lambda: '0.0.9'"
     )
     found = inner.spawn_with_bench(*XDIST, "-n1", before=before)
     refused(found, "its host has pytest-icbench 0.0.9, the one where pytest was called ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.fixture import Icbench
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.fixture import Icbench
 
 #: An emulated card on a shared machine: enough frames to know that they pass, no figure is judged.
 RATE = "1k"

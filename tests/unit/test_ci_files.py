@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Tally, outcome_of
 from pytest_icbench.report import markdown, openmetrics
-from pytest_icbench.tally import EXIT_REGRESSED, EXIT_UNDECIDED, Tally, outcome_of
 from tests.baselines import measured
 from tests.measurements import measurement, side_by_side
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.remote import gateways
+from pytest_icbench.plugin.xdist import ssh as gateways
 from pytest_icbench.testbed.remote.ssh import OPTIONS
 from pytest_icbench.versions import package_version
 

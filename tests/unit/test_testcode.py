@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.schedule import SOAK_S
-from pytest_icbench.testcode import TestCode, read
+from pytest_icbench.plugin.schedule.schedule import SOAK_S
+from pytest_icbench.plugin.test_code import TestCode, read
 
 HOURS = 2
 

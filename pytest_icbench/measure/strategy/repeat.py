@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.schedule import LAUNCHES_A_TURN
+from pytest_icbench.plugin.schedule.schedule import LAUNCHES_A_TURN
 
 #: Faults of the harness that a case survives.
 MOST_FAULTS = 2

@@ -17,20 +17,20 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.forecast import estimates
 from pytest_icbench.gate import waivers
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.items import Benchmark, benchmarks
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.planning import hosts_of, is_adaptive, make_budget
-from pytest_icbench.report.progress import ProgressLine
-from pytest_icbench.runinfo import gather
-from pytest_icbench.schedule import Schedule
+from pytest_icbench.plugin.items import Benchmark, benchmarks
+from pytest_icbench.plugin.progress import ProgressLine
+from pytest_icbench.plugin.run_info import gather
+from pytest_icbench.plugin.schedule.forecast import estimates
+from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget
+from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_raw

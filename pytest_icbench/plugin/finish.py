@@ -11,9 +11,9 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.outcomes import Tally
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import save
-from pytest_icbench.tally import Tally
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench import testcode
 from pytest_icbench.config.cases import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
-from pytest_icbench.testcode import TestCode
+from pytest_icbench.plugin import test_code
+from pytest_icbench.plugin.test_code import TestCode
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -142,7 +142,7 @@ def _ground(item: pytest.Item, options: Options) -> _Ground:
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
-    code = testcode.read(getattr(item, "function", None))
+    code = test_code.read(getattr(item, "function", None))
     return _Ground(request, settings, _thresholds(item.path, options), where, code)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.tally import skip_reason
+from pytest_icbench.plugin.outcomes import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.report.html.page import Page

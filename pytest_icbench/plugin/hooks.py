@@ -15,11 +15,11 @@ import pytest
 from pytest_icbench.config import options as option_module
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.case_id import REFUSAL, is_case, refusal
-from pytest_icbench.state import State
+from pytest_icbench.plugin.session import State
 
 if TYPE_CHECKING:
-    from pytest_icbench.fixture import Icbench
     from pytest_icbench.model.case import Case
+    from pytest_icbench.plugin.fixture import Icbench
 
 _STATE = pytest.StashKey[State]()
 _FIXTURE = pytest.StashKey["Icbench"]()
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    from pytest_icbench import hookspecs
+    from pytest_icbench.plugin import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
 
@@ -64,7 +64,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("icbench") is not None:
-        from pytest_icbench.items import parametrize
+        from pytest_icbench.plugin.items import parametrize
 
         state = metafunc.config.stash[_STATE]
         state.collected = True
@@ -73,7 +73,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.get_closest_marker("icbench") is not None:
-        from pytest_icbench.benchmark import adopt, is_loaded
+        from pytest_icbench.plugin.pytest_benchmark import adopt, is_loaded
 
         if is_loaded(item.config):
             adopt(item)
@@ -138,7 +138,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     finally:
         icbench.finish()  # also after Ctrl-C: what is finished is kept
         if "benchmark" in getattr(item, "funcargs", {}):
-            from pytest_icbench.benchmark import replay
+            from pytest_icbench.plugin.pytest_benchmark import replay
 
             replay(item, icbench.results)
     if unseen is not None:
@@ -157,7 +157,7 @@ def pytest_runtest_makereport(
         state.heard.attach(report, icbench, state.run if state.sends else None)
     state.note(item, report)
     if item.get_closest_marker("icbench") is not None:
-        from pytest_icbench.tally import note_outcome
+        from pytest_icbench.plugin.outcomes import note_outcome
 
         note_outcome(item, call, report, icbench.results if icbench is not None else [])
     return report
@@ -194,7 +194,7 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None
     """xdist: before it connects to any host."""
     if all(spec.popen and not spec.chdir for spec in specs):
         return
-    from pytest_icbench.workers import prepare
+    from pytest_icbench.plugin.xdist.workers import prepare
 
     state = config.stash[_STATE]
     with _usage():
@@ -208,7 +208,7 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist: every worker writes into the controller's run, or sends what it has written on another host."""
-    from pytest_icbench.workers import told
+    from pytest_icbench.plugin.xdist.workers import told
 
     node.workerinput.update(told(node, node.config.stash[_STATE].run_name))
 
@@ -234,7 +234,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """xdist: benchmarks go to hosts by their rigs, unless another order was asked for (``--dist``)."""
     if config.getoption("dist", "no") != "load":
         return None
-    from pytest_icbench.distribute import RigScheduling
+    from pytest_icbench.plugin.xdist.scheduler import RigScheduling
 
     return RigScheduling(config, log)
 
@@ -248,7 +248,7 @@ def case() -> Case:
 @pytest.fixture
 def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
     """Measures the test's case: ``throughput()``, ``latency()``, ``judge(measurement)``, ``gate(measurement)``."""
-    from pytest_icbench.fixture import Icbench, skip
+    from pytest_icbench.plugin.fixture import Icbench, skip
 
     state = request.config.stash[_STATE]
     run, benchmark = state.running(request.node)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_icbench.plugin.outcomes import skip_reason
 from pytest_icbench.store.anonymous import hidden
-from pytest_icbench.tally import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
-    from pytest_icbench.fixture import Icbench
+    from pytest_icbench.plugin.fixture import Icbench
+    from pytest_icbench.plugin.run import Run
     from pytest_icbench.report.html.page import Page
-    from pytest_icbench.run import Run
     from pytest_icbench.store.run import TestRecord
 
 
@@ -84,7 +84,7 @@ class Heard:
         return hidden(text, self.options)
 
     def _repeat(self, nodeid: str) -> str:
-        from pytest_icbench.report.repeat import repeat_command
+        from pytest_icbench.plugin.repeat import repeat_command
 
         called = self.config.invocation_params
         elsewhere = called.dir != self.config.rootpath

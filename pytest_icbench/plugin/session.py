@@ -14,16 +14,16 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.heard import Heard
 from pytest_icbench.model.case_id import is_case
+from pytest_icbench.plugin.collector import Heard
+from pytest_icbench.plugin.outcomes import Tally
 from pytest_icbench.store.anonymous import hidden
-from pytest_icbench.tally import Tally
 
 if TYPE_CHECKING:
-    from pytest_icbench.items import Benchmark
-    from pytest_icbench.run import Run
+    from pytest_icbench.plugin.items import Benchmark
+    from pytest_icbench.plugin.run import Run
+    from pytest_icbench.plugin.xdist.workers import Workers
     from pytest_icbench.testbed.testbed import Bench
-    from pytest_icbench.workers import Workers
 
 
 #: How long a worker on another host waits for the end of the one before it.
@@ -67,12 +67,12 @@ class State:
         #: Whose time a plan tells.
         self._hosts = 1
         if options.plan and _distributed(config):
-            from pytest_icbench.workers import plan_here
+            from pytest_icbench.plugin.xdist.workers import plan_here
 
             self._hosts = plan_here(config)
         config.pluginmanager.register(_Listener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
-            from pytest_icbench.report.html_hooks import HtmlHooks
+            from pytest_icbench.plugin.html import HtmlHooks
 
             config.pluginmanager.register(HtmlHooks(lambda: self.heard.page, self.heard.hide), "icbench-html")
 
@@ -113,12 +113,12 @@ class State:
         named = self.options.switch or self.options.port or self.options.switch_config or self.options.variant
         if not (self.collected or named):
             return
-        from pytest_icbench.items import arrange, is_benchmark
+        from pytest_icbench.plugin.items import arrange, is_benchmark
 
         arrange(self.config, items, self.options)
         self._items = [item for item in items if is_benchmark(item)]
         if self._items and self.is_worker:
-            from pytest_icbench.workers import compare_packages
+            from pytest_icbench.plugin.xdist.workers import compare_packages
 
             compare_packages(self.config.workerinput)  # type: ignore[attr-defined]
 
@@ -153,7 +153,7 @@ class State:
 
     def _asked(self) -> Bench:
         if self._bench is None:
-            from pytest_icbench.items import catalogue
+            from pytest_icbench.plugin.items import catalogue
             from pytest_icbench.testbed.testbed import Bench
 
             cases = [benchmark.case for benchmark in self._benchmarks()]
@@ -161,7 +161,7 @@ class State:
         return self._bench
 
     def _benchmarks(self) -> list[Benchmark]:
-        from pytest_icbench.items import benchmarks
+        from pytest_icbench.plugin.items import benchmarks
 
         return benchmarks(self._items)
 
@@ -172,7 +172,7 @@ class State:
         self._select(items)
         if not self._items or self.options.budget is None:
             return
-        from pytest_icbench.planning import hosts_of, make_budget
+        from pytest_icbench.plugin.schedule.plan import hosts_of, make_budget
 
         with suppress(Unsupported, ProvisionError):  # told by the tests
             make_budget(self._asked(), self.options, self._benchmarks(), hosts_of(self.config))
@@ -214,7 +214,7 @@ class State:
                 time.sleep(1.0)
 
     def _take(self) -> None:
-        from pytest_icbench.run import Run, check_root
+        from pytest_icbench.plugin.run import Run, check_root
 
         check_root()
         # The history of a worker that sends is its controller's.
@@ -222,7 +222,7 @@ class State:
         self.run = Run(self.config, options, self._asked(), self._items, self.directory)
 
     def _plan(self) -> None:
-        from pytest_icbench.planning import plan
+        from pytest_icbench.plugin.schedule.plan import plan
 
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
@@ -232,7 +232,7 @@ class State:
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:
         """The run and what the item measures. Fails the test if the host could not be taken."""
-        from pytest_icbench.items import BENCHMARK
+        from pytest_icbench.plugin.items import BENCHMARK
 
         if self.run is None and self._refusal is None:
             try:
@@ -248,7 +248,7 @@ class State:
         """An item is over."""
         if self.run is None or not self._items:
             return
-        from pytest_icbench.items import BENCHMARK, is_benchmark
+        from pytest_icbench.plugin.items import BENCHMARK, is_benchmark
 
         if is_benchmark(item) and not item.get_closest_marker("skip"):
             self.run.begin(item.nodeid)
@@ -275,7 +275,7 @@ class State:
         """One phase of a test is over; with the last one its line is written."""
         if self.run is None:
             return
-        from pytest_icbench.items import is_benchmark
+        from pytest_icbench.plugin.items import is_benchmark
 
         if not is_benchmark(item):
             return
@@ -341,7 +341,7 @@ class State:
 
             add_history(self.heard.page, self.options.history)
         if not self.is_worker and self.results:
-            from pytest_icbench.ending import write_all
+            from pytest_icbench.plugin.finish import write_all
 
             self._saved, self._unsaved = write_all(self.options, self.directory, self.results, self.tally)
         broken = self._leftovers is not None or bool(self._unsaved)
@@ -382,7 +382,7 @@ class State:
     def workers(self) -> Workers:
         """Of the controller."""
         if self._workers is None:
-            from pytest_icbench.workers import Workers
+            from pytest_icbench.plugin.xdist.workers import Workers
 
             argv = [hidden(str(each), self.options) for each in self.config.invocation_params.args]
             self._workers = Workers(self.directory, argv, self.options)

@@ -28,16 +28,16 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None
     stumble over.
     """
     from pytest_icbench.config.option_table import TABLE
-    from pytest_icbench.remote import gateways
+    from pytest_icbench.plugin.xdist import ssh
 
     words = config.invocation_params.args
     files = {row.option for row in TABLE if row.path}
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
             raise UsageError(f"{option} {word}: xdist takes a word of its own for a test to copy: {option}={word}")
-    if given or gateways.about_benchmarks(config.args):
-        gateways.prepare(specs)
-        gateways.replace_only_reachable(config.pluginmanager.get_plugin("dsession"))
+    if given or ssh.about_benchmarks(config.args):
+        ssh.prepare(specs)
+        ssh.replace_only_reachable(config.pluginmanager.get_plugin("dsession"))
 
 
 def plan_here(config: pytest.Config) -> int:

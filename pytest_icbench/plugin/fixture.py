@@ -16,14 +16,14 @@ from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
-from pytest_icbench.items import Benchmark, check_rate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
+from pytest_icbench.plugin.items import Benchmark, check_rate
+from pytest_icbench.plugin.run import Run
+from pytest_icbench.plugin.schedule.schedule import SOAK_S
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.names import path_part, properties
-from pytest_icbench.run import Run
-from pytest_icbench.schedule import SOAK_S
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
