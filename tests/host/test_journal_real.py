@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench import cli
+from pytest_icbench.cli import main
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import SessionBusyError
@@ -154,7 +154,7 @@ def test_a_live_session_is_not_touched(capsys: pytest.CaptureFixture[str]) -> No
         done = recover(RUN_DIR)
         assert (done.undone, done.failures) == ({}, [])
         assert f"process {process.pid}" in done.live[0]
-        assert cli.main(["recover"]) == 0
+        assert main.main(["recover"]) == 0
         assert f"process {process.pid}" in capsys.readouterr().out
         with pytest.raises(SessionBusyError, match=f"process {process.pid}, since"):
             HostSession()
@@ -229,10 +229,10 @@ def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.Cap
     assert run_once.returncode == 0
     with pytest.raises(ProvisionError, match=r"(?s)an earlier session left cannot be removed.*icbench recover.*stuck"):
         HostSession()
-    assert cli.main(["recover"]) == 1
+    assert main.main(["recover"]) == 1
     assert "stuck" in capsys.readouterr().err
-    assert cli.main(["recover", "--forget"]) == 1
-    assert cli.main(["recover"]) == 0
+    assert main.main(["recover", "--forget"]) == 1
+    assert main.main(["recover"]) == 0
 
 
 def test_killed_before_the_journal(clean: None) -> None:

@@ -211,7 +211,7 @@ def test_this_end_is_killed(other: SecondHost, tmp_path: Path) -> None:
         run.wait()
         environment = {**os.environ, "PYTHONPATH": str(Path(pytest_icbench.__file__).parents[1])}
         recovery = subprocess.run(
-            [sys.executable, "-m", "pytest_icbench.cli", "recover"],
+            [sys.executable, "-m", "pytest_icbench.cli.main", "recover"],
             capture_output=True,
             text=True,
             timeout=60,

@@ -90,7 +90,7 @@ def test_nothing_is_left(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         recovery = subprocess.run(
-            command("pytest_icbench.cli", "recover"),
+            command("pytest_icbench.cli.main", "recover"),
             capture_output=True,
             text=True,
             timeout=60,

@@ -235,6 +235,6 @@ def test_several_runs_are_one_page(run: Path, tmp_path: Path) -> None:
 def test_a_page_without_pytest_html_is_one_sentence(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_icbench.report.replay.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_icbench.cli.html.importlib.util.find_spec", lambda name: None)
     assert main(["report", str(run), "-q", "--html", str(tmp_path / "x")]) == 2
     assert "an HTML report needs pytest-html: pip install 'pytest-icbench[html]'" in capsys.readouterr().err

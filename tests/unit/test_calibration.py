@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench import cli
-from pytest_icbench.calibration.command import evaluate, plan
-from pytest_icbench.calibration.curve import Point, lengths, point, sentence, table
-from pytest_icbench.calibration.running import Recorded, contenders, slowed
+from pytest_icbench.cli import main
+from pytest_icbench.cli.calibrate.command import evaluate, plan
+from pytest_icbench.cli.calibrate.curve import Point, lengths, point, sentence, table
+from pytest_icbench.cli.calibrate.launches import Recorded, contenders, slowed
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 
@@ -132,5 +132,5 @@ def test_a_mistake_is_one_sentence(changed: dict[str, Any], sentence: str) -> No
 def test_the_command_refuses_before_it_measures(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["calibrate", *arguments]) == 2
+    assert main.main(["calibrate", *arguments]) == 2
     assert sentence in capsys.readouterr().err

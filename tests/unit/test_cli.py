@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench import cli
+from pytest_icbench.cli import main
 from pytest_icbench.config.topology.reading import read
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed import doctor
@@ -26,7 +26,7 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (source / "thresholds.toml").write_text("limits")
     (source / "topologies" / "two.toml").write_text("two")
     (source / "__pycache__" / "test_rate.pyc").write_text("x")
-    monkeypatch.setattr(cli, "packaged_scenarios", lambda: source)
+    monkeypatch.setattr(main, "packaged_scenarios", lambda: source)
     return source
 
 
@@ -36,7 +36,7 @@ def names(directory: Path) -> list[str]:
 
 def test_scenarios_are_written_out(packaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "new" / "mine"
-    assert cli.main(["scenarios", str(target)]) == 0
+    assert main.main(["scenarios", str(target)]) == 0
     assert names(target) == ["test_rate.py", "thresholds.toml", "topologies/two.toml"]
     assert capsys.readouterr().out.splitlines() == [str(target / name) for name in names(target)]
 
@@ -45,31 +45,31 @@ def test_scenarios_are_not_overwritten(packaged: Path, tmp_path: Path, capsys: p
     target = tmp_path / "mine"
     target.mkdir()
     (target / "thresholds.toml").write_text("my own")
-    assert cli.main(["scenarios", str(target)]) == 2
+    assert main.main(["scenarios", str(target)]) == 2
     assert names(target) == ["thresholds.toml"]
     error = capsys.readouterr().err
     assert f"{target / 'thresholds.toml'} exists" in error
     assert "--force" in error
-    assert cli.main(["scenarios", str(target), "--force"]) == 0
+    assert main.main(["scenarios", str(target), "--force"]) == 0
     assert (target / "thresholds.toml").read_text() == "limits"
 
 
 def test_scenarios_into_a_file(packaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("x")
-    assert cli.main(["scenarios", str(tmp_path / "file")]) == 2
+    assert main.main(["scenarios", str(tmp_path / "file")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
 def test_the_package_holds_scenarios() -> None:
-    assert any(cli.packaged_scenarios().glob("test_*.py"))
+    assert any(main.packaged_scenarios().glob("test_*.py"))
 
 
 @pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
 def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: Level, code: int) -> None:
     monkeypatch.setattr(doctor, "examine", lambda pf: [Finding(level, "thing", "says so", "do this", ("a=b",))])
-    assert cli.main(["doctor"]) == code
+    assert main.main(["doctor"]) == code
     assert capsys.readouterr().out.startswith(f"{level}:\n  thing  says so -> do this\n")
-    assert cli.main(["doctor", "--json"]) == code
+    assert main.main(["doctor", "--json"]) == code
     assert json.loads(capsys.readouterr().out) == {
         "schema": 1,
         "ready": code == 0,
@@ -82,21 +82,21 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 def test_recover_needs_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert cli.main(["recover"]) == 2
+    assert main.main(["recover"]) == 2
     assert "needs root" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv", [[], ["nonsense"], ["scenarios"], ["doctor", "--what"]])
 def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        cli.main(argv)
+        main.main(argv)
     assert caught.value.code == 2
     assert "usage: icbench" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_is_no_traceback() -> None:
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m pytest_icbench.cli --help | exec <&-; echo ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"{sys.executable} -m pytest_icbench.cli.main --help | exec <&-; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,
         text=True,
         check=True,
@@ -110,7 +110,7 @@ def test_a_closed_pipe_is_no_traceback() -> None:
 def test_a_topology_is_written_that_can_be_used(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["topology", "2vs2", *arguments]) == 0
+    assert main.main(["topology", "2vs2", *arguments]) == 0
     file = tmp_path / "lab.toml"
     file.write_text(capsys.readouterr().out)
     found = read(file)
@@ -131,7 +131,7 @@ def test_a_topology_is_written_that_can_be_used(
 )
 def test_a_topology_that_cannot_be(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        code = cli.main(["topology", *argv])
+        code = main.main(["topology", *argv])
     except SystemExit as ended:
         code = int(str(ended.code))
     assert code == 2

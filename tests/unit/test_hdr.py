@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench import cli
+from pytest_icbench.cli import main
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
@@ -135,14 +135,14 @@ def test_the_command_writes_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[
     results, output = tmp_path / "results.jsonl", tmp_path / "x.hlog"
     for each in (measurement(), found_latency()):
         append_line(results, each.to_json())
-    assert cli.main(["hlog", str(results), str(output)]) == 0
+    assert main.main(["hlog", str(results), str(output)]) == 0
     assert len(intervals(output)) == 4
-    assert cli.main(["hlog", str(results), str(tmp_path / "y"), "--case", "testpmd"]) == 2
+    assert main.main(["hlog", str(results), str(tmp_path / "y"), "--case", "testpmd"]) == 2
     assert "holds no latency of a case with 'testpmd' in its id" in capsys.readouterr().err
-    assert cli.main(["hlog", str(tmp_path / "none"), str(output)]) == 2
+    assert main.main(["hlog", str(tmp_path / "none"), str(output)]) == 2
     assert "name a results.jsonl" in capsys.readouterr().err
     results.write_text("{}\n")
-    assert cli.main(["hlog", str(results), str(output)]) == 2
+    assert main.main(["hlog", str(results), str(output)]) == 2
     assert "line 1: schema is None" in capsys.readouterr().err
 
 

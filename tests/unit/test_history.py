@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench import cli
+from pytest_icbench.cli import main
+from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.history.command import render
 from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
 from pytest_icbench.store.history import Entry, append, entry_of, host_key, read
@@ -202,15 +202,15 @@ def test_the_command_prints_trends_names_bad_lines_and_ends_with_1(
 ) -> None:
     file = tmp_path / "history.jsonl"
     append(file, series(noisy((20, 5e6), (20, 4e6))))
-    assert cli.main(["history", str(file)]) == 0
+    assert main.main(["history", str(file)]) == 0
     said = capsys.readouterr().out
     assert "throughput_pps (frmol)" in said
     assert "(worse)" in said
-    assert cli.main(["history", str(file), "--case", "vpp*"]) == 0
+    assert main.main(["history", str(file), "--case", "vpp*"]) == 0
     assert capsys.readouterr().out == "no result\n"
     with file.open("a") as stream:
         stream.write("nonsense\n")
-    assert cli.main(["history", str(file), "--json"]) == 1
+    assert main.main(["history", str(file), "--json"]) == 1
     told = capsys.readouterr()
     data = json.loads(told.out)
     assert len(data["trends"][0]["points"]) == 40
@@ -219,5 +219,5 @@ def test_the_command_prints_trends_names_bad_lines_and_ends_with_1(
 
 
 def test_the_command_refuses_a_bad_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["history", str(tmp_path), "--least-effect", "much"]) == 2
+    assert main.main(["history", str(tmp_path), "--least-effect", "much"]) == 2
     assert "--least-effect: 'much' is no precision" in capsys.readouterr().err

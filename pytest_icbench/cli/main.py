@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from pytest_icbench.baseline.commands import add_commands
-from pytest_icbench.calibration import command as calibration
+from pytest_icbench.cli import history
+from pytest_icbench.cli.baseline import add_commands
+from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
-from pytest_icbench.history import command as history
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -152,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     scenarios.add_argument("--force", action="store_true", help="overwrite files")
     scenarios.set_defaults(command=_scenarios)
 
-    from pytest_icbench.report.command import add_arguments
+    from pytest_icbench.cli.report import add_arguments
 
     add_arguments(commands.add_parser("report", help="show stored runs, computed anew: a table, a page, CSV, Parquet"))
 

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.calibration.curve import FALSE_ALARMS, lengths, point, sentence, table
-from pytest_icbench.calibration.running import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
+from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, lengths, point, sentence, table
+from pytest_icbench.cli.calibrate.launches import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError

@@ -98,7 +98,7 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.parquet:
         write_parquet(Path(arguments.parquet), rows)
     if arguments.html:
-        from pytest_icbench.report.replay import write_html
+        from pytest_icbench.cli.html import write_html
 
         page = _page(runs, found, results, several=several)
         if arguments.history:

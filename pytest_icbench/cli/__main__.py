@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``python -m pytest_icbench.cli``."""
+
+import sys
+
+from pytest_icbench.cli import main
+
+sys.exit(main())
