@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_icbench.driver.workload.version import package_version, workload_version
 from pytest_icbench.host import facts
-from pytest_icbench.versions import package_version, workload_version
 
 
 def host_facts() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.versions import WorkloadVersion
+    from pytest_icbench.driver.workload.version import WorkloadVersion
 
 #: Bytes of a binary that are hashed at a time.
 _CHUNK = 1 << 20
@@ -119,7 +119,7 @@ class Contest:
 
 
 def _version(contender: Contender) -> WorkloadVersion:
-    from pytest_icbench.versions import version_of
+    from pytest_icbench.driver.workload.version import version_of
 
     try:
         return version_of(contender.path)

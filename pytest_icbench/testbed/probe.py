@@ -33,8 +33,8 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
     Raises Unsupported if it cannot be run here: the reason and its remedy.
     """
     from pytest_icbench.driver.node.registry import probe_node
+    from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.model.case import SOCKET_APIS
-    from pytest_icbench.versions import workload_version
 
     try:
         version = workload_version()

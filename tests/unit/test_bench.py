@@ -10,11 +10,12 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-import pytest_icbench.versions
+import pytest_icbench.driver.workload.version
 from pytest_icbench.config.candidates import Contender
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
@@ -22,7 +23,6 @@ from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed.placement import Placement, joined
 from pytest_icbench.testbed.rig_pool import Need
 from pytest_icbench.testbed.testbed import Bench
-from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import program
 
 
@@ -86,7 +86,9 @@ CATALOGUE = cast(Any, {cls.name: cls for cls in (Veth, Kernel, Direct, Poll, Gre
 
 @pytest.fixture(autouse=True)
 def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest_icbench.versions, "workload_version", lambda: WorkloadVersion("1", "22.11"))
+    monkeypatch.setattr(
+        pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", "22.11")
+    )
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(Kernel, "asked", [])
 
@@ -118,7 +120,7 @@ def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None
 
 
 def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest_icbench.versions, "workload_version", lambda: WorkloadVersion("1", None))
+    monkeypatch.setattr(pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", None))
     found = bench()
     found.placement(Case("bridge"))
     with pytest.raises(

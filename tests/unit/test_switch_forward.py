@@ -22,12 +22,12 @@ from pytest_icbench.driver.switch.forwarder import switch as forward
 from pytest_icbench.driver.switch.forwarder.process import Forwarder, variant_options
 from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
 from pytest_icbench.driver.switch.forwarder.switch import Forward
+from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
-from pytest_icbench.versions import WorkloadVersion
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
 

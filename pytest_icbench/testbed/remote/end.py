@@ -74,7 +74,7 @@ class HostEnd:
 
     def versions(self) -> dict[str, Any]:
         """Of the workload and its DPDK. Raises WorkloadError where there is none."""
-        from pytest_icbench.versions import workload_version
+        from pytest_icbench.driver.workload.version import workload_version
 
         return asdict(workload_version())
 

@@ -11,12 +11,12 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.forwarder.switch import ForwarderSwitch
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.versions import workload_version
 
 
 class ForwardRaw(ForwarderSwitch):

@@ -22,11 +22,11 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.forwarder.process import VARIANT_HELP, Forwarder, variant_options
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.versions import workload_version
 
 #: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
 _BASE_MIB = 32
