@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from tests.second_host import SecondHost, second_host, why_not
+from tests.second_host import SecondHost, second_host, unsupported_reason
 
 CASES = 20
 ROUNDS = 3
@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     rounds = parser.parse_args().rounds
-    if (reason := why_not()) is not None:
+    if (reason := unsupported_reason()) is not None:
         raise SystemExit(f"left out: {reason}")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

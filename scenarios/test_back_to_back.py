@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from pytest_icbench.plugin.fixture import Icbench
 
 

@@ -75,7 +75,7 @@ Host {address}
 """
 
 
-def why_not() -> str | None:
+def unsupported_reason() -> str | None:
     """Why this machine cannot have a second host, None if it can."""
     if os.geteuid() != 0:
         return "namespaces need root"
@@ -260,7 +260,7 @@ def second_host(directory: Path, number: int = 0, *, run_mib: int = 512) -> Iter
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondHost]:
     """The second host of a module's tests; skips where there can be none."""
-    reason = why_not()
+    reason = unsupported_reason()
     if reason is not None:
         pytest.skip(reason)
     with second_host(tmp_path_factory.mktemp("second")) as host:

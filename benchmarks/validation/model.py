@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.stats.quantiles import Estimate
+
+from pytest_icbench.model.codec import DamagedData, decode, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.launch.processes import ProcessOutput
+
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.launch.preflight import preflight
-from pytest_icbench.measure.launch.processes import Voice
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.settings import Settings as Lengths
@@ -61,10 +62,10 @@ def built(session: HostSession, case: Case, settings: Settings, where: Placement
         rig.close()
 
 
-def launch(rig: Rig, case: Case, lengths: Lengths) -> tuple[Launch, list[Voice]]:
+def launch(rig: Rig, case: Case, lengths: Lengths) -> tuple[Launch, list[ProcessOutput]]:
     """One launch, and what its processes said: side a of pair 1, side b, ..."""
     run = Run(rig, case, lengths)
-    return run.run(0, None), list(run.choir.voices.values())
+    return run.run(0, None), list(run.launch_output.outputs.values())
 
 
 def can_run(session: HostSession, cases: Sequence[Case]) -> tuple[list[Case], list[str]]:

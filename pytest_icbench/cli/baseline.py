@@ -19,7 +19,7 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.names import printable
 from pytest_icbench.store.baselines import save
-from pytest_icbench.store.side import Side, measurements, side_of
+from pytest_icbench.store.side import ComparisonSource, measurements, side_of
 
 #: Where a command looks unless told otherwise, below the current directory: what pytest uses in its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"
@@ -126,5 +126,5 @@ def compare_command(arguments: argparse.Namespace) -> int:
     return int(regressed)
 
 
-def _only(side: Side, pattern: str) -> Side:
-    return Side(side.name, tuple(each for each in side.entries if fnmatchcase(each.case, pattern)))
+def _only(side: ComparisonSource, pattern: str) -> ComparisonSource:
+    return ComparisonSource(side.name, tuple(each for each in side.entries if fnmatchcase(each.case, pattern)))

@@ -35,7 +35,7 @@ MOST_NAMED = 10
 class Anew:
     """A result computed anew.
 
-    ``differing``: names whose recorded values are others. ``why_not``: the reason if it was not computed.
+    ``differing``: names whose recorded values are others. ``unsupported_reason``: the reason if it was not computed.
     """
 
     run: StoredRun
@@ -43,7 +43,7 @@ class Anew:
     measurement: Measurement
     windows: Windows | None
     differing: tuple[str, ...] = ()
-    why_not: str | None = None
+    unsupported_reason: str | None = None
 
 
 def anew(run: StoredRun) -> Iterator[Anew]:
@@ -59,16 +59,16 @@ def anew(run: StoredRun) -> Iterator[Anew]:
         try:
             whole = with_windows(stored)
         except (DamagedData, UsageError) as error:
-            yield Anew(run, stored, recorded, None, why_not=str(error))
+            yield Anew(run, stored, recorded, None, unsupported_reason=str(error))
             continue
         if lost is not None and info is not None and recorded.baseline == info.baseline:
-            yield Anew(run, stored, recorded, windows_of(whole), why_not=lost)
+            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=lost)
             continue
         try:
             found = verdict_of(recomputed(whole), stored.place, comparer, _base_of(run, stored))
             found = replace(found, waiver=recorded.waiver)
         except DamagedData as error:
-            yield Anew(run, stored, recorded, windows_of(whole), why_not=str(error))
+            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))
             continue
         # Launches without their windows, as lines have them.
         yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found, stored.names)))
@@ -157,7 +157,7 @@ def _tests(runs: Sequence[StoredRun], found: Sequence[Anew]) -> list[TestRecord]
 
 def _tell(found: Sequence[Anew]) -> int:
     differing = [each for each in found if each.differing]
-    missing = [each for each in found if each.why_not is not None]
+    missing = [each for each in found if each.unsupported_reason is not None]
     same = len(found) - len(differing) - len(missing)
     print(
         f"{same} of {len(found)} results computed anew from their windows and histograms, to the last digit as recorded"
@@ -166,7 +166,7 @@ def _tell(found: Sequence[Anew]) -> int:
         names = ", ".join(each.differing[:8]) + (" …" if len(each.differing) > 8 else "")
         print(printable(f"{each.run.name}: {each.stored.test}: recorded otherwise: {names}"), file=sys.stderr)
     for each in missing[:MOST_NAMED]:
-        print(printable(f"{each.run.name}: {each.stored.test}: as recorded, {each.why_not}"), file=sys.stderr)
+        print(printable(f"{each.run.name}: {each.stored.test}: as recorded, {each.unsupported_reason}"), file=sys.stderr)
     more = max(len(differing) - MOST_NAMED, 0) + max(len(missing) - MOST_NAMED, 0)
     if more:
         print(f"and {more} more", file=sys.stderr)

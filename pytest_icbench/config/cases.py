@@ -296,7 +296,7 @@ def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
     return asked if option is None else (option,)
 
 
-def misfit(case: Case, cls: type[Switch], ring: int) -> str | None:
+def unsupported_reason(case: Case, cls: type[Switch], ring: int) -> str | None:
     """Why no host can run the case, or None: facts about the switch, known without asking the host."""
     if case.burst > ring:
         return too_large_burst(case.burst, ring)

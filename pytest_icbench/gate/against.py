@@ -20,7 +20,7 @@ _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more end
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class BaselineComparison:
     """What a comparison with a baseline gave.
 
     Attributes:
@@ -51,19 +51,19 @@ class Comparer:
     baseline: Baseline
     patterns: Sequence[str] = circumstances.DEFAULT
 
-    def compare(self, measurement: Measurement, margins: Margins) -> Against | None:
+    def compare(self, measurement: Measurement, margins: Margins) -> BaselineComparison | None:
         """None for what no baseline holds: a long run, trains of frames, what is INVALID."""
         now = entry_of(measurement)
         if now is None:
             return None
         return self.compare_entry(now, margins, measurement)
 
-    def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> Against:
+    def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> BaselineComparison:
         """The same for an entry; without its measurement nobody knows how long its launches took with all around."""
         name = self.baseline.name
         candidates = self.baseline.about(now)
         if not candidates:
-            return Against(name, missing=f"baseline {name} has no such case")
+            return BaselineComparison(name, missing=f"baseline {name} has no such case")
         ranked = [self._rank(circumstances.all_differences(now, each), each) for each in candidates]
         fewest = min(len(hindering) for hindering, _, _ in ranked)
         hindering, every, before = max(
@@ -72,10 +72,10 @@ class Comparer:
         changed = tuple(each for each in every if each.fact.startswith("treatment."))
         if hindering:
             told = "; ".join(map(str, hindering))
-            return Against(name, incomparable=f"baseline {name}: {told}", treatment=changed)
+            return BaselineComparison(name, incomparable=f"baseline {name}: {told}", treatment=changed)
         warnings = tuple(str(each) for each in every if each.fact.startswith("conditions."))
         findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
-        return Against(name, tuple(findings), treatment=changed, warnings=warnings)
+        return BaselineComparison(name, tuple(findings), treatment=changed, warnings=warnings)
 
     def _rank(
         self, every: list[circumstances.Difference], entry: Entry

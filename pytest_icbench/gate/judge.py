@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.against import Against
+from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
@@ -59,7 +59,7 @@ class Judgement:
     details: tuple[str, ...] = ()
     fails: bool = False
     findings: tuple[Finding, ...] = ()
-    against: Against | None = None
+    against: BaselineComparison | None = None
     waiver: str | None = None
 
     def __bool__(self) -> bool:
@@ -94,7 +94,7 @@ def judge(
     measurement: Measurement,
     limits: Sequence[Limit] = (),
     *,
-    against: Against | None = None,
+    against: BaselineComparison | None = None,
     policy: Policy | None = None,
 ) -> Judgement:
     """The verdict: INVALID first, then the worst of all limits that the measurement's dimension has and its baseline.
@@ -154,7 +154,7 @@ def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, li
     return None, []
 
 
-def _around(measurement: Measurement, verdict: Verdict, against: Against | None) -> list[str]:
+def _around(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
     """What stands around the figures of a verdict."""
     lines = []
     if against is not None:

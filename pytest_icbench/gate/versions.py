@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from pytest_icbench.gate.against import Against
+from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import AT_LIMIT
 from pytest_icbench.gate.margins import Allowed
 from pytest_icbench.model import circumstances
@@ -26,7 +26,7 @@ from pytest_icbench.wording import percent
 _ORDER = ("INVALID", "REGRESSED", "INCONCLUSIVE", "IMPROVED", "PASS")
 
 
-def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -> Against | None:
+def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -> BaselineComparison | None:
     """The contender's comparison as the gate judges it; None if it is no number.
 
     Without ``base`` nothing is said of what differs.
@@ -59,7 +59,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         for each in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
         if not each.fact.startswith(("treatment.cpus", "treatment.contender"))
     )
-    return Against(finding.baseline or "", (finding,), treatment=changed)
+    return BaselineComparison(finding.baseline or "", (finding,), treatment=changed)
 
 
 def _more_pairs(found: SideBySide, margin: Margin) -> tuple[int | None, str | None]:

@@ -11,7 +11,7 @@ from pytest_icbench.model.endpoint import Address
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class EndpointSpec:
     """One endpoint's.
 
     Attributes:
@@ -31,15 +31,15 @@ class Seat:
     device: str | None = None
 
 
-def default_seats(pairs: int) -> list[Seat]:
+def default_endpoint_specs(pairs: int) -> list[EndpointSpec]:
     """Those of a case without a topology."""
-    return [Seat(Address.of(index // 2 + 1, "b" if index % 2 else "a")) for index in range(2 * pairs)]
+    return [EndpointSpec(Address.of(index // 2 + 1, "b" if index % 2 else "a")) for index in range(2 * pairs)]
 
 
-def seats_to_json(seats: Sequence[Seat]) -> list[dict[str, Any]]:
-    """Plain JSON data; ``seats_from_json`` is the inverse."""
-    return [asdict(seat) for seat in seats]
+def endpoint_specs_to_json(endpoint_specs: Sequence[EndpointSpec]) -> list[dict[str, Any]]:
+    """Plain JSON data; ``endpoint_specs_from_json`` is the inverse."""
+    return [asdict(endpoint_spec) for endpoint_spec in endpoint_specs]
 
 
-def seats_from_json(data: Sequence[Mapping[str, Any]]) -> list[Seat]:
-    return [Seat(**{**each, "address": Address(**each["address"]), "cpus": tuple(each["cpus"])}) for each in data]
+def endpoint_specs_from_json(data: Sequence[Mapping[str, Any]]) -> list[EndpointSpec]:
+    return [EndpointSpec(**{**each, "address": Address(**each["address"]), "cpus": tuple(each["cpus"])}) for each in data]

@@ -25,7 +25,7 @@ class Writer(Protocol):
     def note(self, record: TestRecord) -> None: ...
 
 
-class Heard:
+class ResultCollector:
     """Attributes:
     results: of all tests so far, as lines of ``results.jsonl``.
     """

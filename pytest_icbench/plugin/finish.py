@@ -11,7 +11,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin.outcomes import Tally
+from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import save
 
@@ -20,7 +20,7 @@ METRICS = "openmetrics.txt"
 
 
 def write_all(
-    options: Options, directory: Path, results: Sequence[Mapping[str, Any]], tally: Tally
+    options: Options, directory: Path, results: Sequence[Mapping[str, Any]], tally: Outcomes
 ) -> tuple[list[Path], list[str]]:
     """Writes everything; also after an interruption, with what there is.
 
@@ -43,7 +43,7 @@ def write_all(
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
 
 
-def _summaries(directory: Path, results: Sequence[Mapping[str, Any]], tally: Tally) -> list[str]:
+def _summaries(directory: Path, results: Sequence[Mapping[str, Any]], tally: Outcomes) -> list[str]:
     summary = markdown.summary(results, tally.skipped, tally.failed)
     metrics = openmetrics.text(results, len(tally.skipped))
     try:

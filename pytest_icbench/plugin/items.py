@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench.config.cases import Request, check_names, expand, grouped, misfit, parse_marker, remote_misfit
+from pytest_icbench.config.cases import Request, check_names, expand, grouped, unsupported_reason, parse_marker, remote_misfit
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError
@@ -150,7 +150,7 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     case = _parameter(item)
     if not isinstance(case, Case):
         raise UsageError(f"{ground.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
-    reason = misfit(case, switches[case.switch], options.ring)
+    reason = unsupported_reason(case, switches[case.switch], options.ring)
     asked_for = case.switch in (*ground.request.switch, *options.switch)
     if reason is not None and reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: what cannot have it is skipped, unless it was itself asked for.
@@ -170,10 +170,10 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
     if case.rate.is_max or case.rate.pps is not None:
         return
     from pytest_icbench.measure.mlrsearch import check_library
-    from pytest_icbench.measure.strategy.repeat import course_of
+    from pytest_icbench.measure.strategy.repeat import strategy_of
 
     try:
-        course_of(case)
+        strategy_of(case)
         if case.rate.loss_ratio is not None:
             check_library()
             settings.goal(case.rate.searched)

@@ -60,7 +60,7 @@ def note_outcome(
 
 
 @dataclass(slots=True)
-class Tally:
+class Outcomes:
     """Outcomes of all tests.
 
     Attributes:

@@ -37,7 +37,7 @@ from pytest_icbench.store.raw import raw_directory, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run
 from pytest_icbench.store.resume import Taken, find_run
 from pytest_icbench.store.run import BASELINES, ResultPlace, TestRecord, append_test, write_info
-from pytest_icbench.testbed.rig_pool import Acquired, Need, RigPool
+from pytest_icbench.testbed.rig_pool import Rigs, RigRequests, RigPool
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.progress import Progress
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
 
 #: Time that a measurement gets though the budget is used up: some launches.
@@ -63,12 +63,12 @@ class Run:
         policy: which verdicts fail a test.
         comparer: with the baseline; None if none is wanted.
 
-    Raises what ``Bench.hold`` raises, UsageError if the time is too short for the cases or if there is no such baseline
+    Raises what ``Testbed.hold`` raises, UsageError if the time is too short for the cases or if there is no such baseline
     or it is damaged, and ProvisionError if the reports cannot be written.
     """
 
     def __init__(
-        self, config: pytest.Config, options: Options, bench: Bench, items: Sequence[pytest.Item], directory: Path
+        self, config: pytest.Config, options: Options, bench: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
         from pytest_icbench.host.signals import SignalGuard
 
@@ -126,7 +126,7 @@ class Run:
         Raises Unsupported, ProvisionError, WorkloadError.
         """
 
-        def measured(got: Acquired[Any], need: Need, given: Settings) -> Measurement:
+        def measured(got: Rigs[Any], need: RigRequests, given: Settings) -> Measurement:
             reference = need.reference.case if need.reference is not None else None
             found = self.bench.measure((got.rig, got.reference), case, reference, given, self._show)
             return replace(found, reference_evidence=got.trouble) if got.trouble is not None else found
@@ -136,7 +136,7 @@ class Run:
     def measure_versions(self, case: Case, settings: Settings, margin: Margin) -> tuple[Measurement, Measurement]:
         """Measures a contender beside its base: both results. Raises as ``measure`` does."""
 
-        def measured(got: Acquired[Any], _need: Need, given: Settings) -> tuple[Measurement, Measurement]:
+        def measured(got: Rigs[Any], _need: RigRequests, given: Settings) -> tuple[Measurement, Measurement]:
             if got.reference is None:
                 raise ProvisionError(f"the base, {got.trouble}")
             rigs = got.rig, got.reference
@@ -149,7 +149,7 @@ class Run:
         self,
         case: Case,
         settings: Settings,
-        measured: Callable[[Acquired[Any], Need, Settings], Measurement | tuple[Measurement, ...]],
+        measured: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
     ) -> tuple[Measurement, ...]:
         """What is measured on the case's rigs, within the budget. The first result is the case's."""
         began = time.monotonic()

@@ -15,15 +15,15 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.model.case_id import is_case
-from pytest_icbench.plugin.collector import Heard
-from pytest_icbench.plugin.outcomes import Tally
+from pytest_icbench.plugin.collector import ResultCollector
+from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.store.anonymous import hidden
 
 if TYPE_CHECKING:
     from pytest_icbench.plugin.items import Benchmark
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.plugin.xdist.workers import Workers
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
 
 #: How long a worker on another host waits for the end of the one before it.
@@ -41,17 +41,17 @@ class State:
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
-        self.heard = Heard(config, options)
+        self.heard = ResultCollector(config, options)
         self.run: Run | None = None
         self.collected = False
-        self._bench: Bench | None = None
+        self._bench: Testbed | None = None
         self._items: list[pytest.Item] = []
         self._header_shown = False
         self._refusal: str | None = None
         self._leftovers: str | None = None
         self._unsaved: list[str] = []
         self._saved: list[Path] = []
-        self.tally = Tally()
+        self.tally = Outcomes()
         self._workers: Workers | None = None
         worker = getattr(config, "workerinput", None)
         self.is_worker = worker is not None
@@ -151,13 +151,13 @@ class State:
         selected = set(items)
         self._items = [item for item in self._items if item in selected and not item.get_closest_marker("skip")]
 
-    def _asked(self) -> Bench:
+    def _asked(self) -> Testbed:
         if self._bench is None:
             from pytest_icbench.plugin.items import catalogue
-            from pytest_icbench.testbed.testbed import Bench
+            from pytest_icbench.testbed.testbed import Testbed
 
             cases = [benchmark.case for benchmark in self._benchmarks()]
-            self._bench = Bench(catalogue(self.config), self.options, cases)
+            self._bench = Testbed(catalogue(self.config), self.options, cases)
         return self._bench
 
     def _benchmarks(self) -> list[Benchmark]:

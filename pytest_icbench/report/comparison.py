@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_icbench.gate.against import Against, Comparer
+from pytest_icbench.gate.against import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.gate.thresholds import Thresholds
@@ -15,7 +15,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.names import printable
 from pytest_icbench.store.baselines import Baseline
-from pytest_icbench.store.side import Side
+from pytest_icbench.store.side import ComparisonSource
 from pytest_icbench.wording import show
 
 WIDTH = 100
@@ -23,7 +23,7 @@ _HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")
 
 
 def compare_sides(
-    before: Side, now: Side, thresholds: Thresholds, patterns: Sequence[str] = circumstances.DEFAULT
+    before: ComparisonSource, now: ComparisonSource, thresholds: Thresholds, patterns: Sequence[str] = circumstances.DEFAULT
 ) -> tuple[list[str], bool]:
     """The table of now against before, what differs in what was tested, and whether a case REGRESSED."""
     comparer = Comparer(Baseline(before.name, before.entries), patterns)
@@ -52,7 +52,7 @@ def compare_sides(
     return [printable(line) for line in lines], verdicts["REGRESSED"] > 0
 
 
-def _verdict(found: Against) -> str:
+def _verdict(found: BaselineComparison) -> str:
     if found.missing is not None:
         return "NO_BASELINE"
     if found.incomparable is not None:
@@ -60,7 +60,7 @@ def _verdict(found: Against) -> str:
     return min((each.verdict for each in found.findings), key=ORDER.index, default="INCONCLUSIVE")
 
 
-def _rows(entry: Entry, found: Against) -> list[tuple[str, ...]]:
+def _rows(entry: Entry, found: BaselineComparison) -> list[tuple[str, ...]]:
     if not found.findings:
         name = MAIN[entry.dimension]
         figure = entry.figures.get(name)

@@ -15,7 +15,7 @@ _RESULTS = "results.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparisonSource:
     """A run's or a baseline's entries."""
 
     name: str
@@ -39,7 +39,7 @@ def measurements(source: Path) -> list[Measurement]:
     return found
 
 
-def side_of(text: str, baselines: Path) -> Side:
+def side_of(text: str, baselines: Path) -> ComparisonSource:
     """A run if there is such a file or a directory with results, else a baseline of this name.
 
     Raises UsageError: neither; DamagedData: damaged.
@@ -49,11 +49,11 @@ def side_of(text: str, baselines: Path) -> Side:
         measured = measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
         entries = [entry for each in measured if (entry := entry_of(each)) is not None]
-        return Side(text, tuple({(str(entry.identity), entry.key): entry for entry in entries}.values()))
+        return ComparisonSource(text, tuple({(str(entry.identity), entry.key): entry for entry in entries}.values()))
     if path.is_dir() and path.parent != path and any(path.glob("*/*.json")):
-        return Side(text, load(path.parent, path.name).entries)
+        return ComparisonSource(text, load(path.parent, path.name).entries)
     try:
-        return Side(text, load(baselines, text).entries)
+        return ComparisonSource(text, load(baselines, text).entries)
     except UsageError as error:
         if (baselines / text).is_dir():
             raise

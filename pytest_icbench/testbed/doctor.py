@@ -65,7 +65,7 @@ def _root() -> Iterator[Finding]:
 
 
 def _counters(root: Root) -> Iterator[Finding]:
-    reason = perf.why_not()
+    reason = perf.unsupported_reason()
     if reason is None:
         yield Finding(Level.GOOD, "hardware events", "the kernel counts cycles, instructions and cache misses")
         return

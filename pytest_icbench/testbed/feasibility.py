@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.config.candidates import contender_key
-from pytest_icbench.config.cases import misfit
+from pytest_icbench.config.cases import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.case import Case
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.remote.host import RemoteHost
 
 
-class CasePlaces:
+class Feasibility:
     """Asks, changes nothing, and needs no root. What was asked once is remembered.
 
     Args:
@@ -103,9 +103,9 @@ class CasePlaces:
 
     def _check_fit(self, case: Case) -> None:
         """Raises Unsupported for what no host can run."""
-        reason = misfit(case, self.catalogue[case.switch], self.options.ring)
+        reason = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
         if reason is None and self._seating is not None:
-            reason = self._seating.misfit(case)
+            reason = self._seating.unsupported_reason(case)
         if reason is not None:
             raise Unsupported(reason)
 
@@ -200,7 +200,7 @@ class CasePlaces:
             second = self.second()
             uplinks = uplinks_of(self.options, cls)
             self._check_uplink(uplinks.here)
-            second.why_not(case.switch, api, uplinks.there)
+            second.unsupported_reason(case.switch, api, uplinks.there)
             self._check_uplink(uplinks.here, second.client)
 
     def _check_uplink(self, uplink: Uplink, client: str = "") -> None:

@@ -24,7 +24,7 @@ from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import endpoint_to_dict
-from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json
+from pytest_icbench.model.endpoint_spec import default_endpoint_specs, endpoint_specs_from_json
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.processes import RunningLaunch
 
@@ -68,7 +68,7 @@ class HostRig:
         Args:
             spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
                 ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
-                ``config`` (the user's, of the switch, or null), ``seats`` (``seats_to_json``, by endpoint index; left
+                ``config`` (the user's, of the switch, or null), ``endpoint_specs`` (``endpoint_specs_to_json``, by endpoint index; left
                 out: the default ones), ``here`` (indexes of the endpoints on this host; left out: all), ``uplink`` (the
                 NIC that leads to the others', ``Uplink.to_dict``, or null).
 
@@ -89,8 +89,8 @@ class HostRig:
         driver = self._switches[case.switch]
         self._name, self._case = str(spec["name"]), case
         self._cpus: Sequence[int] = spec["placement"]["endpoints"]
-        given = spec.get("seats")
-        self._seats = default_seats(case.pairs) if given is None else seats_from_json(given)
+        given = spec.get("endpoint_specs")
+        self._seats = default_endpoint_specs(case.pairs) if given is None else endpoint_specs_from_json(given)
         self._here = [int(index) for index in spec.get("here", range(2 * case.pairs))]
         uplink = spec.get("uplink")
         self._uplink = None if uplink is None else Uplink(**uplink)
@@ -143,15 +143,15 @@ class HostRig:
     ) -> Attachment:
         xdp = self._uplink is not None and self._uplink.via == "af_xdp"
         netdev = self._case.api in NETDEV_APIS or xdp
-        seat = self._seats[index]
+        endpoint_spec = self._seats[index]
         node = make_node(
             kind,
             self._session,
             NodeSpec(
                 # The dash keeps a given name apart from the switch's own namespaces.
-                name=self._session.name(f"{self._name}n{index if seat.name is None else '-' + seat.name}"),
-                hostname=seat.name,
-                cpus=list(seat.cpus) or [self._cpus[index]],
+                name=self._session.name(f"{self._name}n{index if endpoint_spec.name is None else '-' + endpoint_spec.name}"),
+                hostname=endpoint_spec.name,
+                cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
                 sockets=[socket_dir],
                 devices=devices,
                 hugepages=dpdk or netdev,
@@ -166,11 +166,11 @@ class HostRig:
             index=index,
             pair=index // 2 + 1,
             side="b" if index % 2 else "a",
-            address=seat.address,
+            address=endpoint_spec.address,
             node=facts,
             socket_dir=socket_dir,
             peer=self._seats[index ^ 1].address,
-            socket=seat.socket,
+            socket=endpoint_spec.socket,
         )
 
     def _reserve(self, mib: int) -> None:

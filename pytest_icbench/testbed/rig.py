@@ -16,10 +16,10 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
-from pytest_icbench.model.endpoint_spec import Seat, default_seats, seats_to_json
+from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs, endpoint_specs_to_json
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.placement import Placement
-from pytest_icbench.testbed.remote.rig import Elsewhere, TwinRig
+from pytest_icbench.testbed.remote.rig import SecondHost, TwoHostRig
 
 _numbers = itertools.count(1)
 
@@ -40,13 +40,13 @@ class Rig:
         placement: CPUs of workers (none for a switch without pollers), endpoints and everything else.
         options: the run's; ``node`` says which kind of node.
         switches: drivers by name; None for the package's own.
-        seats: who and where the endpoints are, by index; None for the default.
+        endpoint_specs: who and where the endpoints are, by index; None for the default.
         elsewhere: the second host's part, of a case on two hosts.
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
         endpoints: by index, sides a of all pairs the even ones; empty until built.
-        seats: who and where they are, by index.
+        endpoint_specs: who and where they are, by index.
         remote_switch: ``SwitchFacts`` of the second host's, as a dictionary.
         files: directory that all nodes share with the host, at the same path; once built.
     """
@@ -59,8 +59,8 @@ class Rig:
         options: RigOptions,
         *,
         switches: Mapping[str, type[Switch]] | None = None,
-        seats: Sequence[Seat] | None = None,
-        elsewhere: Elsewhere | None = None,
+        endpoint_specs: Sequence[EndpointSpec] | None = None,
+        elsewhere: SecondHost | None = None,
     ) -> None:
         self.case = case
         self.placement = placement
@@ -72,9 +72,9 @@ class Rig:
         self.switch_facts = SwitchFacts()
         self.remote_switch: Mapping[str, Any] | None = None
         self._switches = builtin_switches() if switches is None else switches
-        self.seats = default_seats(case.pairs) if seats is None else list(seats)
+        self.endpoint_specs = default_endpoint_specs(case.pairs) if endpoint_specs is None else list(endpoint_specs)
         self._elsewhere = elsewhere
-        self._host: HostRig | TwinRig | None = None
+        self._host: HostRig | TwoHostRig | None = None
 
     def build(self) -> None:
         """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
@@ -89,9 +89,9 @@ class Rig:
             "node": self.options.node,
             "binary": None if binary is None else str(binary),
             "config": dict(self.session.configs.get(key, {})),
-            "seats": seats_to_json(self.seats),
+            "endpoint_specs": endpoint_specs_to_json(self.endpoint_specs),
         }
-        host: HostRig | TwinRig
+        host: HostRig | TwoHostRig
         if self._elsewhere is None:
             host = HostRig(self.session, self._switches)
         else:
@@ -106,7 +106,7 @@ class Rig:
 
     @property
     def host(self) -> HostRig:
-        """What is on the host; over two hosts a TwinRig, which has its calls. Raises ProvisionError if not built."""
+        """What is on the host; over two hosts a TwoHostRig, which has its calls. Raises ProvisionError if not built."""
         if self._host is None:
             raise ProvisionError(f"the rig of {self.case.id} is not built")
         return cast("HostRig", self._host)
@@ -195,7 +195,7 @@ class Rig:
             host.undo()
 
 
-class RigInTurn(Rig):
+class ExclusiveRig(Rig):
     """A rig over two hosts: it exists only while it runs, since the other rig of its case takes the same two NICs."""
 
     def check(self) -> None:

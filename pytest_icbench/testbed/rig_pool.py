@@ -30,7 +30,7 @@ R = TypeVar("R", bound=RigLike)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RigRequest:
     """A rig that a case needs. ``key``: two with the same are served by one rig."""
 
     case: Case
@@ -39,11 +39,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RigRequests:
     """The rigs of a case."""
 
-    rig: Wanted
-    reference: Wanted | None
+    rig: RigRequest
+    reference: RigRequest | None
     #: Why a case that has a reference link elsewhere has none here.
     missing: str | None = None
 
@@ -55,7 +55,7 @@ class _Held(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Acquired(Generic[R]):
+class Rigs(Generic[R]):
     """The rigs of a case; ``trouble`` says why a reference that it needs is missing."""
 
     rig: R
@@ -70,11 +70,11 @@ class RigPool(Generic[R]):
         make: a rig, not yet built.
     """
 
-    def __init__(self, make: Callable[[Wanted], R]) -> None:
+    def __init__(self, make: Callable[[RigRequest], R]) -> None:
         self._make = make
         self._held: dict[bool, _Held[R]] = {}
 
-    def acquire(self, need: Need) -> Acquired[R]:
+    def acquire(self, need: RigRequests) -> Rigs[R]:
         """The case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
         One whose switch has died meanwhile is built anew.
@@ -88,11 +88,11 @@ class RigPool(Generic[R]):
             idle.rig.pause()  # only what is being built or measured runs
         rig = self._get(False, need.rig)
         if need.reference is None:
-            return Acquired(rig, None, need.missing)
+            return Rigs(rig, None, need.missing)
         if True in self._held:
-            return Acquired(rig, self._held[True].rig)
+            return Rigs(rig, self._held[True].rig)
         if need.reference.case.remote:  # it takes what the case's rig holds: it is built when its turn comes
-            return Acquired(rig, self._get(True, need.reference, build=False))
+            return Rigs(rig, self._get(True, need.reference, build=False))
         rig.pause()
         trouble = None
         try:
@@ -100,7 +100,7 @@ class RigPool(Generic[R]):
         except ProvisionError as error:
             trouble = f"reference link {need.reference.case.switch}: {error}"
         rig.resume()
-        return Acquired(rig, self._held[True].rig if trouble is None else None, trouble)
+        return Rigs(rig, self._held[True].rig if trouble is None else None, trouble)
 
     def _bury(self) -> None:
         """Closes rigs whose switch has died since they were used: that costs no case, and is not kept quiet either."""
@@ -114,7 +114,7 @@ class RigPool(Generic[R]):
                 held.rig.close()
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
-    def _get(self, reference: bool, wanted: Wanted, *, build: bool = True) -> R:
+    def _get(self, reference: bool, wanted: RigRequest, *, build: bool = True) -> R:
         held = self._held.get(reference)
         if held is None:
             rig = self._make(wanted)
@@ -127,7 +127,7 @@ class RigPool(Generic[R]):
             held = self._held[reference] = _Held(wanted.key, rig)
         return held.rig
 
-    def release(self, next_need: Need | None) -> None:
+    def release(self, next_need: RigRequests | None) -> None:
         """Closes what the next case cannot use. Raises the first error after having closed everything it should."""
         wanted = {False: next_need.rig, True: next_need.reference} if next_need is not None else {}
         with ExitStack() as closing:

@@ -19,9 +19,9 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.candidates import Contest
-from pytest_icbench.testbed.feasibility import CasePlaces
+from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.rig_pool import Need, Wanted
+from pytest_icbench.testbed.rig_pool import RigRequests, RigRequest
 from pytest_icbench.testbed.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.testbed.placement import Placement
     from pytest_icbench.testbed.remote.host import RemoteHost
-    from pytest_icbench.testbed.remote.rig import Elsewhere
+    from pytest_icbench.testbed.remote.rig import SecondHost
     from pytest_icbench.testbed.rig import Rig
 
 DEFAULT_HUGEPAGE_KIB = 2048
 
 
-class Bench:
+class Testbed:
     """At first it only asks: nothing is changed and no root is needed. ``hold`` takes the host.
 
     Args:
@@ -70,7 +70,7 @@ class Bench:
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self._warnings: list[str] = []
-        self._places = CasePlaces(
+        self._places = Feasibility(
             catalogue,
             options,
             self._cases,
@@ -146,49 +146,49 @@ class Bench:
 
         return why_none(case, reference, self.catalogue, self.options)
 
-    def need(self, case: Case, settings: Settings) -> Need:
+    def need(self, case: Case, settings: Settings) -> RigRequests:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
         if case.contender is not None:
             base = case.base
-            return Need(
-                Wanted(case, placement, (case.rig_key, placement)), Wanted(base, placement, (base.rig_key, placement))
+            return RigRequests(
+                RigRequest(case, placement, (case.rig_key, placement)), RigRequest(base, placement, (base.rig_key, placement))
             )
-        rig = Wanted(case, placement, (case.rig_key, placement))
+        rig = RigRequest(case, placement, (case.rig_key, placement))
         reference = self._twin(case) if settings.reference else None
         if reference is None:
-            return Need(rig, None)
+            return RigRequests(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
-            return Need(rig, None, missing)
+            return RigRequests(rig, None, missing)
         # Exactly the endpoints' CPUs of the case, and no switch.
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
-        return Need(rig, Wanted(reference, without, (reference.rig_key, without)))
+        return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
 
-    def make_rig(self, wanted: Wanted) -> Rig:
+    def make_rig(self, wanted: RigRequest) -> Rig:
         """A rig, not yet built."""
-        from pytest_icbench.testbed.rig import Rig, RigInTurn
+        from pytest_icbench.testbed.rig import Rig, ExclusiveRig
 
         case = self.contest.built(wanted.case)
-        seats = None if self.seating is None else self.seating.seats(case.pairs)
-        kind = RigInTurn if case.remote else Rig
+        endpoint_specs = None if self.seating is None else self.seating.endpoint_specs(case.pairs)
+        kind = ExclusiveRig if case.remote else Rig
         return kind(
             case,
             wanted.placement,
             self.session,
             self.options,
             switches=self.catalogue,
-            seats=seats,
+            endpoint_specs=endpoint_specs,
             elsewhere=self._elsewhere(case),
         )
 
-    def _elsewhere(self, case: Case) -> Elsewhere | None:
+    def _elsewhere(self, case: Case) -> SecondHost | None:
         if not case.remote:
             return None
-        from pytest_icbench.testbed.remote.rig import Elsewhere
+        from pytest_icbench.testbed.remote.rig import SecondHost
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
-        return Elsewhere(self._places.second().rig, uplinks.here, uplinks.there)
+        return SecondHost(self._places.second().rig, uplinks.here, uplinks.there)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:

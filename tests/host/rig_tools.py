@@ -14,7 +14,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint_spec import Seat
+from pytest_icbench.model.endpoint_spec import EndpointSpec
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import require
@@ -32,7 +32,7 @@ def built(
     *,
     beside: Rig | None = None,
     node: str = "lxc",
-    seats: Sequence[Seat] | None = None,
+    endpoint_specs: Sequence[EndpointSpec] | None = None,
 ) -> Iterator[Rig]:
     """A running rig; with ``beside``, on that one's endpoint CPUs. Skips where the host cannot have it."""
     require(node)
@@ -47,7 +47,7 @@ def built(
             placement = replace(beside.placement, switch=())
     except Unsupported as reason:
         pytest.skip(str(reason))
-    rig = Rig(case, placement, session, NodeOption(node), seats=seats)
+    rig = Rig(case, placement, session, NodeOption(node), endpoint_specs=endpoint_specs)
     rig.build()
     try:
         yield rig

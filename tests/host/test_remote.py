@@ -8,16 +8,16 @@ import time
 from pathlib import Path
 
 import pytest
-
 from pytest_icbench.cli import main
+
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from tests.host.node_tools import require
 from tests.host.remote_runs import Run, clean_on_both, listening, told
-from tests.second_host import THERE_NIC, SecondHost, other, why_not
+from tests.second_host import THERE_NIC, SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 SCENARIO = """
 import pytest

@@ -19,11 +19,11 @@ from pytest_icbench.testbed.placement import Placement
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.end import WORKLOAD
 from tests.host import snapshot
-from tests.second_host import SecondHost, other, why_not
+from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 CPU = min(os.sched_getaffinity(0))
 PLACEMENT = Placement("cooperative", (), (CPU, CPU), (CPU,), 0, 1)
@@ -81,8 +81,8 @@ def test_errors_keep_their_kind(connection: Connection) -> None:
         connection.call("check", "x1")
     with pytest.raises(UsageError, match="there is no call 'nonsense'"):
         connection.call("nonsense")
-    assert "another package" in connection.call("why_not", "mine", "udp", {})
-    assert connection.call("why_not", "linux-bridge", "udp", {"node": "netns", "hugepage_size_kib": 2048}) is None
+    assert "another package" in connection.call("unsupported_reason", "mine", "udp", {})
+    assert connection.call("unsupported_reason", "linux-bridge", "udp", {"node": "netns", "hugepage_size_kib": 2048}) is None
 
 
 def test_the_end_of_the_connection_is_the_end_of_all(connection: Connection, other: SecondHost) -> None:

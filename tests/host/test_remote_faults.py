@@ -17,11 +17,11 @@ import pytest_icbench
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import RUN_DIR
 from tests.host.remote_runs import SCENARIO, Run, clean_on_both, told
-from tests.second_host import SecondHost, other, why_not
+from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 #: What is wrong within the block; gives pytest's further arguments.
 Fault = Callable[[SecondHost, Path], AbstractContextManager[list[str]]]

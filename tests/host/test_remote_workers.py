@@ -19,9 +19,9 @@ from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import read_info, read_tests
 from tests.host.remote_runs import names_of, told
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
-from tests.second_host import SecondHost, second_host, why_not
+from tests.second_host import SecondHost, second_host, unsupported_reason
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 SCENARIO = """
 import pytest

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.host import snapshot
-from tests.second_host import THERE_NIC, second_host, why_not
+from tests.second_host import THERE_NIC, second_host, unsupported_reason
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 
 def test_a_second_host_comes_and_goes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.switch.dpdk import basicfwd, dpdk_process, testpmd
 from pytest_icbench.driver.switch.ovs import switch
@@ -21,7 +22,6 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from tests.host import snapshot

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.settings import Settings
@@ -59,7 +59,7 @@ def rig_of(session: HostSession, case: Case) -> Rig:
     require("lxc")
     places = TOPOLOGY.cpus(1)
     placement = Placement("cooperative", (), (places[0], places[1]), (CPUS[0],), 0, 128)
-    return Rig(case, placement, session, NodeOption("lxc"), seats=TOPOLOGY.seats(1))
+    return Rig(case, placement, session, NodeOption("lxc"), endpoint_specs=TOPOLOGY.endpoint_specs(1))
 
 
 def init_of(name: str) -> int:

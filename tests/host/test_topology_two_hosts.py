@@ -10,11 +10,11 @@ import pytest
 from pytest_icbench.config.topology.model import default
 from pytest_icbench.config.topology.writing import to_toml
 from tests.host.remote_runs import Run, clean_on_both
-from tests.second_host import SecondHost, other, why_not
+from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
 SCENARIO = """
 import pytest

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-
 import pytest_icbench.plugin.progress
 import pytest_icbench.plugin.session
 
 # Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
 import pytest_icbench.testbed.testbed
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 with suppress(ImportError):  # can be loaded once a process only
     import vl_convert  # noqa: F401
@@ -34,16 +33,16 @@ LOAD = ("-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider")
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeBench]:
+def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeTestbed]:
     """The bench that in-process runs of this test use instead of the host."""
 
-    class Bench(FakeBench):
+    class Testbed(FakeTestbed):
         log: ClassVar[list[str]] = []
         unsupported: ClassVar[dict[str, str]] = {}
 
-    monkeypatch.setattr(pytest_icbench.testbed.testbed, "Bench", Bench)
+    monkeypatch.setattr(pytest_icbench.testbed.testbed, "Testbed", Testbed)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    return Bench
+    return Testbed
 
 
 class Runner:
@@ -95,8 +94,8 @@ class Runner:
         self.pytester.makeconftest(
             f"import os, sys\nsys.path.append({_CHECKOUT!r})\n"
             "os.geteuid = lambda: 0\nimport pytest_icbench.testbed.testbed\n"
-            "from pytest_icbench.errors import UsageError\nfrom tests.plugin.fakes import FakeBench as Bench\n"
-            f"pytest_icbench.testbed.testbed.Bench = Bench\n{before}\n"
+            "from pytest_icbench.errors import UsageError\nfrom tests.plugin.fakes import FakeTestbed as Testbed\n"
+            f"pytest_icbench.testbed.testbed.Testbed = Testbed\n{before}\n"
         )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from pytest_icbench.stats.noninferiority import Margin
+
 from pytest_icbench.config.candidates import contender_key
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -14,8 +16,7 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.testbed.rig_pool import Need, Wanted
+from pytest_icbench.testbed.rig_pool import RigRequests, RigRequest
 from tests.measurements import measurement
 
 Behaviour = Callable[[Case], Measurement | BaseException]
@@ -28,7 +29,7 @@ class FakeRig:
         self.name, self._log = name, log
 
     def build(self) -> None:
-        if self.name in FakeBench.broken:
+        if self.name in FakeTestbed.broken:
             raise ProvisionError(f"{self.name} does not start")
         self._log.append(f"build {self.name}")
 
@@ -39,16 +40,16 @@ class FakeRig:
         pass
 
     def check(self) -> None:
-        if self.name in FakeBench.dead:
-            FakeBench.dead.remove(self.name)
+        if self.name in FakeTestbed.dead:
+            FakeTestbed.dead.remove(self.name)
             raise ProvisionError(f"{self.name} was killed")
 
     def close(self) -> None:
         self._log.append(f"close {self.name}")
 
 
-class FakeBench:
-    """Has the methods of ``pytest_icbench.testbed.testbed.Bench``.
+class FakeTestbed:
+    """Has the methods of ``pytest_icbench.testbed.testbed.Testbed``.
 
     Attributes:
         log: what happened, over all instances.
@@ -112,16 +113,16 @@ class FakeBench:
             return None
         return replace(case, switch="direct", switch_cores=None)
 
-    def need(self, case: Case, settings: Settings) -> Need:
+    def need(self, case: Case, settings: Settings) -> RigRequests:
         self.placement(case)
         if case.contender is not None:
-            now, base = (Wanted(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
-            return Need(now, base)
+            now, base = (RigRequest(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
+            return RigRequests(now, base)
         reference = self.reference(case) if settings.reference else None
-        beside = None if reference is None else Wanted(reference, None, reference.rig_key)  # type: ignore[arg-type]
-        return Need(Wanted(case, None, case.rig_key), beside)  # type: ignore[arg-type]
+        beside = None if reference is None else RigRequest(reference, None, reference.rig_key)  # type: ignore[arg-type]
+        return RigRequests(RigRequest(case, None, case.rig_key), beside)  # type: ignore[arg-type]
 
-    def make_rig(self, wanted: Wanted) -> FakeRig:
+    def make_rig(self, wanted: RigRequest) -> FakeRig:
         return FakeRig(contender_key(wanted.case), self.log)
 
     def measure(

@@ -15,7 +15,7 @@ from pytest_icbench.model.measurement import Measurement
 from tests.baselines import LAUNCHES, measured
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 WITH = ("-p", "pytest_benchmark.plugin")
 CASES = """
@@ -28,7 +28,7 @@ def test_plain(): pass
 
 
 @pytest.fixture
-def launches(bench: type[FakeBench]) -> type[FakeBench]:
+def launches(bench: type[FakeTestbed]) -> type[FakeTestbed]:
     """A bench whose measurements have launches."""
     pytest.importorskip("pytest_benchmark")
     bench.behaviour = staticmethod(lambda case: measured(case))
@@ -39,7 +39,7 @@ def saved(path: Path) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in json.loads(path.read_text())["benchmarks"]}
 
 
-def test_a_round_is_a_launch_and_ops_are_packets_per_second(inner: Runner, launches: type[FakeBench]) -> None:
+def test_a_round_is_a_launch_and_ops_are_packets_per_second(inner: Runner, launches: type[FakeTestbed]) -> None:
     inner.write(test_x=CASES)
     result = inner.run(*WITH, "--benchmark-json=b.json")
     result.assert_outcomes(passed=3)
@@ -56,7 +56,7 @@ def test_a_round_is_a_launch_and_ops_are_packets_per_second(inner: Runner, launc
     result.stdout.fnmatch_lines(["*benchmark 'throughput: seconds per packet, OPS are packets per second': 2 tests*"])
 
 
-def test_compare(inner: Runner, launches: type[FakeBench]) -> None:
+def test_compare(inner: Runner, launches: type[FakeTestbed]) -> None:
     inner.write(test_x=CASES)
     inner.run(*WITH, "--benchmark-save=one").assert_outcomes(passed=3)
     launches.behaviour = staticmethod(lambda case: measured(case, launches=[pps / 2 for pps in LAUNCHES]))
@@ -76,7 +76,7 @@ def test_histogram(inner: Runner) -> None:
     assert list(inner.path.glob("h*.svg"))
 
 
-def test_only_skip_and_disable(inner: Runner, launches: type[FakeBench]) -> None:
+def test_only_skip_and_disable(inner: Runner, launches: type[FakeTestbed]) -> None:
     inner.write(test_x=CASES)
     inner.run(*WITH, "--benchmark-only").assert_outcomes(passed=2, skipped=1)
     launches.log.clear()
@@ -87,7 +87,7 @@ def test_only_skip_and_disable(inner: Runner, launches: type[FakeBench]) -> None
     assert "OPS" not in result.stdout.str()
 
 
-def test_a_users_own_marker_and_fixture_are_kept(inner: Runner, launches: type[FakeBench]) -> None:
+def test_a_users_own_marker_and_fixture_are_kept(inner: Runner, launches: type[FakeTestbed]) -> None:
     inner.write(
         test_x="""
 @pytest.mark.benchmark(group="mine")
@@ -111,7 +111,7 @@ def test_plain(benchmark):
     assert found["test_plain"]["stats"]["data"] != [1 / pps for pps in LAUNCHES][:2]
 
 
-def test_latency_counts_round_trips(inner: Runner, launches: type[FakeBench]) -> None:
+def test_latency_counts_round_trips(inner: Runner, launches: type[FakeTestbed]) -> None:
     launches.behaviour = staticmethod(lambda case: measurement(case))
     inner.write(
         test_x="""
@@ -130,7 +130,7 @@ def _broken(case: Case) -> Measurement:
     return measurement(case, verdict="INVALID", reason="died", evidence="gone")
 
 
-def test_what_is_no_number_is_not_in_the_table(inner: Runner, launches: type[FakeBench]) -> None:
+def test_what_is_no_number_is_not_in_the_table(inner: Runner, launches: type[FakeTestbed]) -> None:
     launches.behaviour = staticmethod(_broken)
     inner.write(test_x=CASES)
     result = inner.run(*WITH, "--benchmark-json=b.json")
@@ -139,14 +139,14 @@ def test_what_is_no_number_is_not_in_the_table(inner: Runner, launches: type[Fak
     assert not (inner.path / "b.json").exists() or saved(inner.path / "b.json") == {}
 
 
-def test_a_regressed_case_is_in_the_table(inner: Runner, launches: type[FakeBench]) -> None:
+def test_a_regressed_case_is_in_the_table(inner: Runner, launches: type[FakeTestbed]) -> None:
     (inner.path / "thresholds.toml").write_text('["*"]\nmin_throughput_pps = 9e9\n')
     inner.write(test_x=CASES)
     inner.run(*WITH, "--benchmark-json=b.json").assert_outcomes(failed=2, passed=1)
     assert {one["extra_info"]["icbench.verdict"] for one in saved(inner.path / "b.json").values()} == {"REGRESSED"}
 
 
-def test_switched_off(inner: Runner, launches: type[FakeBench]) -> None:
+def test_switched_off(inner: Runner, launches: type[FakeTestbed]) -> None:
     inner.write(test_x=CASES)
     result = inner.run("-p", "no:benchmark", "-p", "no:pytest_benchmark.plugin")
     result.assert_outcomes(passed=3)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 from pytest_icbench.store import baselines
 from tests.baselines import measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 ONE = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
@@ -29,7 +29,7 @@ CODES = "--icbench-exit-codes"
 
 
 @pytest.fixture
-def files(inner: Runner, bench: type[FakeBench]) -> Runner:
+def files(inner: Runner, bench: type[FakeTestbed]) -> Runner:
     """A baseline "main" of both cases."""
     bench.behaviour = staticmethod(measured)
     inner.write(test_x=ONE)
@@ -48,7 +48,7 @@ def results(inner: Runner) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_saved_and_compared(files: Runner, bench: type[FakeBench]) -> None:
+def test_saved_and_compared(files: Runner, bench: type[FakeTestbed]) -> None:
     assert len(baselines.load(files.path / "baselines", "main").entries) == 2
     files.run("--icbench-compare=main", CODES).assert_outcomes(passed=2)
     assert [one["verdict"] for one in results(files)] == ["PASS", "PASS"]
@@ -64,7 +64,7 @@ def test_saved_and_compared(files: Runner, bench: type[FakeBench]) -> None:
     assert files.run("--icbench-compare=main").ret == 1
 
 
-def test_what_a_run_does_not_measure_keeps_its_figures(files: Runner, bench: type[FakeBench]) -> None:
+def test_what_a_run_does_not_measure_keeps_its_figures(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = slower(0.5)
     files.run("--icbench-save=main", "-k", "ovs-64B")
     found = {
@@ -79,14 +79,14 @@ def test_an_interrupted_run_saves_what_it_has(inner: Runner) -> None:
     before = (
         "from tests.baselines import measured\n"
         "stop = lambda case: measured(case) if case.packet_size == 64 else KeyboardInterrupt()\n"
-        "Bench.behaviour = staticmethod(stop)"
+        "Testbed.behaviour = staticmethod(stop)"
     )
     result = inner.spawn_with_bench("--icbench-save=main", CODES, before=before)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert [one.case for one in baselines.load(inner.path / "baselines", "main").entries] == ["ovs-64B-b32-1vs1-Rmax"]
 
 
-def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeBench]) -> None:
+def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.log.clear()
     (path,) = (files.path / "baselines").glob("*/*/*.json")
     good = path.read_text()
@@ -113,7 +113,7 @@ def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[F
     assert bench.log == []
 
 
-def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(measured)
     inner.write(test_x=ONE)
     (inner.path / "baselines").mkdir()
@@ -124,7 +124,7 @@ def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench:
     result.stdout.fnmatch_lines(["*baseline main: *cannot be written*icbench accept main --all --run *"])
 
 
-def test_waivers(files: Runner, bench: type[FakeBench]) -> None:
+def test_waivers(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = slower(0.8)
     compare = ("--icbench-compare=main", CODES)
     waivers.save(files.path / "baselines", [waivers.Waiver("ovs-64B-*", "known", "2999-01-01")])
@@ -159,7 +159,7 @@ def _some_died(case: Case) -> Measurement | BaseException:
     ids=["pass", "regressed", "tolerated", "inconclusive", "strict", "fail", "incomparable", "invalid", "died"],
 )
 def test_exit_codes(
-    files: Runner, bench: type[FakeBench], behaviour: Any, arguments: tuple[str, ...], code: int
+    files: Runner, bench: type[FakeTestbed], behaviour: Any, arguments: tuple[str, ...], code: int
 ) -> None:
     bench.behaviour = staticmethod(behaviour)
     assert files.run("--icbench-compare=main", CODES, *arguments).ret == code
@@ -167,7 +167,7 @@ def test_exit_codes(
     assert plain == (0 if code == 0 or (code == EXIT_UNDECIDED and not arguments) else 1)
 
 
-def test_other_tests_break_the_session(files: Runner, bench: type[FakeBench]) -> None:
+def test_other_tests_break_the_session(files: Runner, bench: type[FakeTestbed]) -> None:
     files.write(test_x=ONE, test_y="def test_plain(): assert False")
     bench.behaviour = slower(0.5)
     assert files.run("--icbench-compare=main", CODES).ret == 1
@@ -175,7 +175,7 @@ def test_other_tests_break_the_session(files: Runner, bench: type[FakeBench]) ->
     assert files.run("--icbench-compare=main", CODES).ret == 1
 
 
-def test_strict_fails_what_would_be_skipped(files: Runner, bench: type[FakeBench]) -> None:
+def test_strict_fails_what_would_be_skipped(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.unsupported["ovs"] = "no ovs here"
     files.run("--icbench-compare=main").assert_outcomes(skipped=2)
     result = files.run("--icbench-compare=main", "--icbench-strict", CODES)
@@ -184,13 +184,13 @@ def test_strict_fails_what_would_be_skipped(files: Runner, bench: type[FakeBench
     result.stdout.fnmatch_lines(["*would be skipped, and --icbench-strict is on: no ovs here*"])
 
 
-def test_strict_lets_pass_what_is_good(files: Runner, bench: type[FakeBench]) -> None:
+def test_strict_lets_pass_what_is_good(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = slower(1.2)
     files.run("--icbench-compare=main", "--icbench-strict").assert_outcomes(passed=2)
     assert sorted(one["verdict"] for one in results(files)) == ["IMPROVED", "PASS"]
 
 
-def test_files_for_a_ci(files: Runner, bench: type[FakeBench]) -> None:
+def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     bench.behaviour = slower(0.8)
     bench.unsupported["vpp"] = "no vpp here"
@@ -219,7 +219,7 @@ def test_a_controllers_baseline_has_its_workers_figures(inner: Runner) -> None:
     assert len(list(Path(inner.path / "reports" / "latest").glob("summary.md"))) == 1
 
 
-def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     skipped = '@pytest.mark.skip(reason="not now")\n@pytest.mark.icbench(switch="ovs")\ndef test_0(icbench): pass\n'
     inner.write(test_x=skipped + ONE)
     result = inner.run("-v")

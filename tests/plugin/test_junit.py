@@ -16,7 +16,7 @@ from pytest_icbench.model.measurement import Measurement
 from tests.baselines import measured
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 HOSTILE = ["<script>alert(1)</script>", "\"'&]]>", "\x1b[31m\x00\x07", "日本語 ünï 😀", "a\nb\tc", "\ud800"]
 CASES = f"""
@@ -57,7 +57,7 @@ def _behaviour(case: Case) -> Measurement | BaseException:
     return measured(case, treatment={"switch": {"version": HOSTILE[0]}, HOSTILE[2]: HOSTILE[3]})
 
 
-def test_hostile_names_and_every_outcome_are_valid(inner: Runner, bench: type[FakeBench]) -> None:
+def test_hostile_names_and_every_outcome_are_valid(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(_behaviour)
     inner.write(test_x=CASES)
     inner.run("--junitxml=j.xml", "-o", "junit_logging=all")
@@ -77,7 +77,7 @@ def test_hostile_names_and_every_outcome_are_valid(inner: Runner, bench: type[Fa
     assert "\x1b" not in page
 
 
-def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type[FakeBench]) -> None:
+def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(measured)
     bench.unsupported["vpp"] = "vpp: not found; name it with --icbench-vpp"
     limits = '["ovs-*"]\nmin_throughput_pps = 9e9\n["veth-*"]\nmin_throughput_pps = 1\n'
@@ -97,7 +97,7 @@ def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type
 
 
 def test_the_run_s_own_file_has_no_host_name(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.node", lambda: "lab7.example.org")
     inner.write(test_x='@pytest.mark.icbench(switch="veth")\ndef test_a(icbench): icbench.throughput()\n')

@@ -11,7 +11,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 LOADED = """
 @pytest.mark.icbench(dimension="latency", switch="ovs", rate=["pdr:0.5%*0.1", "pdr:0.5%*0.5"], reference=False)
@@ -33,11 +33,11 @@ def results(inner: Runner) -> list[Measurement]:
     return [Measurement.from_json(line) for line in text.splitlines()]
 
 
-def measured(bench: type[FakeBench]) -> list[str]:
+def measured(bench: type[FakeTestbed]) -> list[str]:
     return [entry for entry in bench.log if entry.startswith("measure")]
 
 
-def test_the_rate_is_looked_for_once_and_its_parts_have_stable_ids(inner: Runner, bench: type[FakeBench]) -> None:
+def test_the_rate_is_looked_for_once_and_its_parts_have_stable_ids(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=LOADED)
     inner.run("-v").assert_outcomes(passed=2)
     assert measured(bench) == [
@@ -55,7 +55,7 @@ def test_the_rate_is_looked_for_once_and_its_parts_have_stable_ids(inner: Runner
     assert found[1].axes["rate"] == "pdr:0.5%*0.1"
 
 
-def test_a_call_names_the_part(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_call_names_the_part(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=BY_CALL)
     inner.run().assert_outcomes(passed=1)
     assert measured(bench) == [
@@ -66,7 +66,7 @@ def test_a_call_names_the_part(inner: Runner, bench: type[FakeBench]) -> None:
     assert [each.case.partition("-R")[2] for each in results(inner)] == ["pdr:0.5", "pdr:0.5:x10", "pdr:0.5:x90"]
 
 
-def test_a_search_without_a_rate_fails_every_load(inner: Runner, bench: type[FakeBench], monkeypatch: Any) -> None:
+def test_a_search_without_a_rate_fails_every_load(inner: Runner, bench: type[FakeTestbed], monkeypatch: Any) -> None:
     def behaviour(case: Case) -> Measurement:
         return measurement(case, verdict="INVALID", reason="no-forwarding", evidence="nothing arrived")
 
@@ -91,7 +91,7 @@ def test_a(icbench):
     ("call", "options", "seconds"), [("", [], 20), ("3", [], 3), ("3", ["--icbench-soak-duration=2h"], 7200)]
 )
 def test_a_long_run_is_one_launch_of_its_own_length(
-    inner: Runner, bench: type[FakeBench], monkeypatch: Any, call: str, options: list[str], seconds: float
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: Any, call: str, options: list[str], seconds: float
 ) -> None:
     seen: list[Any] = []
     measure: Any = bench.measure
@@ -108,7 +108,7 @@ def test_a_long_run_is_one_launch_of_its_own_length(
     assert settings.stream.endswith("/soak/test_a%5Bovs-64B-b32-1vs1-R1k%5D.jsonl")
 
 
-def test_a_part_of_another_rate_is_refused(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_part_of_another_rate_is_refused(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=BY_CALL.replace("pdr:0.5%", "1k"))
     result = inner.run()
     result.assert_outcomes(failed=1)

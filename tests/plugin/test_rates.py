@@ -8,15 +8,15 @@ import re
 from typing import Any
 
 import pytest
-
 import pytest_icbench.plugin.progress
+
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 GATED = """
 @pytest.mark.icbench(switch="ovs", rate=["ndr", "pdr:0.5%", "1M"])
@@ -44,7 +44,7 @@ def test_ids_take_part_in_selection(inner: Runner) -> None:
     )
 
 
-def test_the_option_replaces_the_rates(inner: Runner, bench: type[FakeBench]) -> None:
+def test_the_option_replaces_the_rates(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run("--icbench-rate", "pdr:0.01% mfr max").assert_outcomes(passed=3)
     measured = [line.rpartition("-")[2] for line in bench.log if line.startswith("measure")]
@@ -53,7 +53,7 @@ def test_the_option_replaces_the_rates(inner: Runner, bench: type[FakeBench]) ->
     assert sorted(path.name for path in raw.iterdir()) == ["Rmax", "Rmfr", "Rpdr=0.01"]
 
 
-def test_settings_of_a_search_reach_it(inner: Runner, bench: type[FakeBench]) -> None:
+def test_settings_of_a_search_reach_it(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED.replace('rate=["ndr"', 'search_trial=2, search_width="1%", rate=["ndr"'))
     inner.run("-k", "ndr", "--icbench-search-trial", "0.2", "--icbench-max-duration=45").assert_outcomes(passed=1)
     line = (inner.path / "reports" / "latest" / "results.jsonl").read_text()
@@ -63,7 +63,7 @@ def test_settings_of_a_search_reach_it(inner: Runner, bench: type[FakeBench]) ->
 
 
 def test_a_search_has_the_time_of_its_preset_unless_the_user_says_otherwise(
-    inner: Runner, bench: type[FakeBench]
+    inner: Runner, bench: type[FakeTestbed]
 ) -> None:
     inner.write(test_x=GATED)
     inner.run("-k", "ndr", "--icbench-search-preset=rfc2544").assert_outcomes(passed=1)
@@ -71,7 +71,7 @@ def test_a_search_has_the_time_of_its_preset_unless_the_user_says_otherwise(
     assert Settings(**json.loads(line)["settings"]).search_limit_s == 3600
 
 
-def test_a_budget_limits_a_search_that_would_take_longer(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_budget_limits_a_search_that_would_take_longer(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(lambda case: searched(case, ended_by="max-duration"))
     inner.write(test_x=GATED)
     inner.run("-k", "ndr", "--icbench-budget=100").assert_outcomes(passed=1)
@@ -83,7 +83,7 @@ def test_a_budget_limits_a_search_that_would_take_longer(inner: Runner, bench: t
     assert (Settings(**data["settings"]).search_limit_s, data["ended_by"]) == (120, "max-duration")
 
 
-def test_a_test_can_search_and_sweep_whatever_its_rate(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_test_can_search_and_sweep_whatever_its_rate(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(
         test_x="""
 @pytest.mark.icbench(switch="ovs")
@@ -113,7 +113,7 @@ def test_a(icbench):
         ("icbench.sweep([])", "test_x.py::test_a: sweep: no value given"),
     ],
 )
-def test_a_mistake_in_a_call_is_one_sentence(inner: Runner, bench: type[FakeBench], call: str, sentence: str) -> None:
+def test_a_mistake_in_a_call_is_one_sentence(inner: Runner, bench: type[FakeTestbed], call: str, sentence: str) -> None:
     inner.write(test_x=f"@pytest.mark.icbench(switch='ovs')\ndef test_a(icbench):\n    {call}")
     result = inner.run()
     result.assert_outcomes(failed=1)
@@ -121,7 +121,7 @@ def test_a_mistake_in_a_call_is_one_sentence(inner: Runner, bench: type[FakeBenc
     assert not any(line.startswith("measure") for line in bench.log)
 
 
-def test_latency_at_a_rate_to_look_for_is_refused_before_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_latency_at_a_rate_to_look_for_is_refused_before_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x="@pytest.mark.icbench(dimension='latency', rate='1k pdr:1%')\ndef test_a(icbench): pass")
     result = inner.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -131,7 +131,7 @@ def test_latency_at_a_rate_to_look_for_is_refused_before_the_run(inner: Runner, 
     assert bench.log == []
 
 
-def test_what_a_search_found_stands_in_the_table(inner: Runner, bench: type[FakeBench]) -> None:
+def test_what_a_search_found_stands_in_the_table(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(searched)
     inner.write(test_x=GATED)
     result = inner.run("-k", "pdr")
@@ -140,7 +140,7 @@ def test_what_a_search_found_stands_in_the_table(inner: Runner, bench: type[Fake
     )
 
 
-def test_at_least_is_marked_and_explained(inner: Runner, bench: type[FakeBench]) -> None:
+def test_at_least_is_marked_and_explained(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(
         lambda case: searched(case, lower_bound=True, throughput_pps_high=None, ended_by="generator-bound")
     )
@@ -151,7 +151,7 @@ def test_at_least_is_marked_and_explained(inner: Runner, bench: type[FakeBench])
     result.stdout.fnmatch_lines(["ovs-64B-b32-1vs1-Rndr * ≥5.00 *INCONCLUSIVE", "≥: at least this, *"])
 
 
-def test_a_device_without_a_lossless_load_fails_its_test(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_device_without_a_lossless_load_fails_its_test(inner: Runner, bench: type[FakeTestbed]) -> None:
     said = "no load passes without loss down to the least, 0.005 Mpps: 14 of 5000 frames lost or refused in 1 s"
     bench.behaviour = staticmethod(
         lambda case: searched(case, verdict="INVALID", reason="lossy", evidence=said, throughput_pps=None)
@@ -163,7 +163,7 @@ def test_a_device_without_a_lossless_load_fails_its_test(inner: Runner, bench: t
 
 
 def test_the_progress_line_shows_trial_and_bounds(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pytest_icbench.plugin.progress, "PLAIN_INTERVAL_S", 0.0)
     bench.detail = "trial 7 at 3.21 Mpps, bounds 3.1..3.4"
@@ -174,7 +174,7 @@ def test_the_progress_line_shows_trial_and_bounds(
     )
 
 
-def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeBench]) -> None:
+def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run("--icbench-plan").stdout.fnmatch_lines(["*0:4?  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
     plan = inner.run("--icbench-plan", "--icbench-search-preset=tst009", "--icbench-rate=ndr")

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from pytest_icbench.cli import main
+
 from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.measure.strategy.side_by_side import with_comparison
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
@@ -21,7 +21,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.store.history import read
 from tests.measurements import launch
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 from tests.plugin.test_versions import gives
 
 LIMITS = '["*"]\nmin_throughput_pps = 900_000\nmax_drop = 0.05\n["*1500B*"]\nmin_throughput_pps = 1_500_000\n'
@@ -50,7 +50,7 @@ def summarized(case: Case) -> Measurement:
 
 
 @pytest.fixture
-def run(inner: Runner, bench: type[FakeBench], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(inner: Runner, bench: type[FakeTestbed], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with a pass and a regression, carried elsewhere: nothing of where it was made is left."""
     bench.behaviour = staticmethod(summarized)
     inner.write(test_x=SCENARIO)
@@ -108,7 +108,7 @@ def test_without_its_baseline_a_run_is_shown_as_recorded(run: Path, capsys: pyte
 
 
 def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
-    inner: Runner, bench: type[FakeBench], capsys: pytest.CaptureFixture[str]
+    inner: Runner, bench: type[FakeTestbed], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("xdist")
     bench.behaviour = staticmethod(summarized)
@@ -134,7 +134,7 @@ def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
 
 
 def test_two_versions_are_judged_together_again(
-    inner: Runner, bench: type[FakeBench], capsys: pytest.CaptureFixture[str]
+    inner: Runner, bench: type[FakeTestbed], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         found, _ = gives("REGRESSED", 0.9)(case)

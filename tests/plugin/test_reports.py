@@ -8,14 +8,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
 
 from pytest_icbench.plugin import progress
-from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
 from pytest_icbench.store.history import read as read_history
 from pytest_icbench.store.run import read_tests
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 ONE = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
@@ -30,7 +30,7 @@ def cases(path: Path) -> dict[str, ElementTree.Element]:
     return {case.attrib["name"]: case for case in ElementTree.parse(path).getroot().iter("testcase")}
 
 
-def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeBench]) -> None:
+def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=ONE)
     inner.run("--junitxml=own.xml")
     found = cases(inner.path / "own.xml")
@@ -48,7 +48,7 @@ def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeBench]
     assert list(found["test_plain"]) == []
 
 
-def test_hostile_texts_leave_the_xml_well_formed(inner: Runner, bench: type[FakeBench]) -> None:
+def test_hostile_texts_leave_the_xml_well_formed(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(
         lambda case: measurement(case, verdict="INVALID", reason="died", evidence="\x1b[31m]]><a>&\x00\ud800 é")
     )
@@ -59,14 +59,14 @@ def test_hostile_texts_leave_the_xml_well_formed(inner: Runner, bench: type[Fake
     assert json.loads(out.text or "")["evidence"] == "\x1b[31m]]><a>&\x00\ud800 é"
 
 
-def test_run_files_are_written_into_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_run_files_are_written_into_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
     inner.run()
     assert "test_plain" in cases(inner.path / "reports" / "latest" / "junit.xml")
 
 
-def test_a_users_own_junit_file_is_respected(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_users_own_junit_file_is_respected(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
     inner.run("--junitxml=own.xml")
@@ -74,7 +74,7 @@ def test_a_users_own_junit_file_is_respected(inner: Runner, bench: type[FakeBenc
     assert not (inner.path / "reports" / "latest" / "junit.xml").exists()
 
 
-def test_run_files_of_a_run_without_benchmarks_are_not_written(inner: Runner, bench: type[FakeBench]) -> None:
+def test_run_files_of_a_run_without_benchmarks_are_not_written(inner: Runner, bench: type[FakeTestbed]) -> None:
     pytest.importorskip("pytest_html")
     inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
@@ -83,7 +83,7 @@ def test_run_files_of_a_run_without_benchmarks_are_not_written(inner: Runner, be
     assert not (inner.path / "reports").exists()
 
 
-def test_html(inner: Runner, bench: type[FakeBench]) -> None:
+def test_html(inner: Runner, bench: type[FakeTestbed]) -> None:
     pytest.importorskip("pytest_html")
     inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
@@ -172,7 +172,7 @@ def test_one_worker_runs_and_its_results_reach_the_controller(inner: Runner) -> 
 def test_a_worker_that_cannot_have_the_host_says_so(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
-    result = inner.spawn_with_bench(*XDIST, "-n1", before="Bench.hold_error = UsageError('another session runs')")
+    result = inner.spawn_with_bench(*XDIST, "-n1", before="Testbed.hold_error = UsageError('another session runs')")
     result.assert_outcomes(errors=2, passed=1)
     result.stdout.fnmatch_lines(["*another session runs*"])
 
@@ -240,7 +240,7 @@ def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
 
 
 def test_progress_in_a_pipe_is_whole_lines(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.0)
     assert PLAIN_INTERVAL_S >= 5
@@ -259,7 +259,7 @@ def test_progress_in_a_pipe_is_whole_lines(
 
 @pytest.mark.parametrize("arguments", [("-q",), ("-q", "-s")])
 def test_quiet_runs_have_no_progress_in_a_pipe(
-    inner: Runner, bench: type[FakeBench], arguments: tuple[str, ...]
+    inner: Runner, bench: type[FakeTestbed], arguments: tuple[str, ...]
 ) -> None:
     inner.write(test_x=ONE)
     result = inner.run(*arguments)

@@ -17,7 +17,7 @@ from pytest_icbench.store.read import read_run, with_windows
 from pytest_icbench.store.run import read_info, read_tests
 from tests.measurements import launch, measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 THREE = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 512, 1500])
@@ -35,7 +35,7 @@ def lines(run: Path) -> list[str]:
     return (run / "results.jsonl").read_text().splitlines()
 
 
-def measured(bench: type[FakeBench]) -> list[str]:
+def measured(bench: type[FakeTestbed]) -> list[str]:
     return [entry for entry in bench.log if entry.startswith("measure")]
 
 
@@ -46,7 +46,7 @@ def ended_at(size: int, error: BaseException) -> Callable[[Case], Measurement | 
 
 
 @pytest.fixture
-def interrupted(inner: Runner, bench: type[FakeBench]) -> Path:
+def interrupted(inner: Runner, bench: type[FakeTestbed]) -> Path:
     """A run of three cases that ended in the second."""
     inner.write(test_x=THREE)
     bench.behaviour = staticmethod(ended_at(512, pytest.exit.Exception("stop")))
@@ -56,7 +56,7 @@ def interrupted(inner: Runner, bench: type[FakeBench]) -> Path:
     return latest(inner)
 
 
-def test_a_run_holds_how_it_was_made_and_each_test(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_run_holds_how_it_was_made_and_each_test(inner: Runner, bench: type[FakeTestbed]) -> None:
     (inner.path / "thresholds.toml").write_text(LIMITS)
     bench.unsupported = {"vpp": "vpp is not installed"}
     inner.write(test_x=THREE.replace('"ovs"', '["ovs", "vpp"]'))
@@ -79,7 +79,7 @@ def test_a_run_holds_how_it_was_made_and_each_test(inner: Runner, bench: type[Fa
     assert (skipped.outcome, skipped.reason) == ("skipped", "vpp is not installed")
 
 
-def test_a_failure_prints_the_command_that_repeats_it(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_failure_prints_the_command_that_repeats_it(inner: Runner, bench: type[FakeTestbed]) -> None:
     (inner.path / "thresholds.toml").write_text(LIMITS.replace("4_", "6_"))
     inner.write(test_x=THREE)
     result = inner.run("-k", "ovs-64B")
@@ -89,7 +89,7 @@ def test_a_failure_prints_the_command_that_repeats_it(inner: Runner, bench: type
     assert "REGRESSED" in (test.reason or "")
 
 
-def test_resuming_measures_only_what_is_missing(inner: Runner, bench: type[FakeBench], interrupted: Path) -> None:
+def test_resuming_measures_only_what_is_missing(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
     result = inner.run("--icbench-resume", interrupted.name)
     result.assert_outcomes(passed=3)
     assert [entry.split()[-1].split("-")[1] for entry in measured(bench)] == ["512B", "1500B"]
@@ -105,7 +105,7 @@ def test_resuming_measures_only_what_is_missing(inner: Runner, bench: type[FakeB
     assert len(with_windows(stored.results[0]).per_launch[0].windows) == 10
 
 
-def test_a_resumed_run_can_be_resumed_by_its_link(inner: Runner, bench: type[FakeBench], interrupted: Path) -> None:
+def test_a_resumed_run_can_be_resumed_by_its_link(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
     inner.run("--icbench-resume", "latest")
     bench.log.clear()
     inner.run("--icbench-resume", "latest").assert_outcomes(passed=3)
@@ -113,14 +113,14 @@ def test_a_resumed_run_can_be_resumed_by_its_link(inner: Runner, bench: type[Fak
 
 
 def test_what_was_taken_is_judged_by_the_limits_of_now(
-    inner: Runner, bench: type[FakeBench], interrupted: Path
+    inner: Runner, bench: type[FakeTestbed], interrupted: Path
 ) -> None:
     (inner.path / "thresholds.toml").write_text(LIMITS.replace("4_", "6_"))
     inner.run("--icbench-resume", interrupted.name).assert_outcomes(failed=3)
     assert json.loads(lines(latest(inner))[0])["verdict"] == "REGRESSED"
 
 
-def test_an_invalid_measurement_is_made_again(inner: Runner, bench: type[FakeBench]) -> None:
+def test_an_invalid_measurement_is_made_again(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=THREE)
     bench.behaviour = staticmethod(lambda case: measurement(case, verdict="INVALID", reason="stalled"))
     inner.run()
@@ -138,7 +138,7 @@ def test_an_invalid_measurement_is_made_again(inner: Runner, bench: type[FakeBen
     ],
 )
 def test_another_run_is_refused(
-    inner: Runner, bench: type[FakeBench], interrupted: Path, arguments: list[str], message: str
+    inner: Runner, bench: type[FakeTestbed], interrupted: Path, arguments: list[str], message: str
 ) -> None:
     result = inner.run("--icbench-resume", interrupted.name, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -149,7 +149,7 @@ def test_another_run_is_refused(
 @pytest.mark.parametrize(("place", "word"), [(0, "the host's machine"), (1, "the treatment's kernel")])
 def test_another_host_or_kernel_is_refused(
     inner: Runner,
-    bench: type[FakeBench],
+    bench: type[FakeTestbed],
     interrupted: Path,
     monkeypatch: pytest.MonkeyPatch,
     place: int,
@@ -163,7 +163,7 @@ def test_another_host_or_kernel_is_refused(
     result.stderr.fnmatch_lines([f"*{word} of {interrupted.name} was *"])
 
 
-def test_another_scenario_is_refused(inner: Runner, bench: type[FakeBench], interrupted: Path) -> None:
+def test_another_scenario_is_refused(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
     inner.write(test_x=THREE + "\n# changed\n")
     result = inner.run("--icbench-resume", interrupted.name)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -178,7 +178,7 @@ def test_another_scenario_is_refused(inner: Runner, bench: type[FakeBench], inte
     ],
 )
 def test_another_contender_is_refused(
-    inner: Runner, bench: type[FakeBench], kind: str, texts: tuple[str, str], message: str
+    inner: Runner, bench: type[FakeTestbed], kind: str, texts: tuple[str, str], message: str
 ) -> None:
     bench.compared = staticmethod(lambda case: (measurement(case), measurement(case.base)))
     inner.write(test_x=THREE)
@@ -201,7 +201,7 @@ def test_after_a_kill_in_mid_run(inner: Runner) -> None:
         "        open('killed', 'w').close()\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return measurement(case)\n"
-        "Bench.behaviour = staticmethod(behave)"
+        "Testbed.behaviour = staticmethod(behave)"
     )
     assert inner.spawn_with_bench(before=die).ret != 0
     run = latest(inner)
@@ -213,7 +213,7 @@ def test_after_a_kill_in_mid_run(inner: Runner) -> None:
     result.stdout.fnmatch_lines([f"1 of 3 results were taken from {run.name}"])
 
 
-def test_measurements_taken_are_whole(inner: Runner, bench: type[FakeBench], interrupted: Path) -> None:
+def test_measurements_taken_are_whole(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
     """The test's own assertions run on them again."""
     stored = read_run(interrupted)
     whole = with_windows(stored.results[0])

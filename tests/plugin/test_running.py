@@ -17,7 +17,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 GATED = """
 @pytest.mark.icbench(switch=["ovs", "testpmd"], packet_size=[64, 1500])
@@ -31,7 +31,7 @@ def results(inner: Runner) -> list[Measurement]:
     return [Measurement.from_json(line) for line in text.splitlines()]
 
 
-def test_cases_of_a_rig_share_it_and_the_reference_outlives_it(inner: Runner, bench: type[FakeBench]) -> None:
+def test_cases_of_a_rig_share_it_and_the_reference_outlives_it(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run().assert_outcomes(passed=4)
     assert bench.log == [
@@ -48,13 +48,13 @@ def test_cases_of_a_rig_share_it_and_the_reference_outlives_it(inner: Runner, be
     ]
 
 
-def test_without_a_reference(inner: Runner, bench: type[FakeBench]) -> None:
+def test_without_a_reference(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run("--icbench-reference=no", "-k", "ovs-64B").assert_outcomes(passed=1, deselected=3)
     assert bench.log == ["hold", "build ovs", "measure throughput ovs-64B-b32-1vs1-Rmax", "close ovs", "give back"]
 
 
-def test_a_marker_without_a_reference(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_marker_without_a_reference(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED.replace("packet_size", "reference=False, packet_size"))
     inner.run("-k", "ovs-64B").assert_outcomes(passed=1, deselected=3)
     assert "build direct" not in bench.log
@@ -62,7 +62,7 @@ def test_a_marker_without_a_reference(inner: Runner, bench: type[FakeBench]) -> 
     assert "build direct" in bench.log
 
 
-def test_the_host_is_left_alone_without_a_benchmark_to_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_the_host_is_left_alone_without_a_benchmark_to_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED + "\ndef test_plain(): pass")
     inner.run("-k", "plain").assert_outcomes(passed=1, deselected=4)
     inner.run("--collect-only")
@@ -71,7 +71,7 @@ def test_the_host_is_left_alone_without_a_benchmark_to_run(inner: Runner, bench:
     assert not (inner.path / "reports").exists()
 
 
-def test_results_are_in_the_report_directory(inner: Runner, bench: type[FakeBench]) -> None:
+def test_results_are_in_the_report_directory(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run("-k", "ovs")
     found = results(inner)
@@ -83,7 +83,7 @@ def test_results_are_in_the_report_directory(inner: Runner, bench: type[FakeBenc
     assert (raw / "throughput-dpdk-1vs1-c1" / "test_a.jsonl").is_file()
 
 
-def test_the_summary(inner: Runner, bench: type[FakeBench]) -> None:
+def test_the_summary(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs")
     result.stdout.fnmatch_lines(
@@ -104,7 +104,7 @@ def line_of(result: pytest.RunResult, start: str) -> str:
     return next(line for line in result.outlines if line.startswith(start))
 
 
-def test_header(inner: Runner, bench: type[FakeBench]) -> None:
+def test_header(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     text = inner.run("-k", "ovs").stdout.str()
     assert "icbench: 2 cases, placement cooperative" in text
@@ -115,7 +115,7 @@ def test_header(inner: Runner, bench: type[FakeBench]) -> None:
 LIMITS = '["*"]\nmin_throughput_pps = 5_050_000\n["ovs-1500B-*"]\nmin_throughput_pps = 6e6\n'
 
 
-def test_a_missed_limit_fails_with_its_sentence(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_missed_limit_fails_with_its_sentence(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     (inner.path / "thresholds.toml").write_text(LIMITS)
     result = inner.run("-k", "ovs")
@@ -130,13 +130,13 @@ def test_a_missed_limit_fails_with_its_sentence(inner: Runner, bench: type[FakeB
     assert [each.verdict for each in results(inner)] == ["INCONCLUSIVE", "REGRESSED"]
 
 
-def test_a_limits_file_of_the_user(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_limits_file_of_the_user(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     (inner.path / "own.toml").write_text('["*"]\nmax_lost = 1\n')
     inner.run("--icbench-thresholds=own.toml").assert_outcomes(failed=4)
 
 
-def test_strict_fails_what_is_not_pass(inner: Runner, bench: type[FakeBench]) -> None:
+def test_strict_fails_what_is_not_pass(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nmin_throughput_pps = 1\n' + LIMITS.partition("[")[0])
     result = inner.run("--icbench-strict", "-k", "ovs")
@@ -144,7 +144,7 @@ def test_strict_fails_what_is_not_pass(inner: Runner, bench: type[FakeBench]) ->
     result.stdout.fnmatch_lines(["E *NO_BASELINE: ovs-1500B-b32-1vs1-Rmax has no limit and no baseline"])
 
 
-def test_judge_does_not_raise(inner: Runner, bench: type[FakeBench]) -> None:
+def test_judge_does_not_raise(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(lambda case: measurement(case, verdict="INVALID", reason="stalled", evidence="e"))
     inner.write(
         test_x="""
@@ -159,7 +159,7 @@ def test_a(icbench):
     assert results(inner)[0].reason == "stalled"
 
 
-def test_plain_assertions_on_figures_work(inner: Runner, bench: type[FakeBench]) -> None:
+def test_plain_assertions_on_figures_work(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(
         test_x="""
 @pytest.mark.icbench(switch="veth", api="udp")
@@ -174,7 +174,7 @@ def test_a(icbench):
 
 
 @pytest.mark.parametrize("body", ["icbench.gate(icbench.throughput())", "icbench.throughput()"])
-def test_an_invalid_measurement_fails_also_when_nobody_looks(inner: Runner, bench: type[FakeBench], body: str) -> None:
+def test_an_invalid_measurement_fails_also_when_nobody_looks(inner: Runner, bench: type[FakeTestbed], body: str) -> None:
     bench.behaviour = staticmethod(
         lambda case: measurement(case, verdict="INVALID", reason="no-forwarding", evidence="0 of 9 frames arrived")
     )
@@ -187,7 +187,7 @@ def test_an_invalid_measurement_fails_also_when_nobody_looks(inner: Runner, benc
     assert bench.log[-2:] == ["close veth", "give back"]
 
 
-def test_throughput_and_latency_in_one_test_are_two_results(inner: Runner, bench: type[FakeBench]) -> None:
+def test_throughput_and_latency_in_one_test_are_two_results(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(
         test_x="""
 @pytest.mark.icbench(switch="veth", api="udp", rate=1000, duration=2)
@@ -205,12 +205,12 @@ def test_a(icbench):
     assert {each.settings["window_s"] for each in found} == {0.5}
 
 
-def test_a_wrong_override_fails_its_test(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_wrong_override_fails_its_test(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x="@pytest.mark.icbench(switch='veth', api='udp')\ndef test_a(icbench): icbench.latency(time=1)")
     inner.run().stdout.fnmatch_lines(["E *UsageError: test_x.py::test_a: there is no setting 'time'*"])
 
 
-def test_a_switch_that_is_missing_is_skipped_with_its_remedy(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_switch_that_is_missing_is_skipped_with_its_remedy(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.unsupported = {"ovs": "ovs-vswitchd is not installed: apt-get install openvswitch-switch-dpdk"}
     inner.write(test_x=GATED)
     result = inner.run("-rs")
@@ -224,7 +224,7 @@ def test_a_switch_that_is_missing_is_skipped_with_its_remedy(inner: Runner, benc
 
 @pytest.mark.parametrize("error", [WorkloadError, ProvisionError])
 def test_an_error_fails_its_case_and_the_next_runs_on_new_rigs(
-    inner: Runner, bench: type[FakeBench], error: type[Exception]
+    inner: Runner, bench: type[FakeTestbed], error: type[Exception]
 ) -> None:
     def behave(case: Case) -> Measurement | BaseException:
         return (
@@ -247,9 +247,9 @@ def test_an_error_fails_its_case_and_the_next_runs_on_new_rigs(
 
 
 def test_a_reference_that_does_not_start_costs_the_ratio(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeBench, "broken", {"direct"})
+    monkeypatch.setattr(FakeTestbed, "broken", {"direct"})
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs-64B")
     result.assert_outcomes(passed=1)
@@ -257,9 +257,9 @@ def test_a_reference_that_does_not_start_costs_the_ratio(
 
 
 def test_a_switch_that_does_not_start_fails_its_cases(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeBench, "broken", {"ovs"})
+    monkeypatch.setattr(FakeTestbed, "broken", {"ovs"})
     inner.write(test_x=GATED)
     result = inner.run()
     result.assert_outcomes(failed=2, passed=2)
@@ -267,9 +267,9 @@ def test_a_switch_that_does_not_start_fails_its_cases(
 
 
 def test_a_switch_that_dies_between_two_cases_costs_none(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeBench, "dead", {"ovs"})
+    monkeypatch.setattr(FakeTestbed, "dead", {"ovs"})
     inner.write(test_x=GATED)
     result = inner.run()
     result.assert_outcomes(passed=4, warnings=1)
@@ -290,10 +290,10 @@ def behave(case):
         os.kill(os.getpid(), {int(number)})
     return measurement(case)
 
-Bench.behaviour = staticmethod(behave)
+Testbed.behaviour = staticmethod(behave)
 
 def pytest_unconfigure():
-    print("LOG", Bench.log[-3:])
+    print("LOG", Testbed.log[-3:])
 """
     )
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -302,7 +302,7 @@ def pytest_unconfigure():
     result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*"])
 
 
-def test_what_cannot_be_undone_is_told_and_fails_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_what_cannot_be_undone_is_told_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.close_error = ProvisionError("the host is not quite as before; see `icbench recover`:\nlink x")
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs-64B")
@@ -310,7 +310,7 @@ def test_what_cannot_be_undone_is_told_and_fails_the_run(inner: Runner, bench: t
     result.stdout.fnmatch_lines(["*the host is not as before*", "*see `icbench recover`:", "link x"])
 
 
-def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.hold_error = UsageError("another icbench session runs on this host (process 1): wait for its end, or end it")
     inner.write(test_x=GATED)
     result = inner.run()
@@ -320,9 +320,9 @@ def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: t
 
 
 def test_a_workload_that_is_missing_is_one_sentence(
-    inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def facts(_: FakeBench) -> object:
+    def facts(_: FakeTestbed) -> object:
         raise WorkloadError("the executable icbench-workload is missing: build it")
 
     monkeypatch.setattr(bench, "facts", property(facts))
@@ -332,7 +332,7 @@ def test_a_workload_that_is_missing_is_one_sentence(
     assert [line for line in result.errlines if line] == ["ERROR: the executable icbench-workload is missing: build it"]
 
 
-def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[FakeBench]) -> None:
+def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.hold_error = ProvisionError("what an earlier session left cannot be removed")
     inner.write(test_x=GATED)
     result = inner.run()
@@ -340,7 +340,7 @@ def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[F
     result.stdout.fnmatch_lines(["*what an earlier session left cannot be removed*"])
 
 
-def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeBench], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     inner.write(test_x=GATED)
     result = inner.run()
@@ -350,13 +350,13 @@ def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeBench], monkeypa
     assert inner.run("--icbench-plan").ret == 0
 
 
-def test_errors_of_collection_leave_the_host_alone(inner: Runner, bench: type[FakeBench]) -> None:
+def test_errors_of_collection_leave_the_host_alone(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED, test_y="raise RuntimeError")
     assert inner.run().ret == pytest.ExitCode.INTERRUPTED
     assert bench.log == []
 
 
-def test_plan(inner: Runner, bench: type[FakeBench]) -> None:
+def test_plan(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.unsupported = {"testpmd": "testpmd is not installed"}
     inner.write(test_x=GATED)
     result = inner.run("--icbench-plan", "--icbench-repeats=1", "--icbench-duration=10")
@@ -371,7 +371,7 @@ def test_plan(inner: Runner, bench: type[FakeBench]) -> None:
     assert "passed" not in result.stdout.str()
 
 
-def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeTestbed]) -> None:
     """What a case does not use is the next one's; who was given a time of his own keeps it."""
     bench.behaviour = staticmethod(lambda case: measurement(case, ended_by="max-duration", precision=0.02))
     inner.write(test_x=GATED)
@@ -388,7 +388,7 @@ def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeBench]) -> None:
     assert [found.settings["max_duration_s"] for found in results(inner)[-2:]] == [60, 60]
 
 
-def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     result = inner.run("--icbench-budget=10")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -397,7 +397,7 @@ def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[Fake
     assert bench.log == []
 
 
-def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeBench]) -> None:
+def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     result = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs")
     result.stdout.fnmatch_lines(
@@ -407,7 +407,7 @@ def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeBench]) -> None:
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
 
 
-def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeBench], tmp_path: Path) -> None:
+def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeTestbed], tmp_path: Path) -> None:
     inner.write(test_x=GATED)
     for _ in range(2):
         inner.run("-k", "ovs-64B", f"--icbench-reports={tmp_path / 'elsewhere'}")

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from pytest_icbench.cli import main
+
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report import markdown
 from pytest_icbench.store.read import read_run
 from tests.measurements import measurement, side_by_side
 from tests.plugin.conftest import Runner
-from tests.plugin.fakes import FakeBench
+from tests.plugin.fakes import FakeTestbed
 
 FLAT = """
 @pytest.mark.icbench(switch=["ovs", "veth"], packet_size=[64, 128])
@@ -50,7 +50,7 @@ def results(inner: Runner) -> list[Measurement]:
 
 
 def test_a_contender_takes_its_bases_place_and_both_results_are_kept(
-    inner: Runner, bench: type[FakeBench], binary: Path
+    inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.write(test_x=FLAT)
@@ -84,7 +84,7 @@ def test_a_contender_takes_its_bases_place_and_both_results_are_kept(
 
 
 def test_a_regression_fails_with_both_sides_and_their_versions(
-    inner: Runner, bench: type[FakeBench], binary: Path
+    inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("REGRESSED", 0.9))
     inner.write(test_x=FLAT)
@@ -100,7 +100,7 @@ def test_a_regression_fails_with_both_sides_and_their_versions(
     )
 
 
-def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.write(test_x=FLAT)
     (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nmax_drop = 0.1\nallowance = 0.02\n')
@@ -112,7 +112,7 @@ def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeB
 
 
 def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
-    inner: Runner, bench: type[FakeBench], binary: Path
+    inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.write(test_x=FLAT)
@@ -133,7 +133,7 @@ def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
     assert values == [[], [9e9], [], [1.0]]
 
 
-def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         return measurement(case), measurement(case.base)
 
@@ -160,7 +160,7 @@ def test_b(icbench):
 
 
 def test_the_overall_decision_is_the_worst_wherever_it_is_told(
-    inner: Runner, bench: type[FakeBench], binary: Path, capsys: pytest.CaptureFixture[str]
+    inner: Runner, bench: type[FakeTestbed], binary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         note = {"note": "the switch had idle share"}
@@ -186,7 +186,7 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
 
 
 def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
-    inner: Runner, bench: type[FakeBench], binary: Path
+    inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("INCONCLUSIVE", 0.96, screen="REGRESSED", confirmed=False))
     inner.write(test_x=FLAT)
@@ -199,7 +199,7 @@ def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
     )
 
 
-def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         bad = {"verdict": "INVALID", "reason": "stalled", "evidence": "the base, x: nothing came"}
         return measurement(case, **bad), measurement(case.base, **bad)
@@ -212,9 +212,9 @@ def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeBench], b
 
 
 def test_a_base_that_does_not_start_is_no_missing_ratio(
-    inner: Runner, bench: type[FakeBench], binary: Path, monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeBench, "broken", {"ovs"})
+    monkeypatch.setattr(FakeTestbed, "broken", {"ovs"})
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
@@ -231,7 +231,7 @@ def test_a_base_that_does_not_start_is_no_missing_ratio(
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_run(
-    inner: Runner, bench: type[FakeBench], binary: Path, variant: str, sentence: str
+    inner: Runner, bench: type[FakeTestbed], binary: Path, variant: str, sentence: str
 ) -> None:
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant={variant.format(binary=binary)}")
@@ -240,7 +240,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_run(
     assert bench.log == []
 
 
-def test_a_long_run_is_skipped(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_a_long_run_is_skipped(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     inner.write(
         test_x="""
 @pytest.mark.icbench(switch="ovs")
@@ -253,7 +253,7 @@ def test_a(icbench):
     result.stdout.fnmatch_lines(["*--icbench-variant compares launches; leave it out for long runs and trains*"])
 
 
-def test_an_ini_file_names_several(inner: Runner, bench: type[FakeBench], binary: Path) -> None:
+def test_an_ini_file_names_several(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.ini(f"icbench_variant =\n    ovs:a={binary}\n    ovs:b={binary}\n")
     inner.write(test_x=FLAT)

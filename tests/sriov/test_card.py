@@ -149,14 +149,14 @@ def test_a_topology_says_which_function_is_whose(two_vfs: list[str]) -> None:
     """By PCI address and by interface, in another order than the card's own; a device that is not its is refused."""
     one, other = pci.virtual_functions(ROOT, DEVICE.resolve().name)
     device = f"/dev/vfio/{pci.iommu_group(ROOT, one)}"
-    seats = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device=device), "lab.toml").seats(1)
-    wrong = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device="/dev/vfio/4711"), "lab.toml").seats(1)
+    endpoint_specs = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device=device), "lab.toml").endpoint_specs(1)
+    wrong = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device="/dev/vfio/4711"), "lab.toml").endpoint_specs(1)
     with HostSession(pf=PF) as session:
-        with built(session, Case("sriov"), seats=seats) as rig:
+        with built(session, Case("sriov"), endpoint_specs=endpoint_specs) as rig:
             assert rig.switch_facts.config["vfs"] == [other, one]
             assert [getattr(endpoint, "pci", None) for endpoint in rig.endpoints] == [other, one]
         refusal = f"VF {one} has the device {device}, and the topology says /dev/vfio/4711"
-        with pytest.raises(ProvisionError, match=refusal), built(session, Case("sriov"), seats=wrong):
+        with pytest.raises(ProvisionError, match=refusal), built(session, Case("sriov"), endpoint_specs=wrong):
             pass
 
 

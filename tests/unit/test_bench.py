@@ -21,8 +21,8 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed.placement import Placement, joined
-from pytest_icbench.testbed.rig_pool import Need
-from pytest_icbench.testbed.testbed import Bench
+from pytest_icbench.testbed.rig_pool import RigRequests
+from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
 
 
@@ -93,8 +93,8 @@ def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "asked", [])
 
 
-def bench(*cases: Case, **options: Any) -> Bench:
-    return Bench(CATALOGUE, Options(**options), cases)
+def bench(*cases: Case, **options: Any) -> Testbed:
+    return Testbed(CATALOGUE, Options(**options), cases)
 
 
 def test_a_case_is_placed_and_its_switch_asked_once() -> None:
@@ -183,9 +183,9 @@ def test_a_reference_has_the_endpoints_of_its_case_and_no_switch() -> None:
 HERE = Placement("dedicated", (5,), (1,), (0,), 0, 0)
 
 
-def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> Need:
+def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> RigRequests:
     """What a case over two hosts needs, whose endpoints have their CPUs already. Nobody is connected to."""
-    found = Bench(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), ())
+    found = Testbed(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), ())
     placed = joined(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
     monkeypatch.setattr(found, "placement", lambda case: placed)
     return found.need(replace(case, remote=True), Settings())
@@ -245,7 +245,7 @@ def test_a_topology_gives_endpoints_their_cpus_and_names(tmp_path: Path) -> None
     assert (placement.endpoints, placement.policy) == ((cpu, cpu), "cooperative")
     assert found.policy == "cooperative"
     rig = found.make_rig(found.need(Case("bridge"), Settings()).rig)
-    assert [seat.name for seat in rig.seats] == ["a", "b"]
+    assert [endpoint_spec.name for endpoint_spec in rig.endpoint_specs] == ["a", "b"]
 
 
 def test_cpus_that_are_left_out_are_chosen(tmp_path: Path) -> None:

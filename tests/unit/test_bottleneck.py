@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is named as the limit, by what the witnesses say."""
+"""Who is named as the limit, by what the load_indicators say."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.host.root import Root
-from pytest_icbench.measure.summary.bottleneck import Witnesses, find_bottleneck, role_busy_share
+from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck, role_busy_share
 from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed.treatment import uplink_mbps
 
-QUIET = Witnesses(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
+QUIET = LoadIndicators(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}
 
 
-def limit(witnesses: Witnesses = QUIET, *, facts: dict[str, Any] | None = None, **changes: Any) -> tuple[str, bool]:
-    found = find_bottleneck(replace(witnesses, **changes), **{**SWITCHED, **(facts or {})})
+def limit(load_indicators: LoadIndicators = QUIET, *, facts: dict[str, Any] | None = None, **changes: Any) -> tuple[str, bool]:
+    found = find_bottleneck(replace(load_indicators, **changes), **{**SWITCHED, **(facts or {})})
     assert found.evidence
     assert "\n" not in found.evidence
     return found.what, found.lower_bound
@@ -71,16 +71,16 @@ shares = st.floats(min_value=0, max_value=1)
 
 
 @given(
-    st.builds(Witnesses, shares, st.none() | shares, shares, shares, st.none() | shares, *[st.none() | shares] * 2),
+    st.builds(LoadIndicators, shares, st.none() | shares, shares, shares, st.none() | shares, *[st.none() | shares] * 2),
     *[st.booleans()] * 4,
 )
 def test_a_switch_with_time_left_is_never_the_limit(
-    witnesses: Witnesses, maximum: bool, switched: bool, kernel: bool, shared: bool
+    load_indicators: LoadIndicators, maximum: bool, switched: bool, kernel: bool, shared: bool
 ) -> None:
     facts = {"maximum": maximum, "switched": switched, "kernel": kernel, "shared": shared}
-    what, lower_bound = limit(witnesses, facts=facts)
+    what, lower_bound = limit(load_indicators, facts=facts)
     assert what in ("endpoint", "switch", "ring", "host", "link", "unknown")
-    if witnesses.busy_share is not None and witnesses.busy_share < 0.95:
+    if load_indicators.busy_share is not None and load_indicators.busy_share < 0.95:
         assert what != "switch"
         assert lower_bound
 
@@ -102,7 +102,7 @@ def test_witnesses_are_totals_over_launches() -> None:
             pairs=(pair(scheduled=100, sent=90, refused=5, polls=30, empty_polls=9),), steal_share=0.1, duration_s=4.0
         ),
     ]
-    assert Witnesses.of(launches) == Witnesses(
+    assert LoadIndicators.of(launches) == LoadIndicators(
         steal_share=0.08,
         busy_share=0.5,
         refusing_share=10 / 200,
@@ -110,7 +110,7 @@ def test_witnesses_are_totals_over_launches() -> None:
         empty_share=0.25,
         most_steal_share=0.1,
     )
-    assert Witnesses.of([]) == Witnesses(0.0, None, 0.0, 0.0, None)
+    assert LoadIndicators.of([]) == LoadIndicators(0.0, None, 0.0, 0.0, None)
 
 
 @pytest.mark.parametrize(("mbps", "what"), [(10_000, "link"), (25_000, "endpoint"), (None, "endpoint")])
@@ -120,8 +120,8 @@ def test_a_saturated_cable_between_two_hosts_is_the_link(mbps: int | None, what:
     counts = pair(scheduled=150, sent=150, received=149, lost=1, polls=100, empty_polls=0)
     launches = [Launch(0, 0.0, 1.0, 0.0, 14.8e6, 15e6, 0.0, False, (counts,))] * 6
     for remote, expected in ((True, what), (False, "endpoint")):
-        witnesses = Witnesses.of(launches, line_pps(Case("ovs", remote=remote), around))
-        found = find_bottleneck(witnesses, **SWITCHED)
+        load_indicators = LoadIndicators.of(launches, line_pps(Case("ovs", remote=remote), around))
+        found = find_bottleneck(load_indicators, **SWITCHED)
         assert found.what == expected
         assert found.lower_bound == (expected == "link")
 
@@ -151,9 +151,9 @@ def test_one_launch_of_forty_with_stolen_time_decides_nothing() -> None:
         counts = pair(scheduled=100, sent=100, received=100, polls=100, empty_polls=50)
         return Launch(0, 0.0, 1.0, 0.0, 0.0, 0.0, steal_share, False, (counts,))
 
-    found = find_bottleneck(Witnesses.of([launch(0.06)] + [launch(0.0)] * 39), **SWITCHED)
+    found = find_bottleneck(LoadIndicators.of([launch(0.06)] + [launch(0.0)] * 39), **SWITCHED)
     assert (found.what, found.lower_bound) == ("endpoint", False)
-    found = find_bottleneck(Witnesses.of([launch(0.2)] + [launch(0.052)] * 39), **SWITCHED)
+    found = find_bottleneck(LoadIndicators.of([launch(0.2)] + [launch(0.052)] * 39), **SWITCHED)
     assert (found.what, found.lower_bound) == ("host", True)
     assert found.evidence == "5.6% of the endpoints' time was stolen, 20.0% in one launch"
 

@@ -340,23 +340,23 @@ def test_the_preflight_looks_at_a_thousand_frames_of_each_pair_or_for_its_time(m
     now = [5.0]
     monkeypatch.setattr(preflight, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
-    def choir(*answers: int) -> Any:
+    def launch_output(*answers: int) -> Any:
         clients = (SimpleNamespace(windows={1: heard(0), 2: heard(count)}) for count in answers)
-        return SimpleNamespace(voices=dict(enumerate(each for client in clients for each in (client, None))))
+        return SimpleNamespace(outputs=dict(enumerate(each for client in clients for each in (client, None))))
 
     def heard(count: int) -> Any:
         return SimpleNamespace(received=SimpleNamespace(received=count))
 
     looking = preflight.Looking()
-    assert not looking(choir(0, 1000))
+    assert not looking(launch_output(0, 1000))
     now[0] += 60  # a path that takes its time until it forwards
-    assert not looking(choir(1, 1000))
-    assert not looking(choir(999, 1000))
-    assert looking(choir(1000, 1000))
+    assert not looking(launch_output(1, 1000))
+    assert not looking(launch_output(999, 1000))
+    assert looking(launch_output(1000, 1000))
     now[0] += 0.29
-    assert not looking(choir(999, 1000))
+    assert not looking(launch_output(999, 1000))
     now[0] += 0.02
-    assert looking(choir(2, 1000))
+    assert looking(launch_output(2, 1000))
 
 
 def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from pytest_icbench.testbed.remote import host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
 from pytest_icbench.testbed.remote.end import WORKLOAD
 from pytest_icbench.testbed.remote.host import RemoteHost, placement_from_dict
-from pytest_icbench.testbed.remote.rig import RemoteRig, TwinRig
-from pytest_icbench.testbed.rig import RigInTurn
+from pytest_icbench.testbed.remote.rig import RemoteRig, TwoHostRig
+from pytest_icbench.testbed.rig import ExclusiveRig
 
 
 class FakeConnection:
@@ -82,11 +82,11 @@ def made(*names: str) -> dict[str, Any]:
     return {"endpoints": list(names), "nodes": list(names), "switch": {"version": names[0]}, "files": "/f"}
 
 
-def twin(here: FakeRig, connection: FakeConnection, away: tuple[int, ...] = (1, 3)) -> TwinRig:
-    return TwinRig(cast("HostRig", here), RemoteRig(cast("Any", connection)), away)
+def twin(here: FakeRig, connection: FakeConnection, away: tuple[int, ...] = (1, 3)) -> TwoHostRig:
+    return TwoHostRig(cast("HostRig", here), RemoteRig(cast("Any", connection)), away)
 
 
-def built(**answers: Any) -> tuple[TwinRig, FakeRig, FakeConnection]:
+def built(**answers: Any) -> tuple[TwoHostRig, FakeRig, FakeConnection]:
     here = FakeRig(prepare=made("a0", "a1"), launch="l1", **answers)
     connection = FakeConnection(build={**made("b0", "b1"), "rig": "x7"}, launch="l4")
     rig = twin(here, connection)
@@ -282,7 +282,7 @@ def test_plans_cross_as_json() -> None:
 
 
 def test_a_rig_in_turn_exists_only_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = RigInTurn(Case("direct", remote=True), HERE, cast("Any", None), Options())
+    rig = ExclusiveRig(Case("direct", remote=True), HERE, cast("Any", None), Options())
     built: list[str] = []
     monkeypatch.setattr(rig, "build", lambda: built.append("built"))
     rig.check()  # nothing of it can be dead

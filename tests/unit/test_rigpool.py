@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.rig_pool import Need, RigPool, Wanted
+from pytest_icbench.testbed.rig_pool import RigRequests, RigPool, RigRequest
 
 
 class Rig:
@@ -56,15 +56,15 @@ class InTurn(Rig):
         self.state = "new"
 
 
-def need(rig: str, reference: str | None = None) -> Need:
-    def wanted(name: str) -> Wanted:
-        return Wanted(Case(name, remote=name.endswith("-remote")), cast(Any, None), name)
+def need(rig: str, reference: str | None = None) -> RigRequests:
+    def wanted(name: str) -> RigRequest:
+        return RigRequest(Case(name, remote=name.endswith("-remote")), cast(Any, None), name)
 
-    return Need(wanted(rig), None if reference is None else wanted(reference))
+    return RigRequests(wanted(rig), None if reference is None else wanted(reference))
 
 
 def pool(world: list[Rig], broken: dict[str, str] | None = None) -> RigPool[Rig]:
-    def make(wanted: Wanted) -> Rig:
+    def make(wanted: RigRequest) -> Rig:
         return (InTurn if wanted.case.remote else Rig)(
             wanted.case.switch, world, (broken or {}).get(wanted.case.switch, "")
         )
@@ -126,7 +126,7 @@ def test_a_reference_that_takes_what_the_case_holds_is_built_when_its_turn_comes
         got = rigs.acquire(need(name, "direct-remote"))
         assert got.reference is world[1]
         assert (got.rig.name, got.rig.state, world[1].state) == (name, "running", "new")
-    assert rigs.acquire(Need(need("b-remote").rig, None, "no link")).trouble == "no link"
+    assert rigs.acquire(RigRequests(need("b-remote").rig, None, "no link")).trouble == "no link"
     rigs.close()
     assert {rig.state for rig in world} == {"closed"}
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_icbench.measure.launch.processes import LaunchOutput
+from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
-from pytest_icbench.measure.launch.processes import Choir
-from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
@@ -88,33 +88,33 @@ def option(rig: ScriptedRig, name: str) -> float:
     return float(argv[argv.index(name) + 1])
 
 
-def voices(*received: list[int]) -> Choir:
+def outputs(*received: list[int]) -> LaunchOutput:
     """A sender that has ended three windows beside receivers that have told of theirs."""
     from pytest_icbench.measure.launch.commands import commands
 
     rig = ScriptedRig()
-    choir = Choir(commands(rig, MAX, WAITING))
+    launch_output = LaunchOutput(commands(rig, MAX, WAITING))
     rig.launch({"processes": [{"index": 0, "argv": ["", "send", "--window", "0.02", "--duration", "0.06"]}]})
     rig.start("l1")
-    choir.take({"lines": [line for line in rig.poll("l1", 0)["lines"] if "summary" not in line[1]]})
+    launch_output.take({"lines": [line for line in rig.poll("l1", 0)["lines"] if "summary" not in line[1]]})
     other = ScriptedRig()
     other.launch({"processes": [{"index": 1, "argv": ["", "recv", "--window", "0.02", "--duration", "0.06"]}]})
     other.start("l1")
     lines = [line for line in other.poll("l1", 0)["lines"] if '"type": "window"' in line[1]]
-    choir.take({"lines": lines[: len(received[0])]})
-    return choir
+    launch_output.take({"lines": lines[: len(received[0])]})
+    return launch_output
 
 
 def test_a_window_is_complete_when_both_ends_have_told_it() -> None:
-    assert received_by_window(voices([1, 1, 1])) == [FRAMES] * 3
-    assert received_by_window(voices([1, 1])) == [FRAMES] * 2
+    assert received_by_window(outputs([1, 1, 1])) == [FRAMES] * 3
+    assert received_by_window(outputs([1, 1])) == [FRAMES] * 2
     # Nothing came in window 2, or its frames would have been told before the sender ended window 3.
-    assert received_by_window(voices([1])) == [FRAMES, 0.0]
+    assert received_by_window(outputs([1])) == [FRAMES, 0.0]
 
 
 def test_a_launch_ends_as_soon_as_it_has_what_it_needs() -> None:
     settling = Settling(Settings(warmup_s=0.0, max_warmup_s=1.0, duration_s=0.02, window_s=0.02))
-    assert not settling.enough(voices([1, 1, 1]))
+    assert not settling.enough(outputs([1, 1, 1]))
     assert settling.found is None
 
 
@@ -141,15 +141,15 @@ TIMES = Settings(warmup_s=0.25, max_warmup_s=2.0, duration_s=1.0, window_s=0.1)
 
 
 class Clients:
-    """A choir of one client whose windows have these medians; told to begin anew, it does so two windows later."""
+    """A launch_output of one client whose windows have these medians; told to begin anew, it does so two windows later."""
 
     def __init__(self, medians: Callable[[int], int | None]) -> None:
         self.medians = medians
         self.restarts: list[int] = []
         self.begin, self.asked = 1, False
         self.windows: dict[int, WindowLine] = {}
-        self.voice: Any = SimpleNamespace(leads=True, windows=self.windows, index=0, summary=None)
-        self.voices = {0: self.voice, 1: SimpleNamespace(leads=False, windows={}, index=1, summary=None)}
+        self.output: Any = SimpleNamespace(leads=True, windows=self.windows, index=0, summary=None)
+        self.outputs = {0: self.output, 1: SimpleNamespace(leads=False, windows={}, index=1, summary=None)}
         self.settling = SettlingTimes(TIMES, self, self.restart)  # type: ignore[arg-type]
 
     def restart(self) -> None:
@@ -165,7 +165,7 @@ class Clients:
             self.windows[number] = WindowLine("client", 1, number, 0, None, None, rtt=rtt, rtt_from=self.begin)
             if self.settling.enough(self):  # type: ignore[arg-type]
                 break
-        self.voice.summary = SimpleNamespace(rtt_from=self.begin)
+        self.output.summary = SimpleNamespace(rtt_from=self.begin)
         return len(self.windows)
 
     def kept(self) -> list[int]:

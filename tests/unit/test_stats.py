@@ -11,7 +11,6 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pytest_icbench.stats.quantiles import (
     FEWEST_LAUNCHES,
     Estimate,

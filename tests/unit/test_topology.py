@@ -16,7 +16,7 @@ from pytest_icbench.config.topology.writing import to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import default_seats, seats_from_json, seats_to_json
+from pytest_icbench.model.endpoint_spec import default_endpoint_specs, endpoint_specs_from_json, endpoint_specs_to_json
 
 #: Two pairs, one of them across two hosts; line numbers below are those of this text.
 GOOD = """\
@@ -215,7 +215,7 @@ def test_the_default_is_what_is_used_without_a_file(pairs: int, remote: bool) ->
     made = default(pairs, remote=remote)
     read_again = loads(to_toml(made, hints=True), "default")
     assert read_again == made
-    assert [seat.address for seat in read_again.seats(pairs)] == [seat.address for seat in default_seats(pairs)]
+    assert [endpoint_spec.address for endpoint_spec in read_again.endpoint_specs(pairs)] == [endpoint_spec.address for endpoint_spec in default_endpoint_specs(pairs)]
     assert made.is_remote(pairs) is remote
 
 
@@ -235,22 +235,22 @@ def test_cpus_of_the_default_are_the_local_ones() -> None:
 
 def test_a_larger_topology_serves_cases_with_fewer_pairs() -> None:
     topology = default(4)
-    assert topology.misfit(Case("ovs", pairs=2)) is None
-    assert len(topology.seats(2)) == 4
-    assert "the topology has 4 pairs, not 8: lower --icbench-pairs" in str(topology.misfit(Case("ovs", pairs=8)))
+    assert topology.unsupported_reason(Case("ovs", pairs=2)) is None
+    assert len(topology.endpoint_specs(2)) == 4
+    assert "the topology has 4 pairs, not 8: lower --icbench-pairs" in str(topology.unsupported_reason(Case("ovs", pairs=8)))
 
 
 def test_applications_are_what_a_container_may_run() -> None:
     topology = loads(GOOD, "lab.toml")
-    assert topology.misfit(Case("ovs", pairs=2)) is None
-    reason = topology.misfit(Case("ovs", pairs=1, dimension="latency"))
+    assert topology.unsupported_reason(Case("ovs", pairs=2)) is None
+    reason = topology.unsupported_reason(Case("ovs", pairs=1, dimension="latency"))
     assert reason == ("the topology lets dpdk_c0 run send only, and latency takes client: add it to its application")
 
 
 def test_seats_travel_as_json() -> None:
-    seats = loads(GOOD, "lab.toml").seats(2)
-    assert seats_from_json(seats_to_json(seats)) == seats
-    assert seats[0].function == "0000:04:02.0"
+    endpoint_specs = loads(GOOD, "lab.toml").endpoint_specs(2)
+    assert endpoint_specs_from_json(endpoint_specs_to_json(endpoint_specs)) == endpoint_specs
+    assert endpoint_specs[0].function == "0000:04:02.0"
 
 
 class TestLines:

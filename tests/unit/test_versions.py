@@ -9,18 +9,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_icbench.stats.noninferiority import Margin
 
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import repeat, side_by_side
-from pytest_icbench.measure.strategy.side_by_side import PairCourse, confirming, measure_versions
+from pytest_icbench.measure.strategy.side_by_side import PairStrategy, confirming, measure_versions
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.noninferiority import Margin
 
 CASE = Case("testpmd", contender="new")
 HIGHER = Margin("higher")
@@ -304,7 +304,7 @@ def test_pairs_without_figures_are_invalid(rigs: tuple[Model, Model]) -> None:
 
 
 def test_latency_is_worse_when_it_is_greater() -> None:
-    course = PairCourse.__new__(PairCourse)
+    course = PairStrategy.__new__(PairStrategy)
     course.case_id = "x"
     course.case = Case("x", dimension="latency")
     course.gathered = SimpleNamespace(launches=[], reference=[])  # type: ignore[assignment]

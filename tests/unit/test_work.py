@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pytest_icbench.measure.launch.switch_work import Work, WorkTrack
 
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.resource import perf
-from pytest_icbench.measure.launch.switch_work import Work, WorkTrack
 
 HZ = 2_000_000_000
 
@@ -120,6 +120,6 @@ def test_counters_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kernel_that_gives_no_events_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perf, "_HARDWARE", 1)
     monkeypatch.setattr(perf, "EVENTS", {"nonsense": 12345})
-    assert perf.why_not() in ("No such file or directory", "Invalid argument", "Permission denied")
+    assert perf.unsupported_reason() in ("No such file or directory", "Invalid argument", "Permission denied")
     with pytest.raises(OSError, match=r"No such|Invalid|denied"):
         perf.Counters([(0, -1)])

@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
+
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.launch.processes import Choir, Voice
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
@@ -71,7 +72,7 @@ class Sums:
         return abs(self.scheduled - self.sent - self.refused) + abs(self.sent - self.received - self.lost)
 
     @classmethod
-    def of(cls, sender: Voice, receiver: Voice) -> Sums:
+    def of(cls, sender: ProcessOutput, receiver: ProcessOutput) -> Sums:
         """From the summaries; what is lost from sequence numbers alone."""
         assert sender.summary is not None
         assert receiver.summary is not None
@@ -92,10 +93,10 @@ class Stopper:
         self._stopped_at: float | None = None
         self._done = False
 
-    def look(self, choir: Choir) -> bool:
+    def look(self, launch_output: LaunchOutput) -> bool:
         """For ``Run(enough=...)``; never ends the launch."""
         assert self.run is not None
-        now, sender = time.monotonic(), choir.voices[0]
+        now, sender = time.monotonic(), launch_output.outputs[0]
         if self._stopped_at is None and len(sender.windows) * LENGTHS.window_s >= STOP_AFTER_S:
             self._signal(signal.SIGSTOP)
             self._stopped_at = now
@@ -133,8 +134,8 @@ def check(settings: Settings) -> Found:
 
 def flat_out(rig: Rig, case: Case) -> Row:
     """At the maximum rate."""
-    _, voices = rigs.launch(rig, case, LENGTHS)
-    return row(f"`{case.switch}`, flat out", Sums.of(voices[0], voices[1]))
+    _, outputs = rigs.launch(rig, case, LENGTHS)
+    return row(f"`{case.switch}`, flat out", Sums.of(outputs[0], outputs[1]))
 
 
 def foretold(rig: Rig, case: Case) -> list[Row]:
@@ -142,8 +143,8 @@ def foretold(rig: Rig, case: Case) -> list[Row]:
     assert case.variant is not None
     kind = case.variant.rstrip("0123456789")
     # An end mark has begun the forwarder's counts anew. Without a warm-up all frames are in windows.
-    launch, voices = rigs.launch(rig, case, replace(LENGTHS, duration_s=2.0, warmup_s=0.0))
-    sent, sums = launch.total("sent"), Sums.of(voices[0], voices[1])
+    launch, outputs = rigs.launch(rig, case, replace(LENGTHS, duration_s=2.0, warmup_s=0.0))
+    sent, sums = launch.total("sent"), Sums.of(outputs[0], outputs[1])
     counter = IMPAIRMENTS[kind]
     expected = dict.fromkeys(IMPAIRMENTS.values(), 0)
     # The very last frame has no successor that could overtake it.
@@ -166,7 +167,7 @@ def stopped(rig: Rig, case: Case) -> tuple[list[Row], list[float]]:
     stopper = Stopper(rig)
     run = stopper.run = Run(rig, case, LENGTHS, enough=stopper.look)
     launch = run.run(0, None)
-    sums = Sums.of(run.choir.voices[0], run.choir.voices[1])
+    sums = Sums.of(run.launch_output.outputs[0], run.launch_output.outputs[1])
     what = f"`{case.switch}`, receiver stopped"
     missing = sums.lost + sums.refused
     rows = [row(what, sums), Row(f"lost or refused, {what}", missing, "above 0", missing > 0)]

@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import bench_host as host
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.processes import LaunchOutput
+from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
 
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.launch.processes import Choir
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
 from pytest_icbench.testbed.rig import Rig
 from validation import drawing, priority, reflector, rigs
 from validation.model import Found, Row, Settings
@@ -117,10 +117,10 @@ class Staller:
         self.run: Run | None = None
         self.stalled_s = 0.0
 
-    def look(self, choir: Choir) -> bool:
+    def look(self, launch_output: LaunchOutput) -> bool:
         """For ``Run(enough=...)``; never ends the launch."""
         assert self.run is not None
-        if not self.stalled_s and len(choir.voices[0].windows) * self.run.settings.window_s >= self.after_s:
+        if not self.stalled_s and len(launch_output.outputs[0].windows) * self.run.settings.window_s >= self.after_s:
             pid, began = self.rig.pids(self.run.id)[0], time.monotonic()
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)

@@ -82,8 +82,8 @@ def over_the_link(rig: Rig, rate: int, settings: Settings, data: Series) -> list
     """The rate that a receiver counts."""
     # Few lines: whoever reads them may share the sender's CPU.
     lengths = Lengths(duration_s=settings.amount(10, 2), window_s=1.0, warmup_s=0.5, ring=RING)
-    launch, voices = rigs.launch(rig, replace(LINK, rate=Rate(rate)), lengths)
-    summary = voices[0].summary
+    launch, outputs = rigs.launch(rig, replace(LINK, rate=Rate(rate)), lengths)
+    summary = outputs[0].summary
     assert summary is not None
     assert summary.lateness is not None
     assert summary.spacing_error is not None

@@ -108,8 +108,8 @@ def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
 
 def tsc_hz(rig: Rig, case: Case) -> int:
     """The TSC's frequency, as the workload knows it."""
-    _, voices = rigs.launch(rig, replace(case, rate=Rate(10_000)), Lengths(duration_s=0.1, warmup_s=0.0))
-    hello = voices[0].hello
+    _, outputs = rigs.launch(rig, replace(case, rate=Rate(10_000)), Lengths(duration_s=0.1, warmup_s=0.0))
+    hello = outputs[0].hello
     assert hello is not None
     return hello.tsc_hz
 

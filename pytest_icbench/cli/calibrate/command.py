@@ -126,10 +126,10 @@ def measured(case: Case, options: Options, settings: Settings, budget_s: float) 
     from pytest_icbench.driver.switch.registry import builtin_switches
     from pytest_icbench.host.signals import SignalGuard
     from pytest_icbench.plugin.run import check_root
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
     check_root()
-    bench = Bench(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])
+    bench = Testbed(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])
     for each in options.variant:
         bench.placement(replace(case, contender=each.name))
     progress = _Progress()

@@ -24,7 +24,7 @@ from pytest_icbench.testbed.rig_pool import RigPool
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
 #: The switch whose slowness is known: the workload's own forwarder, and what it adds to each frame, in cycles.
 KNOWN, COST = "forward", 4000
@@ -85,7 +85,7 @@ def slowed(variant: str, by: float) -> str:
     return "+".join(more if part == costs[0] else part for part in parts)
 
 
-def calibrate(bench: Bench, case: Case, settings: Settings, budget_s: float, tell: Tell) -> Recorded:
+def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, tell: Tell) -> Recorded:
     """Measures until the time is up; at least one block of each kind.
 
     Args:
@@ -112,7 +112,7 @@ def calibrate(bench: Bench, case: Case, settings: Settings, budget_s: float, tel
     return found
 
 
-def _block(bench: Bench, case: Case, settings: Settings, found: Recorded, tell: Tell) -> None:
+def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell: Tell) -> None:
     with _rigs(bench, case, settings) as rigs:
         began = time.monotonic()
         tell(f"{case.contender}, block {len(_of(found, case)) + 1}")
@@ -143,7 +143,7 @@ def _progress(tell: Tell) -> OnProgress:
 
 
 @contextmanager
-def _rigs(bench: Bench, case: Case, settings: Settings) -> Iterator[tuple[Any, Any]]:
+def _rigs(bench: Testbed, case: Case, settings: Settings) -> Iterator[tuple[Any, Any]]:
     pool: RigPool[Any] = RigPool(bench.make_rig)
     try:
         got = pool.acquire(bench.need(case, settings))

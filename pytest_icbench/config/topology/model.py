@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import Seat
+from pytest_icbench.model.endpoint_spec import EndpointSpec
 
 Host = Literal["local", "remote"]
 HOSTS: tuple[Host, ...] = ("local", "remote")
@@ -58,9 +58,9 @@ class Container:
         return self.applications[0] in LEADERS
 
     @property
-    def seat(self) -> Seat:
+    def endpoint_spec(self) -> EndpointSpec:
         """What a rig is told of it."""
-        return Seat(self.address, self.name, self.cpus, self.socket, self.pci or self.vf, self.device)
+        return EndpointSpec(self.address, self.name, self.cpus, self.socket, self.pci or self.vf, self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class Topology:
         """The containers of a case with so many pairs: those of the first ones."""
         return self.containers[: 2 * pairs]
 
-    def seats(self, pairs: int) -> list[Seat]:
+    def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
         """What the rig of a case with so many pairs is told, by endpoint index."""
-        return [container.seat for container in self.members(pairs)]
+        return [container.endpoint_spec for container in self.members(pairs)]
 
     def hosts(self, pairs: int) -> tuple[Host, ...]:
         """Where the endpoints of a case with so many pairs run, by index."""
@@ -98,7 +98,7 @@ class Topology:
         """CPU of each endpoint whose place is given, by index."""
         return {index: each.cpus[0] for index, each in enumerate(self.members(pairs)) if each.cpus}
 
-    def misfit(self, case: Case) -> str | None:
+    def unsupported_reason(self, case: Case) -> str | None:
         """Why a case cannot be run on it, with the remedy; None if it can."""
         if case.pairs > self.pairs:
             return (

@@ -80,7 +80,7 @@ def of_processes(pids: Iterable[int]) -> Counters:
     return Counters((thread, _ANY) for thread in threads)
 
 
-def why_not() -> str | None:
+def unsupported_reason() -> str | None:
     """Why this kernel gives no hardware events, in the system's words; None if it does."""
     try:
         of_cpus([min(os.sched_getaffinity(0))]).close()

@@ -18,7 +18,7 @@ from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import ports, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
-from pytest_icbench.measure.launch.processes import Choir, Voice, workload_error
+from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.switch_work import WorkTrack
@@ -76,7 +76,7 @@ def run_launch(
 
 
 class Run:
-    """A launch in progress; ``choir`` has what its processes said."""
+    """A launch in progress; ``launch_output`` has what its processes said."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Run:
         settings: Settings,
         on_rate: OnRate | None = None,
         *,
-        enough: Callable[[Choir], bool] | None = None,
+        enough: Callable[[LaunchOutput], bool] | None = None,
     ) -> None:
         """``enough`` looks at what was said and may end the launch before its time."""
         self.rig = rig
@@ -94,12 +94,12 @@ class Run:
         self.on_rate = on_rate
         self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings)
-        self.choir = Choir(self.commands)
+        self.launch_output = LaunchOutput(self.commands)
         self.settling: Settling | None = None
         if enough is None and self.settings.settles:
             rates = case.dimension == "throughput"
             self.settling = (
-                Settling(self.settings) if rates else SettlingTimes(self.settings, self.choir, self._restart)
+                Settling(self.settings) if rates else SettlingTimes(self.settings, self.launch_output, self._restart)
             )
         self.enough = enough if self.settling is None else self.settling.enough
         self.away = away(rig.placement)
@@ -128,7 +128,7 @@ class Run:
             started_at = time.time() + START_DELAY_S
             asked_ns = self.rig.start(self.id, START_DELAY_S)
             # What was said before is no sign of life: the harness itself may have been kept off its CPU since.
-            self.heard_at = dict.fromkeys(self.choir.voices, time.monotonic())
+            self.heard_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
             over = self._until_over(asked_ns)
             self._count()
         except WorkloadError:
@@ -156,12 +156,12 @@ class Run:
         told = self.rig.poll(self.id, max(timeout_s, 0.0))
         now = time.monotonic()
         try:
-            windows = self.choir.take(told)
+            windows = self.launch_output.take(told)
         except DamagedData as error:
             raise WorkloadError(str(error)) from None
         for speaker, _ in told["lines"]:
             self.heard_at[int(speaker)] = now
-        failed = self.choir.failed()
+        failed = self.launch_output.failed()
         if failed is not None:
             tail = self.rig.log_tail(self.id, failed.index)
             if failed.exit_code == NO_INVARIANT_CLOCK:
@@ -178,19 +178,19 @@ class Run:
     def _tell_rate(self) -> None:
         if self.on_rate is None:
             return
-        receivers = [v for v in self.choir.voices.values() if v.command.application in ("recv", "client")]
-        newest = [voice.windows[max(voice.windows)] for voice in receivers if voice.windows]
+        receivers = [v for v in self.launch_output.outputs.values() if v.command.application in ("recv", "client")]
+        newest = [output.windows[max(output.windows)] for output in receivers if output.windows]
         self.on_rate(sum(line.received.received for line in newest if line.received) / self.settings.window_s)
 
     def _until_ready(self, deadline: float) -> None:
-        while not self.choir.ready:
+        while not self.launch_output.ready:
             if time.monotonic() >= deadline:
                 self._give_up("ready", f"not ready within {READY_TIMEOUT_S:g} s")
             self._poll(min(TICK_S, deadline - time.monotonic()))
 
     def _give_up(self, what: Literal["ready", "summary"], sentence: str) -> NoReturn:
-        missing = self.choir.missing(what)
-        names = ", ".join(voice.name for voice in missing)
+        missing = self.launch_output.missing(what)
+        names = ", ".join(output.name for output in missing)
         raise workload_error(f"{names}: {sentence}", self.rig.log_tail(self.id, missing[0].index))
 
     def _until_over(self, asked_ns: int) -> float:
@@ -202,7 +202,7 @@ class Run:
         samples = [first_window, senders_end - BUSY_MARGIN_S]
         stop_at: float | None = None
         check_at = time.monotonic() + CHECK_S
-        while not self.choir.over:
+        while not self.launch_output.over:
             now = time.monotonic()
             if now >= check_at:
                 self.rig.check()
@@ -215,16 +215,16 @@ class Run:
             if now >= deadline:
                 self._give_up("summary", f"still running {now - senders_end:.1f} s after the measured time; it hangs")
             self._check_silence(now, senders_end)
-            if self.enough is not None and self.enough(self.choir):
+            if self.enough is not None and self.enough(self.launch_output):
                 self.enough = None
                 if samples and self.settling is not None:
                     samples.clear()
                     self.work.sample()
                 self.ended_early_s = time.monotonic()
-                self.choir.stop_early()
+                self.launch_output.stop_early()
                 # A server has to answer what is under way, and is told when its client has ended.
                 self._tell("stop\n", leaders_only=self.case.dimension == "latency")
-            if self.choir.leaders_over and stop_at is None:
+            if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
             if stop_at is not None and now >= stop_at:
                 self.rig.tell(self.id, "stop\n")
@@ -247,25 +247,25 @@ class Run:
         if not leaders_only:
             self.rig.tell(self.id, text)
             return
-        for voice in self.choir.voices.values():
-            if voice.leads:
-                self.rig.tell(self.id, text, voice.index)
+        for output in self.launch_output.outputs.values():
+            if output.leads:
+                self.rig.tell(self.id, text, output.index)
 
     def _check_silence(self, now: float, senders_end: float) -> None:
         if now >= senders_end:
             return
         patience = max(SILENCE_S, 5 * self.settings.window_s + self.settings.warmup_s)
-        for voice in self.choir.voices.values():
-            silent = now - self.heard_at.get(voice.index, now)
-            if voice.leads and not voice.over and silent > patience:
+        for output in self.launch_output.outputs.values():
+            silent = now - self.heard_at.get(output.index, now)
+            if output.leads and not output.over and silent > patience:
                 raise workload_error(
-                    f"{voice.name} said nothing for {silent:.1f} s while it should send; it hangs",
-                    self.rig.log_tail(self.id, voice.index),
+                    f"{output.name} said nothing for {silent:.1f} s while it should send; it hangs",
+                    self.rig.log_tail(self.id, output.index),
                 )
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
-        voices = list(self.choir.voices.values())
-        couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(self.case.pairs)]
+        outputs = list(self.launch_output.outputs.values())
+        couples = [(outputs[2 * pair], outputs[2 * pair + 1]) for pair in range(self.case.pairs)]
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         matched = assemble.by_one_clock(matched, self.case.dimension, self.away)
         dedicated = self.rig.placement.policy == "dedicated"
@@ -276,9 +276,9 @@ class Run:
             assemble.count_pair(*couple, [window for window in windows if window.pair == number])
             for number, couple in enumerate(couples, start=1)
         )
-        invalid = validity.judge_launch(voices, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
+        invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         throughput = sum(pair.throughput_pps for pair in pairs)
-        tsc_hz = next((voice.hello.tsc_hz for voice in voices if voice.hello), None)
+        tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)
         return Launch(
             index=index,
@@ -309,7 +309,7 @@ class Run:
 
     @staticmethod
     def _round_trips(
-        couples: Sequence[tuple[Voice, Voice]],
+        couples: Sequence[tuple[ProcessOutput, ProcessOutput]],
         pairs: Sequence[PairCounts],
         name: Literal["rtt", "rtt_actual", "rtt_first"],
     ) -> list[Histogram]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.launch.processes import Choir, Voice
+from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case, Rate
@@ -53,15 +53,15 @@ def preflight(
     )
     run = Run(rig, probe, short, enough=Looking())
     run.run(0, executable)
-    if damaged := corrupted(list(run.choir.voices.values())):
+    if damaged := corrupted(list(run.launch_output.outputs.values())):
         return "corrupted", f"{damaged}, before the measurement"
-    silent = _silent_direction(run.choir)
+    silent = _silent_direction(run.launch_output)
     return None if silent is None else ("no-forwarding", silent)
 
 
-def _couples(choir: Choir) -> list[tuple[Voice, Voice]]:
-    voices = list(choir.voices.values())
-    return list(zip(voices[::2], voices[1::2], strict=True))
+def _couples(launch_output: LaunchOutput) -> list[tuple[ProcessOutput, ProcessOutput]]:
+    outputs = list(launch_output.outputs.values())
+    return list(zip(outputs[::2], outputs[1::2], strict=True))
 
 
 @dataclass(slots=True)
@@ -70,8 +70,8 @@ class Looking:
 
     since: float | None = None
 
-    def __call__(self, choir: Choir) -> bool:
-        fewest = min(_answers(client) for client, _ in _couples(choir))
+    def __call__(self, launch_output: LaunchOutput) -> bool:
+        fewest = min(_answers(client) for client, _ in _couples(launch_output))
         if not fewest:
             return False
         now = time.monotonic()
@@ -79,12 +79,12 @@ class Looking:
         return fewest >= LOOKED_AT or now - self.since >= LOOKING_S
 
 
-def _answers(client: Voice) -> int:
+def _answers(client: ProcessOutput) -> int:
     return sum(line.received.received for line in client.windows.values() if line.received is not None)
 
 
-def _silent_direction(choir: Choir) -> str | None:
-    for pair, (client, server) in enumerate(_couples(choir), start=1):
+def _silent_direction(launch_output: LaunchOutput) -> str | None:
+    for pair, (client, server) in enumerate(_couples(launch_output), start=1):
         asked = client.summary.sent.sent if client.summary and client.summary.sent else 0
         arrived = server.summary.received.received if server.summary and server.summary.received else 0
         answered = client.summary.received.received if client.summary and client.summary.received else 0

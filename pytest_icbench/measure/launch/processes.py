@@ -16,7 +16,7 @@ _LASTING = (2, 3, 5)
 
 
 @dataclass(slots=True)
-class Voice:
+class ProcessOutput:
     """One process: its command and its lines.
 
     Attributes:
@@ -94,47 +94,47 @@ class Voice:
         return f"{self.name} ended without a summary"
 
 
-class Choir:
+class LaunchOutput:
     """All processes of a launch."""
 
     def __init__(self, commands: Mapping[int, WorkloadCommand]) -> None:
-        self.voices = {index: Voice(index, command) for index, command in sorted(commands.items())}
+        self.outputs = {index: ProcessOutput(index, command) for index, command in sorted(commands.items())}
 
     def take(self, told: Mapping[str, object]) -> list[WindowLine]:
         """Takes what ``rig.poll`` returned; returns the windows among it. Raises DamagedData."""
         lines, exited = told.get("lines", []), told.get("exited", {})
         assert isinstance(lines, list)
         assert isinstance(exited, Mapping)
-        heard = [self.voices[int(index)].hear(text) for index, text in lines]
+        heard = [self.outputs[int(index)].hear(text) for index, text in lines]
         for index, code in exited.items():
-            self.voices[int(index)].left(int(code))
+            self.outputs[int(index)].left(int(code))
         return [line for line in heard if line is not None]
 
-    def failed(self) -> Voice | None:
+    def failed(self) -> ProcessOutput | None:
         """The first process that ended in another way than asked."""
-        return next((voice for voice in self.voices.values() if voice.failure()), None)
+        return next((output for output in self.outputs.values() if output.failure()), None)
 
     def stop_early(self) -> None:
         """Everybody is told to stop before the time: to end so is no failure."""
-        for voice in self.voices.values():
-            voice.told_to_stop = True
+        for output in self.outputs.values():
+            output.told_to_stop = True
 
     @property
     def ready(self) -> bool:
-        return all(voice.ready is not None for voice in self.voices.values())
+        return all(output.ready is not None for output in self.outputs.values())
 
     @property
     def over(self) -> bool:
-        return all(voice.over for voice in self.voices.values())
+        return all(output.over for output in self.outputs.values())
 
     @property
     def leaders_over(self) -> bool:
         """Whether every sender or client is."""
-        return all(voice.over for voice in self.voices.values() if voice.leads)
+        return all(output.over for output in self.outputs.values() if output.leads)
 
-    def missing(self, what: Literal["ready", "summary"]) -> list[Voice]:
+    def missing(self, what: Literal["ready", "summary"]) -> list[ProcessOutput]:
         """Those that have not written this line."""
-        return [voice for voice in self.voices.values() if getattr(voice, what) is None]
+        return [output for output in self.outputs.values() if getattr(output, what) is None]
 
 
 def workload_error(sentence: str, tail: str, *, crashed: bool = False) -> WorkloadError:

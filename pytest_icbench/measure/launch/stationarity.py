@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.launch.processes import Choir
+from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
@@ -31,9 +31,9 @@ class Settling:
     def discarded_s(self) -> float:
         return self.found.discard * self._settings.window_s if self.found else 0.0
 
-    def enough(self, choir: Choir) -> bool:
+    def enough(self, launch_output: LaunchOutput) -> bool:
         """Whether the launch has its measured part and can end."""
-        self._look(received_by_window(choir))
+        self._look(received_by_window(launch_output))
         return self.found is not None
 
     def _look(self, rates: Sequence[float]) -> None:
@@ -66,9 +66,9 @@ class SettlingTimes(Settling):
     the rest, its clients begin their histograms anew, and it goes on for as long again.
     """
 
-    def __init__(self, settings: Settings, choir: Choir, restart: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, launch_output: LaunchOutput, restart: Callable[[], None]) -> None:
         super().__init__(settings)
-        self._choir = choir
+        self._choir = launch_output
         self._restart = restart
         self._asked_after = 0
         self._told = True
@@ -77,8 +77,8 @@ class SettlingTimes(Settling):
     def stationary(self) -> bool | None:
         return super().stationary if self._told else None
 
-    def enough(self, choir: Choir) -> bool:
-        clients = [voice.windows for voice in choir.voices.values() if voice.leads]
+    def enough(self, launch_output: LaunchOutput) -> bool:
+        clients = [output.windows for output in launch_output.outputs.values() if output.leads]
         ended = min((max(windows, default=0) for windows in clients), default=0)
         begin = max((windows[max(windows)].rtt_from for windows in clients if windows), default=1)
         if self.found is not None or begin <= self._asked_after or ended - begin + 1 < self._measured:
@@ -97,7 +97,7 @@ class SettlingTimes(Settling):
 
     def _steady(self, begin: int, last: int) -> bool | None:
         """Whether the medians of these windows are alike; None if too few windows have answers enough for one."""
-        clients = [voice.windows for voice in self._choir.voices.values() if voice.leads]
+        clients = [output.windows for output in self._choir.outputs.values() if output.leads]
         medians = []
         for number in range(begin, last + 1):
             lines = [windows.get(number) for windows in clients]
@@ -109,9 +109,9 @@ class SettlingTimes(Settling):
     def keep(self, windows: Sequence[Window]) -> list[Window]:
         """The same windows, of which those are kept whose answers the histograms have."""
         first = {
-            voice.index // 2 + 1: voice.summary.rtt_from
-            for voice in self._choir.voices.values()
-            if voice.leads and voice.summary is not None
+            output.index // 2 + 1: output.summary.rtt_from
+            for output in self._choir.outputs.values()
+            if output.leads and output.summary is not None
         }
         last = max((window.number for window in windows), default=0)
         if self.found is None:
@@ -119,14 +119,14 @@ class SettlingTimes(Settling):
         return [replace(window, kept=window.number >= first.get(window.pair, 1)) for window in windows]
 
 
-def received_by_window(choir: Choir) -> list[float]:
+def received_by_window(launch_output: LaunchOutput) -> list[float]:
     """Frames received in each window that is complete, over all pairs.
 
     A receiver to which nothing comes says nothing: a window without its line counts as empty once the senders have
     ended the next one.
     """
-    leaders = [voice.windows for voice in choir.voices.values() if voice.leads]
-    receivers = [voice.windows for voice in choir.voices.values() if not voice.leads]
+    leaders = [output.windows for output in launch_output.outputs.values() if output.leads]
+    receivers = [output.windows for output in launch_output.outputs.values() if not output.leads]
     ended = min((max(windows, default=0) for windows in leaders), default=0)
     found = []
     for number in range(1, ended + 1):

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
-from pytest_icbench.measure.launch.processes import Voice
+from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.launch import Window
 
 #: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to
-#: be raised with a change here, in the workload's accounts or in the bottleneck's witnesses that moves figures.
+#: be raised with a change here, in the workload's accounts or in the bottleneck's load_indicators that moves figures.
 RULES = 2
 
 #: Frames of others at a receiver, as a part of its own, above which the switch is said to flood.
@@ -36,7 +36,7 @@ def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
     return received.gaps + (sent.sequences - 1 - highest)
 
 
-def accounts(leader: Voice, follower: Voice) -> str | None:
+def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
     """``scheduled = sent + refused`` and ``sent = received + lost``, of the whole launch and per window."""
     receiver = leader if leader.command.application == "client" else follower
     if leader.summary is None or leader.summary.sent is None:
@@ -99,19 +99,19 @@ def no_forwarding(windows: Sequence[Window], pairs: int) -> str | None:
     return None
 
 
-def corrupted(voices: Sequence[Voice]) -> str | None:
-    for voice in voices:
-        totals = voice.summary.received if voice.summary else None
+def corrupted(outputs: Sequence[ProcessOutput]) -> str | None:
+    for output in outputs:
+        totals = output.summary.received if output.summary else None
         if totals and totals.corrupted:
-            return f"{voice.name} received {totals.corrupted} damaged frames beside {totals.received} good ones"
+            return f"{output.name} received {totals.corrupted} damaged frames beside {totals.received} good ones"
     return None
 
 
-def flooded(voices: Sequence[Voice]) -> str | None:
-    for voice in voices:
-        totals = voice.summary.received if voice.summary else None
+def flooded(outputs: Sequence[ProcessOutput]) -> str | None:
+    for output in outputs:
+        totals = output.summary.received if output.summary else None
         if totals and totals.foreign > max(FLOODED_LEAST, FLOODED_SHARE * totals.received):
-            return f"{voice.name} received {totals.foreign} frames of others beside {totals.received} of its own"
+            return f"{output.name} received {totals.foreign} frames of others beside {totals.received} of its own"
     return None
 
 
@@ -145,18 +145,18 @@ def _too_long(windows: Sequence[Window], silent: int) -> bool:
 
 
 def judge_launch(
-    voices: Sequence[Voice], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
+    outputs: Sequence[ProcessOutput], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
 ) -> tuple[str, str] | None:
     """The first reason for which the launch is INVALID, with its evidence; None for a valid one."""
-    pairs = len(voices) // 2
-    couples = [(voices[2 * pair], voices[2 * pair + 1]) for pair in range(pairs)]
+    pairs = len(outputs) // 2
+    couples = [(outputs[2 * pair], outputs[2 * pair + 1]) for pair in range(pairs)]
     checks = [("accounts", accounts(*couple)) for couple in couples]
     checks += [
         ("accounts", window_accounts(windows)),
         ("clock", clock(windows, asked_ns, warmup_s)),
         ("no-forwarding", no_forwarding(windows, pairs)),
-        ("corrupted", corrupted(voices)),
-        ("flooded", flooded(voices)),
+        ("corrupted", corrupted(outputs)),
+        ("flooded", flooded(outputs)),
         ("stalled", stalled(windows, pairs)),
     ]
     return next(((reason, evidence) for reason, evidence in checks if evidence is not None), None)

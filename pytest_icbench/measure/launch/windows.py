@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
 from pytest_icbench.measure.launch.counts import count_windows
-from pytest_icbench.measure.launch.processes import Voice
+from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Dimension
 from pytest_icbench.model.launch import PairCounts, Window
@@ -27,7 +27,7 @@ _NOTHING = ReceivedCounts(
 )
 
 
-def match_windows(leader: Voice, follower: Voice, settings: Settings) -> list[Window]:
+def match_windows(leader: ProcessOutput, follower: ProcessOutput, settings: Settings) -> list[Window]:
     """One Window for each measured window that the leader (sender or client) had.
 
     A client receives its own frames back, so its windows are matched with themselves; the server adds nothing but its
@@ -113,7 +113,7 @@ def mark_disturbed(
     return marked
 
 
-def count_pair(leader: Voice, follower: Voice, windows: Sequence[Window]) -> PairCounts:
+def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence[Window]) -> PairCounts:
     """Totals over the kept windows; ``late foreign corrupted`` from the summary of whoever received."""
     receiver = leader if leader.command.application == "client" else follower
     totals = receiver.summary.received if receiver.summary else None

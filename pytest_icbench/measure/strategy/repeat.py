@@ -63,7 +63,7 @@ def measure(
     """
     launched = [replace(each, api=each.api or api) for each in (case, reference or case)]
     beside = reference_rig if settings.reference else None
-    course = course_of(case)(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
+    course = strategy_of(case)(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
     try:
         course.run()
     except BaseException:
@@ -78,7 +78,7 @@ def measure(
     return course.finish(summarize(case, settings, course.gathered, around), around)
 
 
-def course_of(case: Case) -> type[Course]:
+def strategy_of(case: Case) -> type[Strategy]:
     """How a case is gone through: by launches of the same kind, or by what its rate asks for.
 
     Raises UsageError for a rate that is looked for in another dimension than throughput.
@@ -88,14 +88,14 @@ def course_of(case: Case) -> type[Course]:
             f"round-trip times are measured at a load, not at rate {case.rate.typed}; give max or frames per second"
         )
     if case.rate.is_search:
-        from pytest_icbench.measure.strategy.search import SearchCourse
+        from pytest_icbench.measure.strategy.search import SearchStrategy
 
-        return SearchCourse
+        return SearchStrategy
     if case.rate.is_sweep:
-        from pytest_icbench.measure.strategy.sweep import SweepCourse
+        from pytest_icbench.measure.strategy.sweep import SweepStrategy
 
-        return SweepCourse
-    return Course
+        return SweepStrategy
+    return Strategy
 
 
 def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
@@ -109,7 +109,7 @@ def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
     return Invalid("stalled", str(error))
 
 
-class Course:
+class Strategy:
     """Goes through the launches of one case; ``gathered`` has what came of them."""
 
     #: What is shown of the moment instead of the launch's number.

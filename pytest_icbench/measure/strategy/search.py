@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pytest_icbench.measure.mlrsearch import SPAN, Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Course
+from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Strategy
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
@@ -42,7 +42,7 @@ class _Ran:
     trial: Trial
 
 
-class SearchCourse(Course):
+class SearchStrategy(Strategy):
     """Launches of a case as the trials of a search."""
 
     goal: Goal

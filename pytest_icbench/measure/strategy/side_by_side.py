@@ -17,7 +17,7 @@ from pathlib import Path
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.strategy.repeat import Course
+from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
@@ -49,7 +49,7 @@ def check_comparable(case: Case) -> None:
         )
 
 
-class PairCourse(Course):
+class PairStrategy(Strategy):
     """``rig`` is the contender's, ``base`` the other's; of the two one runs at a time.
 
     Args:
@@ -264,7 +264,7 @@ def measure_versions(
     """
     check_comparable(case)
     launched = replace(case, api=case.api or api)
-    course = PairCourse(*rigs, launched, settings, margin, cases, on_progress, executables)
+    course = PairStrategy(*rigs, launched, settings, margin, cases, on_progress, executables)
     course.case_id, course.base_id = case.id, case.base.id
     try:
         course.run()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.strategy.repeat import Course
+from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
@@ -23,8 +23,8 @@ from pytest_icbench.model.rate import Rate
 DEFAULT_STEPS = tuple(step / 10 for step in range(1, 11))
 
 
-class SweepCourse(Course):
-    """Launches over several loads, then as ``Course`` at the load with which most arrived."""
+class SweepStrategy(Strategy):
+    """Launches over several loads, then as ``Strategy`` at the load with which most arrived."""
 
     best: Rate | None = None
     sweep_s = 0.0

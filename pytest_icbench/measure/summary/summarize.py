@@ -11,7 +11,7 @@ from pytest_icbench.measure.launch import ports
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.stopping import confidence
-from pytest_icbench.measure.summary.bottleneck import Witnesses, find_bottleneck
+from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, named
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
@@ -95,7 +95,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     main = found.estimate if found else None
     pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
     limit = find_bottleneck(
-        Witnesses.of(launches, line_pps(case, around)),
+        LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summary.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, Witnesses, find_bottleneck
+from pytest_icbench.measure.summary.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
@@ -64,7 +64,7 @@ def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], aro
     if missed <= NEGLIGIBLE_LOSS * offered and not short:
         return Bottleneck("unknown", "all of the greatest load arrived: a greater one may give more", True)
     return find_bottleneck(
-        Witnesses.of(above, line_pps(case, around)),
+        LoadIndicators.of(above, line_pps(case, around)),
         maximum=True,
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

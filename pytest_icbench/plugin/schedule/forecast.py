@@ -14,10 +14,10 @@ from pytest_icbench.plugin.items import Benchmark
 from pytest_icbench.plugin.schedule.schedule import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
 
 if TYPE_CHECKING:
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
 
-def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
+def estimates(bench: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
     """Seconds that each case takes at least; 0 for one that is skipped.
 
     What a test measures beside the rate of its case is told by its own code: a long run, trains, a load's search.
@@ -45,7 +45,7 @@ def estimates(bench: Bench, planned: Sequence[Benchmark], soak_s: float | None =
     return found
 
 
-def _own_s(bench: Bench, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
+def _own_s(bench: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
     """Seconds without the search for a rate that the measurement stands on."""
     settings, rate, code = benchmark.settings, benchmark.case.rate, benchmark.code
     if "soak" in code.names:
@@ -68,7 +68,7 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
     return None if case.rate.share is None else replace(case, dimension="throughput", rate=case.rate.searched)
 
 
-def has_neighbour(bench: Bench, benchmark: Benchmark) -> bool:
+def has_neighbour(bench: Testbed, benchmark: Benchmark) -> bool:
     """Whether another launch is made beside each: of the base of a contender, or of the reference link."""
     if benchmark.case.contender is not None:
         return True

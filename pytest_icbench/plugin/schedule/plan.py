@@ -19,7 +19,7 @@ from pytest_icbench.plugin.schedule.schedule import clock, launch_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.testbed import Bench
+    from pytest_icbench.testbed.testbed import Testbed
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
@@ -33,7 +33,7 @@ def hosts_of(config: pytest.Config) -> int:
 
 
 def budget_of(
-    bench: Bench, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
+    bench: Testbed, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
 ) -> Budget:
     """The budget of a session, in the order in which its cases run on one host."""
     entries = []
@@ -53,7 +53,7 @@ def budget_of(
     return Budget(total_s, entries, hosts)
 
 
-def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark], hosts: int) -> Budget | None:
+def make_budget(bench: Testbed, options: Options, planned: Sequence[Benchmark], hosts: int) -> Budget | None:
     """None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
     if options.budget is None:
         return None
@@ -67,7 +67,7 @@ def make_budget(bench: Bench, options: Options, planned: Sequence[Benchmark], ho
     return budget
 
 
-def plan(bench: Bench, options: Options, items: Sequence[pytest.Item], hosts: int) -> list[str]:
+def plan(bench: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int) -> list[str]:
     """What ``--icbench-plan`` prints: every case with its time, as far as this host can tell, and the sums.
 
     Args:

@@ -21,7 +21,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.doctor import examine
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.probe import why_not
+from pytest_icbench.testbed.probe import unsupported_reason
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 
 #: Calls that go to a rig.
@@ -31,7 +31,7 @@ RIG_CALLS = frozenset(
         *("assignment", "set_ageing", "check", "uplink_fault", "pause", "resume", "undo"),
     )
 )
-CALLS = frozenset(("versions", "examine", "why_not", "resolve_auto", "plan", "identity", "treatment", "conditions"))
+CALLS = frozenset(("versions", "examine", "unsupported_reason", "resolve_auto", "plan", "identity", "treatment", "conditions"))
 SESSION_CALLS = frozenset(("hold", "prepare_cpus", "build", "give_back"))
 #: Stands in a command line for the workload, whose place each host knows itself.
 WORKLOAD = "@workload"
@@ -82,7 +82,7 @@ class HostEnd:
         """What ``icbench doctor`` finds."""
         return [finding.to_dict() for finding in examine(pf=pf)]
 
-    def why_not(self, switch: str, api: str, asked: Mapping[str, Any]) -> str | None:
+    def unsupported_reason(self, switch: str, api: str, asked: Mapping[str, Any]) -> str | None:
         """Why this host cannot run a switch with an API technique, None if it can.
 
         Args:
@@ -101,7 +101,7 @@ class HostEnd:
             except Unsupported as error:
                 return str(error)
         session = HostSession.probing(hugepage_size_kib=int(asked["hugepage_size_kib"]))
-        return why_not(cls, api, session, node=str(asked["node"]), binary=binary)
+        return unsupported_reason(cls, api, session, node=str(asked["node"]), binary=binary)
 
     def resolve_auto(self, needs: Sequence[Sequence[int]]) -> str:
         """See ``placement.resolve_auto``."""

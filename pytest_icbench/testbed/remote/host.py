@@ -106,7 +106,7 @@ class RemoteHost:
         except ProvisionError as error:
             raise UsageError(str(error)) from None
 
-    def why_not(self, switch: str, api: str, uplink: Uplink) -> None:
+    def unsupported_reason(self, switch: str, api: str, uplink: Uplink) -> None:
         """Raises Unsupported if the other host cannot run it: its reason. Asked once. Raises ProvisionError."""
         key = (switch, api, str(uplink))
         if key not in self._reasons:
@@ -117,7 +117,7 @@ class RemoteHost:
                 "hugepage_size_kib": self._arguments["hugepage_size_kib"],
                 "uplink": uplink.to_dict(),
             }
-            self._reasons[key] = self.connection.call("why_not", switch, api, asked)
+            self._reasons[key] = self.connection.call("unsupported_reason", switch, api, asked)
         reason = self._reasons[key]
         if reason is not None:
             raise Unsupported(f"on the remote host: {reason}")

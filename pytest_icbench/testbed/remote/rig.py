@@ -69,7 +69,7 @@ class _TwinLaunch:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class SecondHost:
     """The second host's part in a case.
 
     Attributes:
@@ -87,7 +87,7 @@ class Elsewhere:
         switches: Mapping[str, type[Switch]],
         placement: Placement,
         spec: Mapping[str, Any],
-    ) -> tuple[TwinRig, dict[str, Any]]:
+    ) -> tuple[TwoHostRig, dict[str, Any]]:
         """Two rigs as one, not yet built, and what its ``prepare`` takes. Raises ProvisionError.
 
         Args:
@@ -106,10 +106,10 @@ class Elsewhere:
                 "uplink": self.uplink_there.to_dict(),
             },
         }
-        return TwinRig(HostRig(session, switches, wake=there.connection.wake), there, others), specs
+        return TwoHostRig(HostRig(session, switches, wake=there.connection.wake), there, others), specs
 
 
-class TwinRig:
+class TwoHostRig:
     """Two rigs of one case, each with the endpoints of its host. Has the calls of ``HostRig``.
 
     Args:
