@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.measure.launch.launch import run_launch
 from validation import priority, rigs
 from validation.facts import host_facts
 from validation.model import Settings
 
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig

@@ -8,6 +8,7 @@ import time
 from random import Random
 
 from jumpavg import classify
+
 from pytest_icbench.stats.change_points import levels
 
 #: Ten thousand points have to be done in this time.

@@ -12,16 +12,15 @@ import sys
 import time
 from dataclasses import dataclass
 
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.launch.preflight import preflight
-from pytest_icbench.stats.quantiles import Estimate, median_estimate
-
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.quantiles import Estimate, median_estimate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 

@@ -21,12 +21,11 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.cli.html import write_html
+from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.stats.quantiles import Histogram
-
-from pytest_icbench.model.case import Case, Rate
-from pytest_icbench.report.figure import vega
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement
 

@@ -8,6 +8,7 @@ table). The other scenarios measure until the interval is narrow.
 from __future__ import annotations
 
 import pytest
+
 from pytest_icbench.plugin.fixture import Icbench
 
 SIZES = [64, 1500]

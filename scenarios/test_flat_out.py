@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from pytest_icbench.plugin.fixture import Icbench
 
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.

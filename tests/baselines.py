@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.gate.entry import Entry, entry_of
-from pytest_icbench.stats.intervals import median_over_launches
-
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.stats.intervals import median_over_launches
 from tests.measurements import measurement
 
 HOST = {"machine": "9bce71e4", "cpu_model": "Example(R) CPU 9000", "cores": 8}

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from random import Random
 from statistics import NormalDist
 
-from pytest_icbench.stats.quantiles import median
-
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.stats.quantiles import median
 
 #: What a launch takes, by which the time for a case ends a session: 40 launches in the default minute.
 LAUNCH_S = 1.5

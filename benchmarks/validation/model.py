@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pytest_icbench.stats.quantiles import Estimate
-
 from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.stats.quantiles import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.launch.preflight import preflight
-from pytest_icbench.measure.launch.processes import ProcessOutput
-
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.settings import Settings as Lengths

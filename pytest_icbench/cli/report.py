@@ -166,7 +166,9 @@ def _tell(found: Sequence[Anew]) -> int:
         names = ", ".join(each.differing[:8]) + (" …" if len(each.differing) > 8 else "")
         print(printable(f"{each.run.name}: {each.stored.test}: recorded otherwise: {names}"), file=sys.stderr)
     for each in missing[:MOST_NAMED]:
-        print(printable(f"{each.run.name}: {each.stored.test}: as recorded, {each.unsupported_reason}"), file=sys.stderr)
+        print(
+            printable(f"{each.run.name}: {each.stored.test}: as recorded, {each.unsupported_reason}"), file=sys.stderr
+        )
     more = max(len(differing) - MOST_NAMED, 0) + max(len(missing) - MOST_NAMED, 0)
     if more:
         print(f"and {more} more", file=sys.stderr)

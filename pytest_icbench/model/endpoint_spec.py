@@ -42,4 +42,7 @@ def endpoint_specs_to_json(endpoint_specs: Sequence[EndpointSpec]) -> list[dict[
 
 
 def endpoint_specs_from_json(data: Sequence[Mapping[str, Any]]) -> list[EndpointSpec]:
-    return [EndpointSpec(**{**each, "address": Address(**each["address"]), "cpus": tuple(each["cpus"])}) for each in data]
+    return [
+        EndpointSpec(**{**fields, "address": Address(**fields["address"]), "cpus": tuple(fields["cpus"])})
+        for fields in data
+    ]

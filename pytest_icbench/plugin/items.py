@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench.config.cases import Request, check_names, expand, grouped, unsupported_reason, parse_marker, remote_misfit
+from pytest_icbench.config.cases import (
+    Request,
+    check_names,
+    expand,
+    grouped,
+    parse_marker,
+    remote_misfit,
+    unsupported_reason,
+)
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError

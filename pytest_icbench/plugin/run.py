@@ -37,7 +37,7 @@ from pytest_icbench.store.raw import raw_directory, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run
 from pytest_icbench.store.resume import Taken, find_run
 from pytest_icbench.store.run import BASELINES, ResultPlace, TestRecord, append_test, write_info
-from pytest_icbench.testbed.rig_pool import Rigs, RigRequests, RigPool
+from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.progress import Progress
@@ -63,8 +63,8 @@ class Run:
         policy: which verdicts fail a test.
         comparer: with the baseline; None if none is wanted.
 
-    Raises what ``Testbed.hold`` raises, UsageError if the time is too short for the cases or if there is no such baseline
-    or it is damaged, and ProvisionError if the reports cannot be written.
+    Raises what ``Testbed.hold`` raises, UsageError if the time is too short for the cases or if there is no such
+    baseline or it is damaged, and ProvisionError if the reports cannot be written.
     """
 
     def __init__(

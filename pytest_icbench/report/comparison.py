@@ -23,7 +23,10 @@ _HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")
 
 
 def compare_sides(
-    before: ComparisonSource, now: ComparisonSource, thresholds: Thresholds, patterns: Sequence[str] = circumstances.DEFAULT
+    before: ComparisonSource,
+    now: ComparisonSource,
+    thresholds: Thresholds,
+    patterns: Sequence[str] = circumstances.DEFAULT,
 ) -> tuple[list[str], bool]:
     """The table of now against before, what differs in what was tested, and whether a case REGRESSED."""
     comparer = Comparer(Baseline(before.name, before.entries), patterns)

@@ -68,8 +68,9 @@ class HostRig:
         Args:
             spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
                 ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
-                ``config`` (the user's, of the switch, or null), ``endpoint_specs`` (``endpoint_specs_to_json``, by endpoint index; left
-                out: the default ones), ``here`` (indexes of the endpoints on this host; left out: all), ``uplink`` (the
+                ``config`` (the user's, of the switch, or null), ``endpoint_specs`` (``endpoint_specs_to_json``, by
+                endpoint index; left out: the default ones), ``here`` (indexes of the endpoints on this host; left out:
+                all), ``uplink`` (the
                 NIC that leads to the others', ``Uplink.to_dict``, or null).
 
         Returns of the endpoints here, in their order,
@@ -149,7 +150,9 @@ class HostRig:
             self._session,
             NodeSpec(
                 # The dash keeps a given name apart from the switch's own namespaces.
-                name=self._session.name(f"{self._name}n{index if endpoint_spec.name is None else '-' + endpoint_spec.name}"),
+                name=self._session.name(
+                    f"{self._name}n{index if endpoint_spec.name is None else '-' + endpoint_spec.name}"
+                ),
                 hostname=endpoint_spec.name,
                 cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
                 sockets=[socket_dir],

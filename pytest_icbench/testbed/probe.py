@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 
-def unsupported_reason(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> str | None:
+def unsupported_reason(
+    cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None
+) -> str | None:
     """Why this host cannot run a switch with an API technique, and the remedy; None if it can. See ``probe``."""
     try:
         probe(cls, api, session, node=node, binary=binary)

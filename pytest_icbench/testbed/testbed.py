@@ -21,7 +21,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.candidates import Contest
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.rig_pool import RigRequests, RigRequest
+from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from pytest_icbench.testbed.treatment import common_treatment, rig_treatment
 
 if TYPE_CHECKING:
@@ -152,7 +152,8 @@ class Testbed:
         if case.contender is not None:
             base = case.base
             return RigRequests(
-                RigRequest(case, placement, (case.rig_key, placement)), RigRequest(base, placement, (base.rig_key, placement))
+                RigRequest(case, placement, (case.rig_key, placement)),
+                RigRequest(base, placement, (base.rig_key, placement)),
             )
         rig = RigRequest(case, placement, (case.rig_key, placement))
         reference = self._twin(case) if settings.reference else None
@@ -167,7 +168,7 @@ class Testbed:
 
     def make_rig(self, wanted: RigRequest) -> Rig:
         """A rig, not yet built."""
-        from pytest_icbench.testbed.rig import Rig, ExclusiveRig
+        from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
         case = self.contest.built(wanted.case)
         endpoint_specs = None if self.seating is None else self.seating.endpoint_specs(case.pairs)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.switch.forwarder.process import Forwarder, ForwarderPort
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings

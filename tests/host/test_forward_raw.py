@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session

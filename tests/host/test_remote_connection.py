@@ -82,7 +82,10 @@ def test_errors_keep_their_kind(connection: Connection) -> None:
     with pytest.raises(UsageError, match="there is no call 'nonsense'"):
         connection.call("nonsense")
     assert "another package" in connection.call("unsupported_reason", "mine", "udp", {})
-    assert connection.call("unsupported_reason", "linux-bridge", "udp", {"node": "netns", "hugepage_size_kib": 2048}) is None
+    assert (
+        connection.call("unsupported_reason", "linux-bridge", "udp", {"node": "netns", "hugepage_size_kib": 2048})
+        is None
+    )
 
 
 def test_the_end_of_the_connection_is_the_end_of_all(connection: Connection, other: SecondHost) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.kernel.veth import VethLink
@@ -19,6 +18,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import endpoint_from_dict
 from pytest_icbench.model.settings import Settings

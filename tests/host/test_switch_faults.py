@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.switch.dpdk import basicfwd, dpdk_process, testpmd
-from pytest_icbench.driver.switch.ovs import switch
+from pytest_icbench.driver.switch.ovs import switch as ovs
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.switch.snabb import switch
-from pytest_icbench.driver.switch.vpp import switch
+from pytest_icbench.driver.switch.snabb import switch as snabb
+from pytest_icbench.driver.switch.vpp import switch as vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from tests.host import snapshot
@@ -111,7 +111,7 @@ def assert_no_rig(session: HostSession) -> None:
 
 @pytest.mark.parametrize("name", INTRODUCTION)
 def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, constant in ((dpdk_process, "START_S"), (switch, "START_S"), (switch, "_START_S"), (switch, "_START_S")):
+    for place, constant in ((dpdk_process, "START_S"), (ovs, "START_S"), (snabb, "_START_S"), (vpp, "_START_S")):
         monkeypatch.setattr(place, constant, 0.3)
     binary = pretender(tmp_path / name, name, "echo waiting >&2; exec sleep 1000")
     told = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"

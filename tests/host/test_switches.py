@@ -7,12 +7,12 @@ import time
 from dataclasses import replace
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.driver.switch.protocol import PortCounters
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings

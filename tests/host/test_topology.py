@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from pytest_icbench.measure.launch.launch import run_launch
 
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.settings import Settings

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+
 import pytest_icbench.plugin.progress
 import pytest_icbench.plugin.session
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_icbench.stats.noninferiority import Margin
-
 from pytest_icbench.config.candidates import contender_key
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -16,7 +14,8 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.rig_pool import RigRequests, RigRequest
+from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from tests.measurements import measurement
 
 Behaviour = Callable[[Case], Measurement | BaseException]

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_icbench.cli.html import write_html
+from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.stats.quantiles import Histogram
-
-from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement, side_by_side

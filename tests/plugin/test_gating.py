@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 from pytest_icbench.store import baselines
 from tests.baselines import measured, scaled
 from tests.measurements import measurement

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 import pytest
-import pytest_icbench.plugin.progress
 
+import pytest_icbench.plugin.progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

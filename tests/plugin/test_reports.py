@@ -8,9 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
 
 from pytest_icbench.plugin import progress
+from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
 from pytest_icbench.store.history import read as read_history
 from pytest_icbench.store.run import read_tests
 from tests.measurements import measurement

@@ -174,7 +174,9 @@ def test_a(icbench):
 
 
 @pytest.mark.parametrize("body", ["icbench.gate(icbench.throughput())", "icbench.throughput()"])
-def test_an_invalid_measurement_fails_also_when_nobody_looks(inner: Runner, bench: type[FakeTestbed], body: str) -> None:
+def test_an_invalid_measurement_fails_also_when_nobody_looks(
+    inner: Runner, bench: type[FakeTestbed], body: str
+) -> None:
     bench.behaviour = staticmethod(
         lambda case: measurement(case, verdict="INVALID", reason="no-forwarding", evidence="0 of 9 frames arrived")
     )

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from pytest_icbench.plugin.fixture import Icbench
 
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.fixture import Icbench
 
 #: An emulated card on a shared machine: enough frames to know that they pass, no figure is judged.
 RATE = "1k"

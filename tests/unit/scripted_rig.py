@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.measure.launch.launch import run_launch
-
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth

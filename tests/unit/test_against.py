@@ -7,13 +7,13 @@ from datetime import date
 from typing import Any
 
 import pytest
+
+from pytest_icbench.errors import Regression
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
-
-from pytest_icbench.errors import Regression
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.bands import FALSE_ALARMS, Bands, best_cut, critical_ratio, find_bands
 
 values = st.lists(st.floats(min_value=1, max_value=1e9), min_size=6, max_size=40)

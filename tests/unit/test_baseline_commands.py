@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pytest_icbench.cli import main
 
+from pytest_icbench.cli import main
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

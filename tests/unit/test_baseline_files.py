@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_icbench.gate.entry import Entry, entry_of
-from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.stats.noninferiority import Figure
-from pytest_icbench.stats.quantiles import Histogram
 
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.stats.noninferiority import Figure
+from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baseline_file import SCHEMA, read, write
 from tests.baselines import HOST, entry, launch, measured

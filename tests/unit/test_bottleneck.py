@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is named as the limit, by what the load_indicators say."""
+"""Who is named as the limit, by what the indicators say."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ QUIET = LoadIndicators(steal_share=0, busy_share=None, refusing_share=0, loss_sh
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}
 
 
-def limit(load_indicators: LoadIndicators = QUIET, *, facts: dict[str, Any] | None = None, **changes: Any) -> tuple[str, bool]:
-    found = find_bottleneck(replace(load_indicators, **changes), **{**SWITCHED, **(facts or {})})
+def limit(
+    indicators: LoadIndicators = QUIET, *, facts: dict[str, Any] | None = None, **changes: Any
+) -> tuple[str, bool]:
+    found = find_bottleneck(replace(indicators, **changes), **{**SWITCHED, **(facts or {})})
     assert found.evidence
     assert "\n" not in found.evidence
     return found.what, found.lower_bound
@@ -71,16 +73,18 @@ shares = st.floats(min_value=0, max_value=1)
 
 
 @given(
-    st.builds(LoadIndicators, shares, st.none() | shares, shares, shares, st.none() | shares, *[st.none() | shares] * 2),
+    st.builds(
+        LoadIndicators, shares, st.none() | shares, shares, shares, st.none() | shares, *[st.none() | shares] * 2
+    ),
     *[st.booleans()] * 4,
 )
 def test_a_switch_with_time_left_is_never_the_limit(
-    load_indicators: LoadIndicators, maximum: bool, switched: bool, kernel: bool, shared: bool
+    indicators: LoadIndicators, maximum: bool, switched: bool, kernel: bool, shared: bool
 ) -> None:
     facts = {"maximum": maximum, "switched": switched, "kernel": kernel, "shared": shared}
-    what, lower_bound = limit(load_indicators, facts=facts)
+    what, lower_bound = limit(indicators, facts=facts)
     assert what in ("endpoint", "switch", "ring", "host", "link", "unknown")
-    if load_indicators.busy_share is not None and load_indicators.busy_share < 0.95:
+    if indicators.busy_share is not None and indicators.busy_share < 0.95:
         assert what != "switch"
         assert lower_bound
 
@@ -120,8 +124,8 @@ def test_a_saturated_cable_between_two_hosts_is_the_link(mbps: int | None, what:
     counts = pair(scheduled=150, sent=150, received=149, lost=1, polls=100, empty_polls=0)
     launches = [Launch(0, 0.0, 1.0, 0.0, 14.8e6, 15e6, 0.0, False, (counts,))] * 6
     for remote, expected in ((True, what), (False, "endpoint")):
-        load_indicators = LoadIndicators.of(launches, line_pps(Case("ovs", remote=remote), around))
-        found = find_bottleneck(load_indicators, **SWITCHED)
+        indicators = LoadIndicators.of(launches, line_pps(Case("ovs", remote=remote), around))
+        found = find_bottleneck(indicators, **SWITCHED)
         assert found.what == expected
         assert found.lower_bound == (expected == "link")
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_icbench.plugin.schedule.budget import Budget, Entry, share_out
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin import run
+from pytest_icbench.plugin.schedule.budget import Budget, Entry, share_out
 
 PLAIN = Entry(least_s=10.0, launch_s=1.0, launches=7, precision=0.03)
 FIXED = replace(PLAIN, adaptive=False)

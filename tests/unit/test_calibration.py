@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
+
+from pytest_icbench.cli import main
 from pytest_icbench.cli.calibrate.command import evaluate, plan
 from pytest_icbench.cli.calibrate.curve import Point, lengths, point, sentence, table
 from pytest_icbench.cli.calibrate.launches import Recorded, contenders, slowed
-
-from pytest_icbench.cli import main
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
 from pytest_icbench.report import markdown, openmetrics
 from tests.baselines import measured
 from tests.measurements import measurement, side_by_side

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 
 from pytest_icbench.config.option_table import TABLE
+from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 
 ROOT = Path(__file__).parents[2]
 CI = ROOT / "docs" / "ci"

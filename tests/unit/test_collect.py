@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.config.cases import Request, check_names, expand, grouped, unsupported_reason, parse_marker
+from pytest_icbench.config.cases import Request, check_names, expand, grouped, parse_marker, unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Rate
@@ -119,7 +119,8 @@ def test_a_variant_that_nobody_has_is_told_with_what_there_is() -> None:
     reason = unsupported_reason(Case("truth", variant="drop0"), SWITCHES["truth"], 256)
     assert reason == "truth has no variant 'drop0'; its variants: dropN"
     assert (
-        unsupported_reason(Case("bridge", variant="x"), SWITCHES["bridge"], 256) == "bridge has no variant 'x'; its variants: none"
+        unsupported_reason(Case("bridge", variant="x"), SWITCHES["bridge"], 256)
+        == "bridge has no variant 'x'; its variants: none"
     )
     assert unsupported_reason(Case("truth", variant="drop2"), SWITCHES["truth"], 256) is None
 
@@ -259,9 +260,13 @@ def test_unknown_names_on_the_command_line(options: Options, message: str) -> No
 
 def test_what_no_host_can_run() -> None:
     assert unsupported_reason(Case("poll"), SWITCHES["poll"], 256) is None
-    assert "1519 bytes are more than poll carries" in str(unsupported_reason(Case("poll", packet_size=1519), SWITCHES["poll"], 256))
+    assert "1519 bytes are more than poll carries" in str(
+        unsupported_reason(Case("poll", packet_size=1519), SWITCHES["poll"], 256)
+    )
     assert "poll takes at most 1 pair, not 2" in str(unsupported_reason(Case("poll", pairs=2), SWITCHES["poll"], 256))
-    assert "does not fit into a ring of 256" in str(unsupported_reason(Case("bridge", burst=257), SWITCHES["bridge"], 256))
+    assert "does not fit into a ring of 256" in str(
+        unsupported_reason(Case("bridge", burst=257), SWITCHES["bridge"], 256)
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers())))

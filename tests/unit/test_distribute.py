@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_icbench.plugin.schedule.plan import hosts_of
-from pytest_icbench.plugin.xdist.scheduler import RigScheduling
-from pytest_icbench.plugin.xdist.workers import told
 
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.case_id import host_key, is_case, rig_group
 from pytest_icbench.model.rate import named_rate
+from pytest_icbench.plugin.schedule.plan import hosts_of
+from pytest_icbench.plugin.xdist.scheduler import RigScheduling
+from pytest_icbench.plugin.xdist.workers import told
 
 
 def item(case: Case, test: str = "test_x.py::test_rate") -> str:

@@ -11,12 +11,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pytest_icbench.gate.limits import Limit, find
 from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.stats.quantiles import CONFIDENCE, Histogram, merge
-
 from pytest_icbench.measure.summary.figures import Figures
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.stats.quantiles import CONFIDENCE, Histogram, merge
 from tests.measurements import measurement
 from tests.unit.scripted_rig import RTT, ScriptedRig, one
 

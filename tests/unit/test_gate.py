@@ -10,11 +10,11 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
-
-from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import Measurement

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_icbench.plugin.xdist import ssh as gateways
 
 from pytest_icbench.driver.workload.version import package_version
 from pytest_icbench.errors import UsageError
+from pytest_icbench.plugin.xdist import ssh as gateways
 from pytest_icbench.testbed.remote.ssh import OPTIONS
 
 Ssh = Callable[[str], Path]

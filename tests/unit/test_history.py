@@ -12,12 +12,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_icbench.cli.history import render
-from pytest_icbench.stats.change_points import FEWEST, levels
 
 from pytest_icbench.cli import main
+from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report.trends import trends
+from pytest_icbench.stats.change_points import FEWEST, levels
 from pytest_icbench.store.history import Entry, append, entry_of, host_key, read
 from tests.measurements import measurement
 

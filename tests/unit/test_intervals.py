@@ -9,6 +9,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.intervals import (
     LOOKED_CONFIDENCE,
     find_slope,

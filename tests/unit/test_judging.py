@@ -9,6 +9,7 @@ from math import sqrt
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.noninferiority import (
     MOST_LAUNCHES,
     Better,

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from pytest_icbench.gate.margins import COMPARED, KEYS, MAIN
-from pytest_icbench.gate.thresholds import parse
-from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.margins import COMPARED, KEYS, MAIN
+from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
 
 TOML = """
 ["ovs-64B-b32-1vs1-Rmax"]

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.paired import MOST_EXACT, factor, fewest_pairs, signed_rank
 
 POSITIVE = st.floats(1e-3, 1e9)

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_icbench.plugin.repeat import repeat_command
-from pytest_icbench.report.figure.figures import all_series, rate_figures
-from pytest_icbench.report.figure.history import history_figures
-from pytest_icbench.report.figure.latency import latency_figures
-from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
-from pytest_icbench.stats.bands import Bands
-from pytest_icbench.stats.change_points import Level
-from pytest_icbench.stats.quantiles import Histogram
 
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.trials import Search
+from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, vega
+from pytest_icbench.report.figure.figures import all_series, rate_figures
+from pytest_icbench.report.figure.history import history_figures
+from pytest_icbench.report.figure.latency import latency_figures
+from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.trends import Change, Point, Trend
+from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.change_points import Level
+from pytest_icbench.stats.quantiles import Histogram
 from tests.measurements import launch, measurement, side_by_side
 
 HOSTILE = "<script>document.title='owned'</script>\"'&\x1b[31m\x00 中文 \u202e"

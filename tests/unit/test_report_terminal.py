@@ -8,13 +8,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_icbench.plugin.plan import Planned, plan_lines
-from pytest_icbench.stats.bands import Bands
 
 from pytest_icbench.model.case import APIS, Case, Rate
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report.names import path_part, printable, properties
 from pytest_icbench.report.terminal import WIDTH, summary_line, table
+from pytest_icbench.stats.bands import Bands
 from tests.measurements import measurement
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.rig_pool import RigRequests, RigPool, RigRequest
+from pytest_icbench.testbed.rig_pool import RigPool, RigRequest, RigRequests
 
 
 class Rig:

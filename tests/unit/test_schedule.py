@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from pytest_icbench.plugin.schedule.schedule import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, Schedule, clock, estimate_s
 
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.plugin.schedule.schedule import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, Schedule, clock, estimate_s
 
 
 def test_a_fixed_number_of_launches() -> None:

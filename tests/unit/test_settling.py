@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_icbench.measure.launch.processes import LaunchOutput
-from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
+from pytest_icbench.measure.launch.processes import LaunchOutput
+from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
@@ -141,7 +141,7 @@ TIMES = Settings(warmup_s=0.25, max_warmup_s=2.0, duration_s=1.0, window_s=0.1)
 
 
 class Clients:
-    """A launch_output of one client whose windows have these medians; told to begin anew, it does so two windows later."""
+    """A launch's output of one client with these medians; told to begin anew, it does so two windows later."""
 
     def __init__(self, medians: Callable[[int], int | None]) -> None:
         self.medians = medians

@@ -11,6 +11,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.quantiles import (
     FEWEST_LAUNCHES,
     Estimate,

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, median_over_launches
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.model.settings import PROTOCOLS, Settings
+from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, median_over_launches
 
 SESSIONS = 800
 #: Three standard errors of so many sessions.

@@ -7,6 +7,7 @@ import functools
 from typing import Any
 
 import pytest
+
 from pytest_icbench.plugin.schedule.schedule import SOAK_S
 from pytest_icbench.plugin.test_code import TestCode, read
 

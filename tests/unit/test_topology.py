@@ -215,7 +215,8 @@ def test_the_default_is_what_is_used_without_a_file(pairs: int, remote: bool) ->
     made = default(pairs, remote=remote)
     read_again = loads(to_toml(made, hints=True), "default")
     assert read_again == made
-    assert [endpoint_spec.address for endpoint_spec in read_again.endpoint_specs(pairs)] == [endpoint_spec.address for endpoint_spec in default_endpoint_specs(pairs)]
+    addresses = [spec.address for spec in default_endpoint_specs(pairs)]
+    assert [spec.address for spec in read_again.endpoint_specs(pairs)] == addresses
     assert made.is_remote(pairs) is remote
 
 
@@ -237,7 +238,9 @@ def test_a_larger_topology_serves_cases_with_fewer_pairs() -> None:
     topology = default(4)
     assert topology.unsupported_reason(Case("ovs", pairs=2)) is None
     assert len(topology.endpoint_specs(2)) == 4
-    assert "the topology has 4 pairs, not 8: lower --icbench-pairs" in str(topology.unsupported_reason(Case("ovs", pairs=8)))
+    assert "the topology has 4 pairs, not 8: lower --icbench-pairs" in str(
+        topology.unsupported_reason(Case("ovs", pairs=8))
+    )
 
 
 def test_applications_are_what_a_container_may_run() -> None:

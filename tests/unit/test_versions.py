@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_icbench.stats.noninferiority import Margin
 
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError
 from pytest_icbench.measure.progress import Progress
@@ -21,6 +20,7 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.noninferiority import Margin
 
 CASE = Case("testpmd", contender="new")
 HIGHER = Margin("higher")

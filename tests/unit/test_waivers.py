@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_icbench.gate.waivers import Waiver, find, load, parse_day, read, save, write
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.waivers import Waiver, find, load, parse_day, read, save, write
 from pytest_icbench.model.codec import DamagedData
 
 _WAIVERS = st.builds(Waiver, st.text(max_size=20), st.text(max_size=20), st.dates().map(str))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
 
 MEASURED, MOST = 10, 20

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pytest_icbench.measure.launch.switch_work import Work, WorkTrack
 
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.resource import perf
+from pytest_icbench.measure.launch.switch_work import Work, WorkTrack
 
 HZ = 2_000_000_000
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
-from pytest_icbench.stats.intervals import over_launches
-
 from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
+from pytest_icbench.stats.intervals import over_launches
 from validation import drawing
 from validation.machines import BANDED, MACHINES, TOLD, Machine
 from validation.model import Found, Row, Settings

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from detection_pool import LENGTHS, RIGS, ROUNDS, UNITS, Pool, Unit, host, record
+
+from pytest_icbench.errors import Unsupported
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.stats.quantiles import Estimate
-
-from pytest_icbench.errors import Unsupported
 from validation import drawing
 from validation.model import Found, Row, Settings
 

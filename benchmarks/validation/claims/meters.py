@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import bench_host as host
 import udp_tools
 import workload_runs
-from pytest_icbench.stats.quantiles import median_estimate
 
 from pytest_icbench.driver.switch.protocol import PortCounters
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -23,6 +22,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.stats.quantiles import median_estimate
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
 

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.stats.intervals import median_over_launches
-
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.stopping import confidence, why_stop
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.stats.intervals import median_over_launches
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings
 

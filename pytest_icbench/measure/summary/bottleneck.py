@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What limited a rate: endpoint, switch, ring, host, link, or unknown. Pure.
 
-A verdict needs a witness; where none speaks it is ``unknown``. The load_indicators, in the order in which they are believed:
+A verdict needs a witness; where none speaks it is ``unknown``. The indicators, in the order in which they are believed:
 
 * the speed of the cable between two hosts (``link``),
 * the hypervisor's share of the endpoints' CPUs (``host``),
@@ -95,7 +95,9 @@ def role_busy_share(launches: Sequence[Launch], role: str) -> float | None:
     return sum(cycles for cycles in busy if cycles is not None) / sum(known)
 
 
-def find_bottleneck(load_indicators: LoadIndicators, *, maximum: bool, switched: bool, kernel: bool, shared: bool) -> Bottleneck:
+def find_bottleneck(
+    indicators: LoadIndicators, *, maximum: bool, switched: bool, kernel: bool, shared: bool
+) -> Bottleneck:
     """Names the limit.
 
     Args:
@@ -104,39 +106,41 @@ def find_bottleneck(load_indicators: LoadIndicators, *, maximum: bool, switched:
         kernel: whether frames cross the kernel, whose work runs in the sender's own context.
         shared: whether endpoints share CPUs.
     """
-    idle = load_indicators.busy_share is not None and load_indicators.busy_share < BUSY_SHARE
-    refusing, losing = load_indicators.refusing_share > NEGLIGIBLE_LOSS, load_indicators.loss_share > NEGLIGIBLE_LOSS
+    idle = indicators.busy_share is not None and indicators.busy_share < BUSY_SHARE
+    refusing, losing = indicators.refusing_share > NEGLIGIBLE_LOSS, indicators.loss_share > NEGLIGIBLE_LOSS
     if not maximum and not refusing and not losing:
         return Bottleneck("unknown", "everything offered arrived, so nothing was at its limit", idle)
-    if load_indicators.line_share is not None and load_indicators.line_share >= LINE_RATE_SHARE:
-        return Bottleneck("link", f"{_percent(load_indicators.line_share)} of what the cable carries arrived", True)
-    if load_indicators.steal_share > STEAL_SHARE:
-        most = f", {_percent(load_indicators.most_steal_share)} in one launch" if load_indicators.most_steal_share else ""
-        return Bottleneck("host", f"{_percent(load_indicators.steal_share)} of the endpoints' time was stolen{most}", True)
-    if load_indicators.busy_share is not None and not idle:
-        return Bottleneck("switch", f"its workers were busy {_percent(load_indicators.busy_share)} of the time")
-    found = _by_ends(load_indicators, refusing, losing, switched, kernel, shared)
-    if idle and load_indicators.busy_share is not None:
-        evidence = f"{found.evidence}; the switch's workers were busy only {_percent(load_indicators.busy_share)} of the time"
+    if indicators.line_share is not None and indicators.line_share >= LINE_RATE_SHARE:
+        return Bottleneck("link", f"{_percent(indicators.line_share)} of what the cable carries arrived", True)
+    if indicators.steal_share > STEAL_SHARE:
+        most = f", {_percent(indicators.most_steal_share)} in one launch" if indicators.most_steal_share else ""
+        return Bottleneck("host", f"{_percent(indicators.steal_share)} of the endpoints' time was stolen{most}", True)
+    if indicators.busy_share is not None and not idle:
+        return Bottleneck("switch", f"its workers were busy {_percent(indicators.busy_share)} of the time")
+    found = _by_ends(indicators, refusing, losing, switched, kernel, shared)
+    if idle and indicators.busy_share is not None:
+        evidence = (
+            f"{found.evidence}; the switch's workers were busy only {_percent(indicators.busy_share)} of the time"
+        )
         return Bottleneck(found.what, evidence, True)
     return found
 
 
 def _by_ends(
-    load_indicators: LoadIndicators, refusing: bool, losing: bool, switched: bool, kernel: bool, shared: bool
+    indicators: LoadIndicators, refusing: bool, losing: bool, switched: bool, kernel: bool, shared: bool
 ) -> Bottleneck:
     """The sender's refusals and the receiver's polls; the switch does not tell, or had time left."""
-    empty, lost = load_indicators.empty_share, _percent(load_indicators.loss_share)
+    empty, lost = indicators.empty_share, _percent(indicators.loss_share)
     by_polls = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
-    by_cycles = load_indicators.receiver_busy_share is not None and load_indicators.receiver_busy_share >= BUSY_SHARE
-    worker_idle = load_indicators.busy_share is not None
+    by_cycles = indicators.receiver_busy_share is not None and indicators.receiver_busy_share >= BUSY_SHARE
+    worker_idle = indicators.busy_share is not None
     if by_polls and (losing or refusing):
         return Bottleneck("endpoint", f"the receiver found frames in {_percent(1 - (empty or 0.0))} of its polls")
     if by_cycles and (losing or refusing):
-        spent = _percent(load_indicators.receiver_busy_share or 0.0)
+        spent = _percent(indicators.receiver_busy_share or 0.0)
         return Bottleneck("endpoint", f"the receiver spent {spent} of its cycles on frames")
     # Where frames are both refused and lost, the greater part decides.
-    losing = losing and load_indicators.loss_share >= load_indicators.refusing_share
+    losing = losing and indicators.loss_share >= indicators.refusing_share
     if losing and empty is not None and not kernel:
         return Bottleneck("ring", f"{lost} were lost on the way to a receiver with {_percent(empty)} empty polls")
     if losing:
@@ -147,7 +151,7 @@ def _by_ends(
         return Bottleneck("ring", "the sender found its ring full while the switch had time left")
     if refusing:
         return Bottleneck("switch", "the sender found the switch's input ring full, and the receiver waited")
-    sender = load_indicators.sender_busy_share
+    sender = indicators.sender_busy_share
     spent = "" if sender is None else f" and spent {_percent(sender)} of its cycles on frames"
     if kernel:
         return Bottleneck("endpoint", f"the sender was never refused{spent}; the kernel's path runs in its own context")

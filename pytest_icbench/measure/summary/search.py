@@ -183,12 +183,12 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
-    load_indicators = LoadIndicators.of(launches, line_pps(case, around))
-    lost = max(load_indicators.refusing_share, load_indicators.loss_share)
-    if lost <= NEGLIGIBLE_LOSS and (load_indicators.busy_share or 0.0) < BUSY_SHARE:
+    indicators = LoadIndicators.of(launches, line_pps(case, around))
+    lost = max(indicators.refusing_share, indicators.loss_share)
+    if lost <= NEGLIGIBLE_LOSS and (indicators.busy_share or 0.0) < BUSY_SHARE:
         return Bottleneck("unknown", f"{lost:.3%} are lost at the upper bound, too few to tell where", finding.limited)
     return find_bottleneck(
-        load_indicators,
+        indicators,
         maximum=True,
         switched=case.switch not in REFERENCES,
         kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),

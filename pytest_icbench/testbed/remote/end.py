@@ -31,7 +31,9 @@ RIG_CALLS = frozenset(
         *("assignment", "set_ageing", "check", "uplink_fault", "pause", "resume", "undo"),
     )
 )
-CALLS = frozenset(("versions", "examine", "unsupported_reason", "resolve_auto", "plan", "identity", "treatment", "conditions"))
+CALLS = frozenset(
+    ("versions", "examine", "unsupported_reason", "resolve_auto", "plan", "identity", "treatment", "conditions")
+)
 SESSION_CALLS = frozenset(("hold", "prepare_cpus", "build", "give_back"))
 #: Stands in a command line for the workload, whose place each host knows itself.
 WORKLOAD = "@workload"
