@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_PACKAGE = Path(__file__).parents[2] / "pytest_icbench"
+_PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
 _MODULES = {
     "pytest_icbench." + ".".join(path.relative_to(_PACKAGE).with_suffix("").parts): path
     for path in sorted(_PACKAGE.rglob("*.py"))

@@ -208,7 +208,7 @@ def test_statements_about_two_hosts_stand_beside_cases_on_two_hosts_only() -> No
 
 
 def test_every_experiment_that_a_scenario_reproduces_has_its_published_result() -> None:
-    texts = [path.read_text() for path in (Path(__file__).parents[2] / "scenarios").glob("test_*.py")]
+    texts = [path.read_text() for path in (Path(__file__).parents[3] / "scenarios").glob("test_*.py")]
     reproduced = {row for text in texts for line in re.findall(r"Reproduces: (.+)", text) for row in line.split(", ")}
     known = json.loads(Path(published.__file__).with_name("published.json").read_text())
     stated = {entry["row"] for entry in (*known["figures"], *known["statements"])}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES, Placement, plan_given
-from tests.unit.test_placement import machine, topologies
+from tests.unit.testbed.test_placement import machine, topologies
 
 
 def test_endpoints_have_their_cpus_and_the_worker_another_core() -> None:

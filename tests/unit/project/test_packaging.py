@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGED = ("pytest_icbench", "scenarios")
 EXECUTABLE = "pytest_icbench/bin/icbench-workload"
 

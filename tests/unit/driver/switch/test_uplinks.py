@@ -20,7 +20,7 @@ from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.endpoint import Address, Nic, endpoint_from_dict, endpoint_to_dict
 from pytest_icbench.model.uplink import Uplink
 from tests.unit.recording_host import attachments_of, spec_of
-from tests.unit.test_switch_vpp import Client, client, session, start
+from tests.unit.driver.switch.test_vpp import Client, client, session, start
 
 __all__ = ["client", "session"]  # fixtures
 

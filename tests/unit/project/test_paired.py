@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "benchmarks" / "paired.py"
+SOURCE = Path(__file__).parents[3] / "benchmarks" / "paired.py"
 
 
 @pytest.fixture(scope="module")

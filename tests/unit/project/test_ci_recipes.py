@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CI = ROOT / "docs" / "ci"
 FILES = sorted(path.name for path in CI.iterdir())
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.model.settings import Settings
 
-SOURCE = Path(__file__).parents[2] / "benchmarks" / "search_simulation.py"
+SOURCE = Path(__file__).parents[3] / "benchmarks" / "search_simulation.py"
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
 
 

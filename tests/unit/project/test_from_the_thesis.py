@@ -14,7 +14,7 @@ from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.topology.fields import READERS
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.registry import builtin_switches
-from tests.unit.test_docs import ROOT, code, first_cells
+from tests.unit.project.test_docs import ROOT, code, first_cells
 
 PAGE = ROOT / "docs" / "from-the-thesis.md"
 

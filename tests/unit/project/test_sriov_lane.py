@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import pytest_report_header
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DEPENDENCIES = """kernel/fs/9p/9p.ko.xz: kernel/net/9p/9pnet.ko.xz kernel/fs/netfs/netfs.ko.xz
 kernel/net/9p/9pnet.ko.xz:
 kernel/fs/netfs/netfs.ko.xz:

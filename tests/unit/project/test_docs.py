@@ -22,7 +22,7 @@ from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
 GUIDE = ROOT / "docs" / "user-guide.md"
 FORMAT = ROOT / "docs" / "result-format.md"
