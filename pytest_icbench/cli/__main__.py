@@ -3,6 +3,6 @@
 
 import sys
 
-from pytest_icbench.cli import main
+from pytest_icbench.cli.main import main
 
 sys.exit(main())

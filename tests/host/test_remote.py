@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.cli import main
+from pytest_icbench.cli.main import main
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from tests.host.node_tools import require
 from tests.host.remote_runs import Run, clean_on_both, listening, told

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.cli import main
+from pytest_icbench.cli.main import main
 from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.measure.strategy.side_by_side import with_comparison
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize

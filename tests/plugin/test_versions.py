@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.cli import main
+from pytest_icbench.cli.main import main
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report import markdown

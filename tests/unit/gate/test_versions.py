@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.gate import judge
+from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case

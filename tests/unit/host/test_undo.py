@@ -16,13 +16,13 @@ from pytest_icbench.host.process import Spawner
 
 
 def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:
-    script = "from pytest_icbench import journal; journal.load_kinds(); print(*sorted(journal._kinds))"
+    script = "from pytest_icbench.host import journal; journal.load_kinds(); print(*sorted(journal._kinds))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(journal.__file__).parents[1],
+        cwd=Path(journal.__file__).parents[2],
     )
     kinds = {
         "cgroup",

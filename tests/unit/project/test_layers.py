@@ -15,9 +15,9 @@ _MODULES = {
     for path in sorted(_PACKAGE.rglob("*.py"))
 }
 #: What judges and shows results.
-_JUDGING = ("result", "stats", "judging", "limits", "gate", "thresholds", "baseline", "report")
+_JUDGING = ("model", "stats")
 #: What touches the machine.
-_MACHINE = ("pytest_icbench.host", "pytest_icbench.switch", "pytest_icbench.node")
+_MACHINE = ("pytest_icbench.host", "pytest_icbench.driver.switch", "pytest_icbench.driver.node")
 #: exec starts them; liblxc, which lxc calls, starts its own, and has to be called from a child.
 _STARTERS = ("pytest_icbench.host.process", "pytest_icbench.driver.node.lxc.node")
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
@@ -47,7 +47,7 @@ def part(module: str) -> str:
 
 def test_there_is_something_to_look_at() -> None:
     found = {part(module) for module in _MODULES}
-    assert {"result", "stats", "gate", "host", "node", "switch"} <= found
+    assert {"model", "stats", "gate", "host", "driver", "store", "report"} <= found
 
 
 @pytest.mark.parametrize("module", [module for module in _MODULES if part(module) in _JUDGING])

@@ -83,8 +83,8 @@ def links(monkeypatch: pytest.MonkeyPatch) -> RecordingLinks:
         yield
         found.calls.append(("leave", netns))
 
-    for module in ("kernel", "veth", "linux_bridge"):
-        monkeypatch.setattr(f"pytest_icbench.switch.{module}.links", found)
+    for module in ("common.kernel", "kernel.veth", "kernel.linux_bridge"):
+        monkeypatch.setattr(f"pytest_icbench.driver.switch.{module}.links", found)
     monkeypatch.setattr(linux_bridge, "entered", entered)
     return found
 

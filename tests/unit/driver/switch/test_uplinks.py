@@ -19,8 +19,8 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.endpoint import Address, Nic, endpoint_from_dict, endpoint_to_dict
 from pytest_icbench.model.uplink import Uplink
-from tests.unit.recording_host import attachments_of, spec_of
 from tests.unit.driver.switch.test_vpp import Client, client, session, start
+from tests.unit.recording_host import attachments_of, spec_of
 
 __all__ = ["client", "session"]  # fixtures
 
