@@ -2,10 +2,10 @@
 /* The table of applications, and nothing else. */
 #include <stdio.h>
 
-#include "apps.h"
-#include "io.h"
-#include "options.h"
-#include "run.h"
+#include "app/apps.h"
+#include "io/io.h"
+#include "option/options.h"
+#include "run/run.h"
 
 static const run_app APPLICATIONS[] = {
         [APP_SEND] = app_send,

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "options.h"
+#include "option/options.h"
 
 #define ADDRESSES "10.0.0.1", "02:00:00:00:00:0a", "10.0.0.2", "02:00:00:00:00:0B"
 #define MAX_ARGS 16

@@ -3,12 +3,12 @@
  * REMOTE_MAC" prints a frame as hex, made as the backends make it; "parse PORT HEX" prints what the receive
  * path sees in one.
  */
-#include "frame.h"
+#include "base/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "options.h"
+#include "option/options.h"
 
 static void print_hex(const uint8_t *bytes, size_t n)
 {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame.h"
-#include "io.h"
-#include "options.h"
+#include "base/frame.h"
+#include "io/io.h"
+#include "option/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

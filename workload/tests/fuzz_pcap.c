@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame.h"
-#include "pcap.h"
+#include "base/frame.h"
+#include "pcap/pcap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "frame.h"
-#include "receiver.h"
+#include "base/frame.h"
+#include "traffic/receiver.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

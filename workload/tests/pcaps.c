@@ -3,7 +3,7 @@
  * "TIME_NS HEX" a frame, or "error SENTENCE", then an empty line. With an argument each file is also written
  * anew under that name, every frame kept but for its last byte if it has an odd length.
  */
-#include "pcap.h"
+#include "pcap/pcap.h"
 
 #include <stdio.h>
 #include <string.h>

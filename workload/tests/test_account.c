@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The accounts against a model that remembers everything. */
-#include "account.h"
+#include "traffic/account.h"
 
 #include "check.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client's round-trip times: what the run's histograms have, and what they have after they were begun anew.
  */
-#include "client.h"
+#include "traffic/client.h"
 
+#include "base/frame.h"
 #include "check.h"
-#include "frame.h"
-#include "sender.h"
+#include "traffic/sender.h"
 
 #define SENT UINT64_C(5000)
 #define RTT_NS 1000u

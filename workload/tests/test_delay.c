@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A delay line: order, never early, its bound, and all this across a wrap of the counter. */
-#include "delay.h"
+#include "forward/delay.h"
 
 #include "check.h"
 

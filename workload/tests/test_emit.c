@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Output into a pipe that nobody empties: no line is lost, torn or out of order, and nobody waits. */
-#include "emit.h"
+#include "run/emit.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "check.h"
-#include "json.h"
 
 #define LINES 3000u
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The forwarder over ports of memory: who gets what, when, and that no frame is lost or released twice. */
-#include "forward.h"
+#include "forward/forward.h"
 
 #include <errno.h>
 
+#include "base/clock.h"
+#include "base/frame.h"
 #include "check.h"
-#include "clock.h"
-#include "cost.h"
-#include "frame.h"
-#include "raw_frame.h"
-#include "run.h"
+#include "forward/cost.h"
+#include "forward/raw_frame.h"
+#include "run/run.h"
 
 #define PORTS 4u
 #define POOL 4096u

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which frames are dropped, displaced and doubled, whatever the bursts are; and that control frames are not.
  */
-#include "impair.h"
+#include "forward/impair.h"
 
 #include <arpa/inet.h>
 
+#include "base/frame.h"
 #include "check.h"
-#include "frame.h"
-#include "options.h"
+#include "option/options.h"
 
 #define FRAMES 10000u
 

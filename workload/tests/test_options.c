@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each option: its forms, its bounds, its default, and what is said about bad values. */
-#include "options.h"
+#include "option/options.h"
 
 #include <arpa/inet.h>
 

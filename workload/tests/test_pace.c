@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pacing, driven by a clock of the test's own. */
-#include "pace.h"
+#include "traffic/pace.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What test_pcap.py cannot see: files that cannot be read or written, and what a killed writer leaves. */
-#include "pcap.h"
+#include "pcap/pcap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "replay.h"
+#include "pcap/replay.h"
 
 static char path[] = "/tmp/icbench-pcap-XXXXXX";
 static char err[256];

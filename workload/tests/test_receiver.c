@@ -2,12 +2,12 @@
 /* The receive path: bursts of frames with injected loss, duplication, reordering, damage and strangers,
  * against a model that looks at one frame at a time.
  */
-#include "receiver.h"
+#include "traffic/receiver.h"
 
 #include <stdatomic.h>
 
+#include "base/frame.h"
 #include "check.h"
-#include "frame.h"
 
 #define FRAMES 400000u
 #define WINDOWS 40u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The histogram's error bound, and its percentiles against sorted samples. */
-#include "rtt.h"
+#include "traffic/rtt.h"
 
 #include <math.h>
 

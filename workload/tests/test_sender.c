@@ -2,10 +2,10 @@
 /* The sender over a port of the test's own: trains, which frame was the first of its burst, and where its
  * cycles go.
  */
-#include "sender.h"
+#include "traffic/sender.h"
 
 #include "check.h"
-#include "client.h"
+#include "traffic/client.h"
 
 #define PORT_BURST 8u
 

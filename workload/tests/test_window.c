@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "window.h"
+#include "base/window.h"
 
 #include "check.h"
-#include "pace.h"
+#include "traffic/pace.h"
 
 #define HZ 1000u
 

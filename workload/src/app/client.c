@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/apps.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traffic/client.h"
+#include "traffic/receiver.h"
+#include "traffic/sender.h"
+
+/* A client keeps to its schedule through a whole window's stall: frames given up would be missing from the
+ * very tail it measures. */
+#define BACKLOG_WINDOWS 1.0
+
+/* At the maximum rate an answer that takes longer than this is not waited for. */
+#define ANSWER_PATIENCE_NS 10e6
+
+struct client {
+	struct run *r;
+	struct sender tx;
+	struct receiver rx;
+	struct client_times times;
+	struct window_tx *sent; /* by window number */
+	uint16_t last_window;   /* the highest the sender has ended */
+	bool threaded;          /* --blocking: answers are received by a thread of their own */
+	pthread_t thread;
+	pthread_mutex_t lock; /* around rx and times while the thread runs */
+	atomic_bool finish;
+	atomic_int thread_errno;
+};
+
+static void write_window(struct client *c, uint16_t number, bool provisional)
+{
+	struct json *j = &c->r->json;
+	const struct window_tx *tx = &c->sent[number];
+	const struct window_rx *rx = &c->rx.windows[number];
+	struct client_rtt rtt = client_times_window(&c->times, number);
+
+	json_begin_line(j, "window");
+	json_string(j, "role", "client");
+	json_u64(j, "stream", c->r->o->stream_id);
+	json_u64(j, "window", number);
+	json_bool(j, "provisional", provisional);
+	json_u64(j, "start_ns", tx->start_ns);
+	json_u64(j, "duration_ns", tx->duration_ns);
+	window_tx_json(j, tx);
+	receiver_window_json(&c->rx, j, rx);
+	window_cycles_json(j, &tx->cycles, !c->r->o->blocking);
+	/* One thread sends and receives: its switches have been counted on the sending side already. */
+	json_u64(j, "involuntary_switches",
+	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
+	client_window_json(j, &rtt);
+	json_u64(j, "rtt_from", c->times.from);
+	json_end_line(j);
+	emit_line(&c->r->emit, j->text, j->length);
+}
+
+static void on_window(void *context, uint16_t number, const struct window_tx *w)
+{
+	struct client *c = context;
+
+	c->sent[number] = *w;
+	c->last_window = number;
+	if (control_measure_asked()) {
+		/* To empty histograms takes a tenth of a millisecond, which no frame that they hold shall
+		 * see: so they begin with the window after next. */
+		pthread_mutex_lock(&c->lock);
+		client_times_restart(&c->times, (uint16_t)(number + 2));
+		pthread_mutex_unlock(&c->lock);
+	}
+	if (c->r->o->silent)
+		return;
+	pthread_mutex_lock(&c->lock);
+	write_window(c, number, true);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Takes in what has arrived. Returns how many frames, or -1 with errno. */
+static int receive(struct client *c)
+{
+	struct run *r = c->r;
+	struct io_frame frames[IO_BURST_MAX];
+	uint8_t verdicts[IO_BURST_MAX];
+	int n = r->ops->rx_poll(r->io, frames, r->o->burst);
+	uint64_t now = clock_cycles();
+
+	if (n < 0)
+		return n;
+	if (!c->threaded) {
+		sender_lap(&c->tx, now, n > 0 || c->tx.worked);
+		c->tx.worked = n > 0;
+	}
+	if (c->threaded)
+		pthread_mutex_lock(&c->lock);
+	receiver_take(&c->rx, frames, (unsigned)n, now, verdicts);
+	client_times_take(&c->times, frames, verdicts, (unsigned)n, now);
+	if (c->threaded)
+		pthread_mutex_unlock(&c->lock);
+	if (n)
+		r->ops->rx_release(r->io);
+	return n;
+}
+
+static void *receive_until_finish(void *context)
+{
+	struct client *c = context;
+
+	c->rx.involuntary_before = run_involuntary_switches();
+	while (!atomic_load_explicit(&c->finish, memory_order_relaxed)) {
+		if (receive(c) < 0) {
+			atomic_store(&c->thread_errno, errno);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static bool start_thread(struct client *c)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all); /* signals are the sending thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&c->thread, NULL, receive_until_finish, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return error == 0;
+}
+
+/* A thread's error is reported by the thread that writes. */
+static void poll_answers(struct client *c)
+{
+	int error = atomic_load_explicit(&c->thread_errno, memory_order_relaxed);
+
+	if (error)
+		run_failed(c->r, "receive", error);
+	if (!c->threaded && receive(c) < 0)
+		run_failed(c->r, "receive", errno);
+}
+
+/* Distinct frames that have come back. */
+static uint64_t answered(struct client *c)
+{
+	uint64_t n;
+
+	if (!c->threaded)
+		return c->rx.received;
+	pthread_mutex_lock(&c->lock);
+	n = c->rx.received;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+static void drain(struct client *c)
+{
+	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, c->r->o->drain_s * 1e9);
+
+	while (answered(c) < c->tx.next_sequence && !control_abandon && !c->r->error.call &&
+	        clock_cycles() < deadline) {
+		if (c->threaded)
+			sched_yield();
+		poll_answers(c);
+	}
+}
+
+/* Whether the last frame sent has come back. */
+static bool last_is_back(struct client *c)
+{
+	bool back;
+
+	if (!c->threaded)
+		return account_next(c->rx.account) >= c->tx.next_sequence;
+	pthread_mutex_lock(&c->lock);
+	back = account_next(c->rx.account) >= c->tx.next_sequence;
+	pthread_mutex_unlock(&c->lock);
+	return back;
+}
+
+/* At the maximum rate one burst is under way at a time, or the queues would be all that is measured. (Waiting
+ * for the last frame, not for a count: answers that come after all would let ever more bursts be under way.)
+ * False on an error or a stop. */
+static bool await_answers(struct client *c)
+{
+	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS);
+
+	while (!last_is_back(c) && clock_cycles() < deadline) {
+		poll_answers(c);
+		if (c->r->error.call || control_stopped())
+			return false;
+		if (c->r->o->yield_every)
+			sender_yield(&c->tx);
+	}
+	return true;
+}
+
+static void loop(struct client *c)
+{
+	struct run *r = c->r;
+	enum sender_step step;
+
+	if (!run_wait_start(r))
+		return;
+	sender_start(&c->tx);
+	do {
+		if (c->tx.pace.unlimited && !await_answers(c))
+			break;
+		step = sender_step(&c->tx);
+		poll_answers(c);
+		if (r->error.call)
+			break;
+	} while (step != SENDER_ENDED && !control_stopped());
+	sender_cut(&c->tx);
+	/* From here on polls are waiting, not measuring. */
+	pthread_mutex_lock(&c->lock);
+	receiver_begin_drain(&c->rx, clock_cycles(), NULL);
+	pthread_mutex_unlock(&c->lock);
+	drain(c);
+	sender_end_mark(&c->tx);
+}
+
+static void write_end(struct client *c)
+{
+	struct json *j = &c->r->json;
+
+	clock_anchor(&c->r->clock);
+	for (unsigned number = 1; number <= c->last_window; number++)
+		write_window(c, (uint16_t)number, false);
+	json_begin_line(j, "summary");
+	json_string(j, "role", "client");
+	json_u64(j, "stream", c->r->o->stream_id);
+	json_string(j, "reason", run_reason(c->r, c->tx.ended));
+	json_u64(j, "windows", c->tx.windows);
+	sender_summary(&c->tx, j);
+	receiver_summary(&c->rx, j);
+	json_u64(j, "unanswered", c->tx.total.sent - c->rx.received);
+	json_u64(j, "rtt_from", c->times.from);
+	client_histogram_json(j, "rtt_ns", &c->times.intended);
+	client_histogram_json(j, "rtt_actual_ns", &c->times.actual);
+	client_histogram_json(j, "rtt_first_ns", &c->times.first);
+	window_cycles_json(j, &c->tx.total.cycles, !c->r->o->blocking);
+	run_finish_summary(c->r);
+}
+
+static bool set_up(struct client *c, struct run *r)
+{
+	bool ok;
+
+	*c = (struct client){
+	        .r = r, .threaded = r->o->blocking && (r->o->io == IO_UDP || r->o->io == IO_RAW)};
+	pthread_mutex_init(&c->lock, NULL);
+	ok = sender_init(&c->tx, r, BACKLOG_WINDOWS, on_window, c) && receiver_init(&c->rx, r, NULL, NULL);
+	c->tx.sent_at = calloc(ACCOUNT_HORIZON, sizeof(*c->tx.sent_at));
+	c->sent = calloc(WINDOW_COUNT, sizeof(*c->sent));
+	ok = client_times_init(&c->times, &r->clock, r->o->histogram_digits, c->tx.sent_at) && ok;
+	return ok && c->tx.sent_at && c->sent;
+}
+
+static void tear_down(struct client *c)
+{
+	client_times_free(&c->times);
+	receiver_free(&c->rx);
+	sender_free(&c->tx);
+	free(c->sent);
+	pthread_mutex_destroy(&c->lock);
+}
+
+int app_client(struct run *r)
+{
+	struct client c;
+
+	if (!set_up(&c, r)) {
+		fprintf(stderr, "icbench-workload %s: out of memory\n", r->o->app_name);
+		tear_down(&c);
+		return EXIT_SETUP;
+	}
+	if (c.threaded && !start_thread(&c)) {
+		fprintf(stderr, "icbench-workload %s: no thread to receive with\n", r->o->app_name);
+		tear_down(&c);
+		return EXIT_SETUP;
+	}
+	loop(&c);
+	if (c.threaded) {
+		atomic_store(&c.finish, true);
+		pthread_join(c.thread, NULL);
+	}
+	write_end(&c);
+	tear_down(&c);
+	return r->error.call ? EXIT_IO : EXIT_OK;
+}

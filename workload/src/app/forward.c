@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/apps.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "forward/forward.h"
+#include "run/run.h"
+
+static const struct forward_ops *choose_ops(const struct options *o)
+{
+	if (o->io != IO_DPDK)
+		return &forward_raw;
+#ifdef HAVE_DPDK
+	return &forward_dpdk;
+#else
+	return NULL;
+#endif
+}
+
+static void write_mac(struct json *j, const uint8_t mac[6])
+{
+	char text[18];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+	        mac[5]);
+	json_string(j, "mac", text);
+}
+
+/* The keys of other applications' hello, those of a port for the first one; and all ports. */
+static void say_hello(struct forward *f)
+{
+	struct forward_port_facts facts = {0};
+	struct json *j = &f->r->json;
+	struct io_facts first;
+
+	f->ops->facts(f->io, 0, &facts);
+	first = (struct io_facts){.driver = facts.driver, .ring = facts.ring};
+	memcpy(first.mac, facts.mac, sizeof(first.mac));
+	run_begin_hello(f->r, f->ops->name, &first);
+	json_u64(j, "delay_queue", forward_delay_room(f->r->o));
+	json_open(j, "ports", '[');
+	for (unsigned i = 0; i < f->ports; i++) {
+		f->ops->facts(f->io, i, &facts);
+		json_open(j, NULL, '{');
+		json_u64(j, "port", i);
+		json_string(j, "name", facts.name);
+		json_string(j, "driver", facts.driver);
+		write_mac(j, facts.mac);
+		json_u64(j, "ring", facts.ring);
+		json_bool(j, "link_up", facts.link_up);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	run_say(f->r);
+}
+
+static bool all_links_up(struct forward *f)
+{
+	bool up = true;
+
+	for (unsigned i = 0; i < f->ports; i++) {
+		struct forward_port_facts facts = {0};
+
+		f->ops->facts(f->io, i, &facts);
+		up &= facts.link_up;
+	}
+	return up;
+}
+
+static void write_counters(struct forward *f)
+{
+	struct run *r = f->r;
+	struct json *j = &r->json;
+
+	json_begin_line(j, "counters");
+	json_u64(j, "monotonic_ns", clock_monotonic_ns());
+	forward_counters(f);
+	json_end_line(j);
+	emit_line(&r->emit, j->text, j->length);
+}
+
+static bool poll_all(struct forward *f, bool receiving)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < f->ports; i++)
+		moved |= forward_poll(f, &f->way[i], receiving);
+	if (control_counters_asked())
+		write_counters(f);
+	return moved;
+}
+
+static void yield_if_due(struct forward *f, bool moved, uint64_t *yielded_at)
+{
+	uint32_t every = f->r->o->yield_every;
+
+	if (!every || (moved && (every == 1 || f->moved - *yielded_at < every)))
+		return;
+	*yielded_at = f->moved;
+	f->yields++;
+	sched_yield();
+}
+
+static uint64_t cycles_of(const struct run *r, double seconds)
+{
+	return clock_ns_to_cycles(&r->clock, seconds * 1e9);
+}
+
+/* Frames under delay still leave, each in its time. */
+static void drain(struct forward *f)
+{
+	uint64_t deadline = clock_cycles() + cycles_of(f->r, f->r->o->drain_s);
+	bool kept = true;
+
+	forward_end(f);
+	while (kept && !control_abandon && !f->r->error.call && clock_cycles() < deadline) {
+		poll_all(f, false);
+		kept = false;
+		for (unsigned i = 0; i < f->ports; i++)
+			kept |= forward_kept(&f->way[i]) != 0;
+	}
+}
+
+/* Returns whether --duration ended it. */
+static bool loop(struct forward *f)
+{
+	struct run *r = f->r;
+	uint64_t end = r->start + cycles_of(r, r->o->warmup_s + r->o->duration_s);
+	uint64_t yielded_at = 0;
+
+	f->last = r->start;
+	while (!control_stopped() && !r->error.call) {
+		yield_if_due(f, poll_all(f, true), &yielded_at);
+		if (r->o->duration_s > 0 && f->last >= end)
+			return true;
+	}
+	return false;
+}
+
+static void write_summary(struct forward *f, bool over)
+{
+	struct json *j = &f->r->json;
+
+	json_begin_line(j, "summary");
+	json_string(j, "role", "forwarder");
+	json_string(j, "reason", run_reason(f->r, over ? "duration" : NULL));
+	forward_counters(f);
+	run_finish_summary(f->r);
+}
+
+static int forward(struct forward *f)
+{
+	struct run *r = f->r;
+	bool over;
+
+	say_hello(f);
+	/* Peers come and go, as at any switch: nobody is waited for. */
+	run_say_ready(r, all_links_up(f), false);
+	run_count_from_here(r);
+	r->start = clock_cycles();
+	over = loop(f);
+	drain(f);
+	write_summary(f, over);
+	return r->error.call ? EXIT_IO : EXIT_OK;
+}
+
+int app_forward(struct run *r)
+{
+	const struct forward_ops *ops = choose_ops(r->o);
+	char err[256] = "built without DPDK; install libdpdk-dev and build again";
+	uint32_t kept = forward_delay_room(r->o) + 1; /* one is held for its successor */
+	struct forward_io *io = NULL;
+	struct forward f;
+	int code = EXIT_SETUP;
+
+	if (ops)
+		io = ops->open(r->o, kept, err, sizeof(err));
+	if (!io) {
+		fprintf(stderr, "icbench-workload %s: %s\n", r->o->app_name, err);
+		return EXIT_SETUP;
+	}
+	if (forward_init(&f, r, ops, io))
+		code = forward(&f);
+	else
+		fprintf(stderr, "icbench-workload %s: out of memory\n", r->o->app_name);
+	forward_free(&f);
+	ops->close(io);
+	return code;
+}

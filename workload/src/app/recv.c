@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/apps.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "traffic/receiver.h"
+#include "traffic/serve.h"
+
+static void burst(struct serve *s, const struct io_frame *frames, unsigned n, uint64_t now)
+{
+	receiver_take(&s->rx, frames, n, now, NULL);
+	s->r->ops->rx_release(s->r->io);
+}
+
+int app_recv(struct run *r)
+{
+	return serve(r, "receiver", burst);
+}

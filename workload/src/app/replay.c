@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/apps.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "pcap/capture.h"
+#include "pcap/replay.h"
+
+struct playing {
+	struct run *r;
+	struct pcap file;   /* with --step the one being sent */
+	struct replay sent; /* its r is NULL until the first pass begins */
+	bool sending, began, failed;
+	unsigned steps;       /* lines `go` that have been served */
+	uint64_t last_cycles; /* when the last frame of all left */
+};
+
+/* --step: the file as it is now, once more. */
+static void begin_step(struct playing *a)
+{
+	struct run *r = a->r;
+	const struct pcap_frame *largest;
+	char err[256];
+
+	a->steps++;
+	pcap_free(&a->file);
+	if (!pcap_read(&a->file, r->o->file, err, sizeof(err))) {
+		fprintf(stderr, "icbench-workload %s: %s\n", r->o->app_name, err);
+		a->failed = true;
+		return;
+	}
+	largest = replay_largest(&a->file);
+	if (replay_packet_size(largest) > r->o->packet_size) {
+		fprintf(stderr,
+		        "icbench-workload %s: %.80s: frame %zu has %u bytes with FCS, more than "
+		        "--packet-size %u\n",
+		        r->o->app_name, r->o->file, (size_t)(largest - a->file.frames) + 1,
+		        replay_packet_size(largest), r->o->packet_size);
+		a->failed = true;
+		return;
+	}
+	replay_start(&a->sent, r, &a->file, clock_cycles());
+	a->sending = true;
+}
+
+static void say_sent(struct playing *a)
+{
+	struct json *j = &a->r->json;
+
+	json_begin_line(j, "sent");
+	json_u64(j, "step", a->steps);
+	json_u64(j, "frames", a->sent.offered);
+	json_u64(j, "sent", a->sent.sent);
+	json_u64(j, "refused", a->sent.refused);
+	json_end_line(j);
+	emit_line_now(&a->r->emit, j->text, j->length, &control_abandon);
+}
+
+/* Begins what is to begin now. */
+static void begin(struct playing *a)
+{
+	struct run *r = a->r;
+
+	if (a->sending)
+		return;
+	if (r->o->step) {
+		if (a->steps < control_steps())
+			begin_step(a);
+	} else if (!a->began && run_note_start(r)) {
+		replay_start(&a->sent, r, r->frames, r->start);
+		a->began = a->sending = true;
+	}
+}
+
+static void finish_sending(struct playing *a)
+{
+	a->sending = false;
+	a->last_cycles = clock_cycles();
+	if (a->r->o->step)
+		say_sent(a);
+}
+
+static bool time_over(const struct playing *a, double seconds, uint64_t since)
+{
+	return clock_cycles() - since >= clock_ns_to_cycles(&a->r->clock, seconds * 1e9);
+}
+
+/* Why it ends by itself, or NULL: the file is through (and --drain over, if it captures), or --duration. */
+static const char *over(const struct playing *a)
+{
+	const struct options *o = a->r->o;
+
+	if (a->began && o->duration_s > 0 && (int64_t)(clock_cycles() - a->r->start) > 0 &&
+	        time_over(a, o->duration_s, a->r->start))
+		return "duration";
+	if (o->step || !a->began || a->sending)
+		return NULL;
+	if (a->r->capture && !time_over(a, o->drain_s, a->last_cycles))
+		return NULL;
+	return o->count && a->sent.scheduled >= o->count ? "count" : "end";
+}
+
+static const char *loop(struct playing *a)
+{
+	struct run *r = a->r;
+
+	while (!r->error.call && !a->failed && !control_stopped()) {
+		bool busy = false;
+		const char *own;
+
+		begin(a);
+		if (a->sending) {
+			busy = replay_step(&a->sent);
+			if (a->sent.done)
+				finish_sending(a);
+		}
+		if (r->capture)
+			busy |= capture_poll(r->capture, IO_BURST_MAX) > 0;
+		own = over(a);
+		if (own)
+			return own;
+		if (!busy && r->o->yield_every)
+			sched_yield();
+	}
+	return NULL;
+}
+
+int app_replay(struct run *r)
+{
+	struct playing a = {.r = r};
+	struct json *j = &r->json;
+	const char *own;
+
+	if (r->capture)
+		capture_begin(r->capture);
+	own = loop(&a);
+	if (r->capture)
+		capture_end(r->capture);
+	json_begin_line(j, "summary");
+	json_string(j, "role", "replay");
+	json_string(j, "reason", run_reason(r, a.failed ? "error" : own));
+	replay_json(&a.sent, j);
+	if (r->capture)
+		capture_json(r->capture, j);
+	run_finish_summary(r);
+	pcap_free(&a.file);
+	if (a.failed)
+		return EXIT_SETUP;
+	return r->error.call ? EXIT_IO : EXIT_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/apps.h"
+
+#include <stdio.h>
+
+#include "traffic/sender.h"
+
+/* A tenth of a window: what one time slice of a shared core costs is caught up with, while the frames a
+ * sender cannot send at all do not pile up and make its first windows look full. */
+#define BACKLOG_WINDOWS 0.1
+
+static void write_window(void *context, uint16_t number, const struct window_tx *w)
+{
+	struct run *r = context;
+	struct json *j = &r->json;
+
+	json_begin_line(j, "window");
+	json_string(j, "role", "sender");
+	json_u64(j, "stream", r->o->stream_id);
+	json_u64(j, "window", number);
+	json_u64(j, "start_ns", w->start_ns);
+	json_u64(j, "duration_ns", w->duration_ns);
+	window_tx_json(j, w);
+	window_cycles_json(j, &w->cycles, !r->o->blocking);
+	json_u64(j, "involuntary_switches", w->involuntary_switches);
+	json_end_line(j);
+	emit_line(&r->emit, j->text, j->length);
+}
+
+static void write_summary(struct sender *s)
+{
+	struct json *j = &s->r->json;
+
+	json_begin_line(j, "summary");
+	json_string(j, "role", "sender");
+	json_u64(j, "stream", s->r->o->stream_id);
+	json_string(j, "reason", run_reason(s->r, s->ended));
+	json_u64(j, "windows", s->windows);
+	sender_summary(s, j);
+	window_cycles_json(j, &s->total.cycles, !s->r->o->blocking);
+	run_finish_summary(s->r);
+}
+
+int app_send(struct run *r)
+{
+	struct sender s;
+
+	if (!sender_init(&s, r, BACKLOG_WINDOWS, write_window, r)) {
+		fprintf(stderr, "icbench-workload %s: out of memory\n", r->o->app_name);
+		return EXIT_SETUP;
+	}
+	if (run_wait_start(r)) {
+		sender_start(&s);
+		while (!control_stopped() && sender_step(&s) != SENDER_ENDED)
+			;
+		sender_cut(&s);
+		sender_end_mark(&s);
+	}
+	write_summary(&s);
+	sender_free(&s);
+	return r->error.call ? EXIT_IO : EXIT_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "forward/cost.h"
+
+#include "base/clock.h"
+
+/* More than one step of the loop, less than an interrupt takes. */
+#define SETTLED_MAX 400
+#define PROBES 256
+#define PROBE_SPELLS 16
+#define PROBE_CYCLES 300u
+
+void cost_spend(struct cost *c, unsigned packets)
+{
+	int64_t elapsed = 0, due;
+	uint64_t start;
+
+	c->owed += (int64_t)packets * c->cycles;
+	due = c->owed - c->outside;
+	if (due <= 0)
+		return;
+	start = clock_cycles();
+	while (elapsed < due)
+		elapsed = (int64_t)(clock_cycles() - start);
+	c->owed = due - elapsed;
+	if (c->owed < -SETTLED_MAX)
+		c->owed = 0;
+}
+
+/* The least of many probes: the others had an interrupt in them. */
+void cost_init(struct cost *c, uint32_t cycles)
+{
+	int64_t least = INT64_MAX;
+
+	*c = (struct cost){.cycles = PROBE_CYCLES};
+	for (int i = 0; i < PROBES; i++) {
+		uint64_t start = clock_cycles();
+		int64_t excess;
+
+		c->owed = 0;
+		for (int k = 0; k < PROBE_SPELLS; k++)
+			cost_spend(c, 1);
+		excess = (int64_t)(clock_cycles() - start) + c->owed - (int64_t)PROBE_SPELLS * PROBE_CYCLES;
+		if (excess < least)
+			least = excess;
+	}
+	*c = (struct cost){.cycles = cycles, .outside = least > 0 ? least / PROBE_SPELLS : 0};
+}

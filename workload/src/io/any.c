@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An AF_PACKET raw socket for frames of any kind and length: io_raw without its filter.
+ *
+ * The kernel takes a VLAN tag out of a frame that it receives and tells it beside the frame; it is put back
+ * here.
+ */
+#include "io/io.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/frame.h"
+#include "io/packet_socket.h"
+#include "io/sock.h"
+#include "option/options.h"
+
+#define TAG_BYTES 4u
+#define MACS_BYTES 12u
+
+struct io {
+	struct sock sock;
+	uint64_t missed;
+	_Alignas(struct cmsghdr) uint8_t control[IO_BURST_MAX][PACKET_CONTROL_BYTES];
+};
+
+static bool bind_interface(struct sock *s, const struct options *o, char *err, size_t err_len)
+{
+	/* Who only sends has no use for what arrives. */
+	bool receives = o->app == APP_CAPTURE || o->capture_file;
+	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = receives ? htons(ETH_P_ALL) : 0};
+	struct packet_mreq all = {.mr_type = PACKET_MR_PROMISC};
+	int on = 1;
+
+	link.sll_ifindex = all.mr_ifindex = (int)if_nametoindex(o->raw_interface);
+	if (!link.sll_ifindex) {
+		snprintf(err, err_len, "there is no interface '%.60s' here", o->raw_interface);
+		return false;
+	}
+	if (!packet_refuse_outgoing(s->fd) ||
+	        setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
+	        (receives && setsockopt(s->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0) ||
+	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
+		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
+		return false;
+	}
+	snprintf(s->interface, sizeof(s->interface), "%s", o->raw_interface);
+	return true;
+}
+
+/* Room for a tag before each frame that comes. */
+static void shift_receive_buffers(struct sock_rx *rx)
+{
+	rx->capacity -= TAG_BYTES;
+	for (unsigned i = 0; i < rx->slots; i++) {
+		rx->vectors[i].iov_base = (uint8_t *)rx->vectors[i].iov_base + TAG_BYTES;
+		rx->vectors[i].iov_len = rx->capacity;
+	}
+}
+
+static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+{
+	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES + FRAME_TAGS_BYTES, err, err_len))
+		return false;
+	s->mmsg = true;
+	shift_receive_buffers(&s->rx);
+	/* Protocol 0: nothing is queued before the filter is in place. */
+	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (s->fd < 0) {
+		snprintf(err, err_len, "no raw socket: %s%s", strerror(errno),
+		        errno == EPERM ? " (it needs CAP_NET_RAW)" : "");
+		return false;
+	}
+	sock_tune(s, o);
+	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
+}
+
+static struct io *any_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	(void)eal_argc;
+	(void)eal_argv;
+	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
+}
+
+static unsigned any_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	n = sock_tx_lend(&io->sock, payload, n);
+	for (unsigned i = 0; i < n; i++)
+		payload[i] += FRAME_HEADER_BYTES;
+	return n;
+}
+
+static void any_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	struct sock_tx *tx = &io->sock.tx;
+	unsigned slot = (tx->head + i) % tx->slots;
+
+	tx->vectors[slot].iov_len = tx->vectors[slot + tx->slots].iov_len = bytes;
+}
+
+static int any_tx_commit(struct io *io, unsigned n)
+{
+	return sock_tx_send(&io->sock, n);
+}
+
+/* Puts the tag that the kernel took out back between the addresses and what followed them. */
+static void put_tag_back(struct io_frame *f, const struct tpacket_auxdata *aux)
+{
+	uint16_t protocol = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETHERTYPE_VLAN;
+	const uint16_t tag[2] = {htons(protocol), htons(aux->tp_vlan_tci)};
+
+	_Static_assert(sizeof(tag) == TAG_BYTES, "a VLAN tag");
+	memmove(f->l2 - TAG_BYTES, f->l2, MACS_BYTES);
+	f->l2 -= TAG_BYTES;
+	memcpy(f->l2 + MACS_BYTES, tag, sizeof(tag));
+	f->l2_len = (uint16_t)(f->l2_len + TAG_BYTES);
+	f->frame_len = (uint16_t)(f->frame_len + TAG_BYTES);
+}
+
+static int any_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+{
+	struct sock_rx *rx = &io->sock.rx;
+	int got;
+
+	n = n < rx->slots ? n : rx->slots;
+	for (unsigned i = 0; i < n; i++) {
+		rx->messages[i].msg_hdr.msg_control = io->control[i];
+		rx->messages[i].msg_hdr.msg_controllen = PACKET_CONTROL_BYTES;
+	}
+	got = sock_receive(&io->sock, n);
+	for (int i = 0; i < got; i++) {
+		const struct tpacket_auxdata *aux = packet_auxiliary(&rx->messages[i].msg_hdr);
+		uint32_t length = rx->messages[i].msg_len, longest = UINT16_MAX - FRAME_FCS_BYTES - TAG_BYTES;
+
+		/* What a kernel link hands over unsegmented can be longer than any frame. */
+		length = length < longest ? length : longest;
+		frames[i] = (struct io_frame){
+		        .l2 = rx->vectors[i].iov_base,
+		        .frame_len = (uint16_t)(length + FRAME_FCS_BYTES),
+		        .l2_len = (uint16_t)(length < rx->capacity ? length : rx->capacity),
+		};
+		if (aux && aux->tp_status & TP_STATUS_VLAN_VALID)
+			put_tag_back(&frames[i], aux);
+	}
+	return got;
+}
+
+static uint64_t any_missed(struct io *io)
+{
+	io->missed += packet_missed(io->sock.fd);
+	return io->missed;
+}
+
+/* Nothing reflects frames of any kind. */
+static int any_rx_reflect(struct io *io, const bool *keep, unsigned n)
+{
+	(void)io;
+	(void)keep;
+	(void)n;
+	errno = ENOTSUP;
+	return -1;
+}
+
+const struct io_ops io_any = {
+        .name = "raw",
+        .sees_l2 = true,
+        .open = any_open,
+        .close = sock_io_close,
+        .facts = sock_io_facts,
+        .link_up = sock_io_link_up,
+        .tx_acquire = any_tx_acquire,
+        .tx_commit = any_tx_commit,
+        .rx_poll = any_rx_poll,
+        .rx_release = sock_io_rx_release,
+        .rx_reflect = any_rx_reflect,
+        .tx_resize = any_tx_resize,
+        .missed = any_missed,
+};

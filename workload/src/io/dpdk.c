@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames through a DPDK port: the part that runs per burst.
+ *
+ * Buffers to send come from a pool in whose data rooms the headers stand already, so that a frame costs its
+ * mbuf's lengths and the bytes that the application writes.
+ */
+#include "io/io.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_version.h>
+
+#include "base/frame.h"
+#include "io/dpdk_compat.h"
+#include "io/dpdk_eal.h"
+#include "io/dpdk_port.h"
+#include "option/options.h"
+
+/* Frames ahead whose first line is fetched while one is looked at. */
+#define PREFETCH_AHEAD 8u
+/* Bursts refused in a row, before the link is asked for. */
+#define REFUSED_CHECK (1u << 16)
+
+/* The bytes of a header that say "IPv4, UDP, this length, this port", as three words to compare. */
+struct header_match {
+	uint64_t at12, at12_mask; /* EtherType, version and length, (TOS), total length, (identification) */
+	uint32_t at20, at20_mask; /* fragment, (TTL), protocol */
+	uint32_t at36;            /* destination port, UDP length */
+};
+
+struct io {
+	struct dpdk_port port;
+	struct header_match match;
+	uint16_t udp_port, payload_len;
+	unsigned lent, received, refused_bursts;
+	struct rte_mbuf *tx[IO_BURST_MAX];
+	struct rte_mbuf *rx[IO_BURST_MAX];
+	struct rte_mbuf *rest[IO_BURST_MAX];
+};
+
+const char *io_dpdk_version(void)
+{
+	return rte_version();
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static struct header_match make_match(const struct options *o)
+{
+	static const uint8_t mask12[8] = {0xff, 0xff, 0xff, 0, 0xff, 0xff, 0, 0};
+	static const uint8_t mask20[4] = {0x3f, 0xff, 0, 0xff};
+	uint8_t l2[FRAME_HEADER_BYTES];
+	struct header_match match = {.at12_mask = load64(mask12), .at20_mask = load32(mask20)};
+
+	frame_write_headers(l2, o);
+	match.at12 = load64(l2 + 12) & match.at12_mask;
+	match.at20 = load32(l2 + 20) & match.at20_mask;
+	match.at36 = load32(l2 + 36);
+	return match;
+}
+
+static bool is_expected(const struct header_match *match, const uint8_t *l2)
+{
+	return (load64(l2 + 12) & match->at12_mask) == match->at12 &&
+	       (load32(l2 + 20) & match->at20_mask) == match->at20 && load32(l2 + 36) == match->at36;
+}
+
+static bool open_only_port(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv,
+        char *err, size_t err_len)
+{
+	unsigned ports;
+
+	if (!dpdk_eal_start(eal_argc, eal_argv, err, err_len))
+		return false;
+	ports = rte_eth_dev_count_avail();
+	if (ports != 1)
+		dpdk_fail(err, err_len,
+		        "EAL found %u ports: name exactly one behind --, with --vdev or --allow", ports);
+	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, o, err, err_len))
+		return true;
+	dpdk_eal_stop();
+	return false;
+}
+
+static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	struct io *io = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*io), RTE_CACHE_LINE_SIZE));
+
+	if (!io) {
+		snprintf(err, err_len, "no memory for %zu bytes", sizeof(*io));
+		return NULL;
+	}
+	memset(io, 0, sizeof(*io));
+	io->udp_port = o->udp_port;
+	io->payload_len = (uint16_t)frame_payload_bytes(o->packet_size);
+	io->match = make_match(o);
+	if (open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len))
+		return io;
+	free(io);
+	return NULL;
+}
+
+/* Whether a buffer can go back to its pool as it is: nobody else holds it, nothing hangs on it. Looks at its
+ * first cache line only. */
+static bool is_plain(const struct rte_mbuf *mbuf)
+{
+	return rte_mbuf_refcnt_read(mbuf) == 1 && mbuf->nb_segs == 1 && RTE_MBUF_DIRECT(mbuf);
+}
+
+/* What a receive queue gives comes from the queue's pool, so that plain buffers need not be asked for theirs.
+ */
+static void dpdk_rx_release(struct io *io)
+{
+	bool plain = true;
+
+	for (unsigned i = 0; i < io->received; i++)
+		plain &= is_plain(io->rx[i]);
+	if (likely(plain))
+		rte_mempool_put_bulk(io->port.rx_pool, (void **)io->rx, io->received);
+	else
+		rte_pktmbuf_free_bulk(io->rx, io->received);
+	io->received = 0;
+}
+
+static void dpdk_close(struct io *io)
+{
+	dpdk_rx_release(io);
+	rte_pktmbuf_free_bulk(io->tx, io->lent);
+	dpdk_port_close(&io->port);
+	dpdk_eal_stop();
+	free(io);
+}
+
+static void dpdk_facts(struct io *io, struct io_facts *facts)
+{
+	facts->driver = io->port.driver;
+	facts->ring = io->port.tx_ring;
+	dpdk_port_mac(&io->port, facts->mac);
+}
+
+static bool dpdk_link_up(struct io *io)
+{
+	return dpdk_port_link_up(&io->port);
+}
+
+static bool dpdk_peer_left(struct io *io)
+{
+	return dpdk_port_peer_left(&io->port);
+}
+
+static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	uint16_t bytes = (uint16_t)io->port.frame_bytes;
+
+	if (n > io->lent) {
+		/* The pool's own call: buffers in a pool have one reference, one segment and no successor. */
+		if (rte_mempool_get_bulk(io->port.tx_pool, (void **)(io->tx + io->lent), n - io->lent) == 0) {
+			for (unsigned i = io->lent; i < n; i++) {
+				struct rte_mbuf *mbuf = io->tx[i];
+
+				mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+				mbuf->ol_flags = 0;
+				mbuf->data_len = bytes;
+				mbuf->pkt_len = bytes;
+			}
+			io->lent = n;
+		} else {
+			n = io->lent;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		payload[i] = rte_pktmbuf_mtod_offset(io->tx[i], uint8_t *, FRAME_HEADER_BYTES);
+	return n;
+}
+
+static int dpdk_tx_commit(struct io *io, unsigned n)
+{
+	unsigned taken = io->port.started ? rte_eth_tx_burst(io->port.id, 0, io->tx, (uint16_t)n) : 0;
+
+	io->lent -= taken;
+	if (taken && io->lent)
+		memmove(io->tx, io->tx + taken, io->lent * sizeof(io->tx[0]));
+	if (taken || !n) {
+		io->refused_bursts = 0;
+	} else if (++io->refused_bursts == REFUSED_CHECK) {
+		io->refused_bursts = 0;
+		if (!dpdk_port_link_up(&io->port)) {
+			errno = ENETDOWN;
+			return -1;
+		}
+	}
+	return (int)taken;
+}
+
+/* A frame that is not one of ours at first sight: made whole, in one piece and with its VLAN tag, if it can
+ * be.
+ */
+static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
+{
+	bool whole = rte_pktmbuf_linearize(mbuf) == 0;
+
+	if (whole && mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		whole = rte_vlan_insert(&mbuf) == 0;
+	frame->l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
+	frame->l2_len = mbuf->data_len;
+	frame->payload = NULL;
+	if (whole)
+		frame->payload = frame_parse(frame->l2, mbuf->data_len, io->udp_port, &frame->payload_len);
+}
+
+static void describe(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
+{
+	uint8_t *l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
+
+	if (likely(mbuf->data_len >= io->port.frame_bytes && is_expected(&io->match, l2) &&
+	            !(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED))) {
+		frame->l2 = l2;
+		frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
+		frame->l2_len = mbuf->data_len;
+		frame->payload = l2 + FRAME_HEADER_BYTES;
+		frame->payload_len = io->payload_len;
+	} else {
+		describe_other(io, mbuf, frame);
+	}
+}
+
+static int dpdk_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+{
+	unsigned got = rte_eth_rx_burst(io->port.id, 0, io->rx, (uint16_t)n);
+
+	for (unsigned i = 0; i < RTE_MIN(got, PREFETCH_AHEAD); i++)
+		rte_prefetch0(rte_pktmbuf_mtod(io->rx[i], void *));
+	for (unsigned i = 0; i < got; i++) {
+		if (i + PREFETCH_AHEAD < got)
+			rte_prefetch0(rte_pktmbuf_mtod(io->rx[i + PREFETCH_AHEAD], void *));
+		describe(io, io->rx[i], &frames[i]);
+	}
+	io->received = got;
+	return (int)got;
+}
+
+static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
+{
+	struct rte_mbuf *out[IO_BURST_MAX];
+	unsigned kept = 0, rest = 0, taken;
+
+	for (unsigned i = 0; i < io->received; i++) {
+		struct rte_mbuf *mbuf = io->rx[i];
+
+		if (i >= n || !keep[i]) {
+			io->rest[rest++] = mbuf;
+			continue;
+		}
+		frame_reflect(rte_pktmbuf_mtod(mbuf, uint8_t *));
+		mbuf->ol_flags = 0; /* what the driver found out on receipt would be orders when sending */
+		out[kept++] = mbuf;
+	}
+	taken = rte_eth_tx_burst(io->port.id, 0, out, (uint16_t)kept);
+	rte_pktmbuf_free_bulk(out + taken, kept - taken);
+	rte_pktmbuf_free_bulk(io->rest, rest);
+	io->received = 0;
+	return (int)taken;
+}
+
+static void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	io->tx[i]->data_len = (uint16_t)bytes;
+	io->tx[i]->pkt_len = bytes;
+}
+
+static uint64_t dpdk_missed(struct io *io)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(io->port.id, &stats))
+		return 0;
+	return stats.imissed + stats.ierrors + stats.rx_nombuf;
+}
+
+const struct io_ops io_dpdk = {
+        .name = "dpdk",
+        .sees_l2 = true,
+        .open = dpdk_open,
+        .close = dpdk_close,
+        .facts = dpdk_facts,
+        .link_up = dpdk_link_up,
+        .peer_left = dpdk_peer_left,
+        .tx_acquire = dpdk_tx_acquire,
+        .tx_commit = dpdk_tx_commit,
+        .rx_poll = dpdk_rx_poll,
+        .rx_release = dpdk_rx_release,
+        .rx_reflect = dpdk_rx_reflect,
+        .tx_resize = dpdk_tx_resize,
+        .missed = dpdk_missed,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/dpdk_eal.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+
+#define EAL_ARGS_MAX 64
+
+bool dpdk_fail(char *err, size_t err_len, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err, err_len, format, args);
+	va_end(args);
+	return false;
+}
+
+/* EAL prints its usage, and a driver might print, on stdout: there go JSON lines alone. */
+static int eal_init_quietly(int argc, char **argv)
+{
+	int saved, ret;
+
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	if (saved >= 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	ret = rte_eal_init(argc, argv);
+	fflush(stdout);
+	if (saved >= 0) {
+		dup2(saved, STDOUT_FILENO);
+		close(saved);
+	}
+	return ret;
+}
+
+/* The device named by its PCI address (-a ADDRESS); NULL for none. */
+static const char *named_device(int argc, char **argv)
+{
+	for (int i = 0; i + 1 < argc; i++)
+		if (strcmp(argv[i], "-a") == 0)
+			return argv[i + 1];
+	return NULL;
+}
+
+/* An identifier of a PCI device, as 8086 for the file "vendor"; 0 if it cannot be read. */
+static unsigned int pci_identifier(const char *address, const char *file)
+{
+	char path[PATH_MAX];
+	unsigned int found = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", address, file);
+	in = fopen(path, "r");
+	if (!in)
+		return 0;
+	if (fscanf(in, "%x", &found) != 1)
+		found = 0;
+	fclose(in);
+	return found;
+}
+
+bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	/* EAL keeps pointers into its arguments. */
+	static char program[] = "icbench-workload";
+	static char *argv[EAL_ARGS_MAX + 2];
+	const char *device;
+
+	if (eal_argc > EAL_ARGS_MAX)
+		return dpdk_fail(err, err_len, "%d EAL arguments are too many: %d is the limit", eal_argc,
+		        EAL_ARGS_MAX);
+	argv[0] = program;
+	for (int i = 0; i < eal_argc; i++)
+		argv[i + 1] = eal_argv[i];
+	argv[eal_argc + 1] = NULL;
+	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
+	signal(SIGPIPE, SIG_IGN);
+	rte_openlog_stream(stderr);
+	if (eal_init_quietly(eal_argc + 1, argv) < 0) {
+		if (rte_errno == ENOMEM)
+			return dpdk_fail(err, err_len,
+			        "EAL found too little memory: reserve huge pages, or ask for less with -m "
+			        "behind --");
+		return dpdk_fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
+		        rte_strerror(rte_errno));
+	}
+	if (rte_eth_dev_count_avail())
+		return true;
+	rte_eal_cleanup();
+	device = named_device(eal_argc, eal_argv);
+	if (device)
+		return dpdk_fail(err, err_len,
+		        "DPDK has no driver for %s (%04x:%04x), or may not use it: install the one of its "
+		        "card (on Debian one of librte-net-*), and see the log above",
+		        device, pci_identifier(device, "vendor"), pci_identifier(device, "device"));
+	return dpdk_fail(err, err_len,
+	        "EAL found no port: name one behind --, for example --vdev=net_memif0,role=client, "
+	        "and see the log above if one was named");
+}
+
+void dpdk_eal_stop(void)
+{
+	rte_eal_cleanup();
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/dpdk_port.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_alarm.h>
+#include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "base/frame.h"
+#include "io/dpdk_compat.h"
+#include "io/dpdk_eal.h"
+#include "io/io.h"
+#include "option/options.h"
+
+/* FCS, two VLAN tags, a virtio header: what drivers add to the MTU to find out whether a frame fits. */
+#define FRAME_ROOM_SPARE 64u
+#define MTU_DEFAULT 1500u
+/* Large enough for the batches in which drivers free, small enough to stay in the L1 cache: what a cache
+ * gives out next is what was freed last. */
+#define POOL_CACHE 256u
+#define RETRY_S 0.01
+/* memif: the sender waits for its receiver to go, and that one for the end marks to be over. Short, since a
+ * switch at the other end does not go. */
+#define LINGER_SENDER_S 0.2
+#define LINGER_RECEIVER_S 0.1
+#define INTERRUPTS_S 1.0
+#define MEMIF "net_memif"
+
+struct rte_mempool *dpdk_port_pool(
+        const char *name, unsigned buffers, uint32_t frame_bytes, char *err, size_t err_len)
+{
+	uint32_t data = RTE_ALIGN_CEIL(frame_bytes + FRAME_ROOM_SPARE, RTE_CACHE_LINE_SIZE);
+	uint16_t room = (uint16_t)(RTE_PKTMBUF_HEADROOM + RTE_MAX(data, (uint32_t)RTE_MBUF_DEFAULT_DATAROOM));
+	unsigned cache = RTE_MIN(POOL_CACHE, buffers / 2);
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(name, buffers, cache, 0, room, SOCKET_ID_ANY);
+
+	if (!pool)
+		dpdk_fail(err, err_len,
+		        "no memory for %u buffers of %u bytes (about %u MiB): give more with -m behind --, "
+		        "or a smaller --ring "
+		        "or --burst",
+		        buffers, room, buffers * ((unsigned)room + 256) / (1u << 20) + 1);
+	return pool;
+}
+
+struct header_writer {
+	const struct options *o;
+	uint16_t frame_bytes;
+};
+
+static void write_headers(struct rte_mempool *pool, void *arg, void *object, unsigned index)
+{
+	struct header_writer *writer = arg;
+	struct rte_mbuf *mbuf = object;
+	uint8_t *l2 = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
+
+	RTE_SET_USED(pool);
+	RTE_SET_USED(index);
+	memset(l2, 0, writer->frame_bytes);
+	frame_write_headers(l2, writer->o);
+}
+
+unsigned dpdk_port_spare(const struct options *o)
+{
+	return 2 * o->burst + POOL_CACHE * 3 / 2;
+}
+
+static bool make_pools(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+{
+	struct header_writer writer = {.o = o, .frame_bytes = (uint16_t)port->frame_bytes};
+	/* In the ring, lent to the application, in the cache. */
+	unsigned spare = dpdk_port_spare(o);
+
+	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
+	 */
+	port->rx_pool = dpdk_port_pool(
+	        "icbench_rx", port->rx_ring + port->tx_ring + spare, port->frame_bytes, err, err_len);
+	if (!port->rx_pool)
+		return false;
+	port->tx_pool = dpdk_port_pool("icbench_tx", port->tx_ring + spare, port->frame_bytes, err, err_len);
+	if (!port->tx_pool)
+		return false;
+	rte_mempool_obj_iter(port->tx_pool, write_headers, &writer);
+	return true;
+}
+
+/* The number behind NAME= in the device's arguments, or fallback. */
+static unsigned device_argument(const struct rte_eth_dev_info *info, const char *name, unsigned fallback)
+{
+	const struct rte_devargs *devargs = rte_dev_devargs(info->device);
+	size_t length = strlen(name);
+
+	for (const char *at = devargs ? devargs->args : NULL; at && *at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return (unsigned)strtoul(at + length + 1, NULL, 10);
+	}
+	return fallback;
+}
+
+/* Some drivers fix the ring when the device is made, and take any number of descriptors without a word. */
+static uint32_t fixed_ring(const struct rte_eth_dev_info *info, uint32_t asked)
+{
+	if (!strcmp(info->driver_name, MEMIF))
+		return 1u << RTE_MIN(device_argument(info, "rsize", 10), 14u);
+	if (!strcmp(info->driver_name, "net_virtio_user"))
+		return RTE_MIN(asked, device_argument(info, "queue_size", 256));
+	return asked;
+}
+
+static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *info, const struct options *o,
+        uint32_t *mtu, char *err, size_t err_len)
+{
+	uint32_t needed = port->frame_bytes - FRAME_ETH_BYTES;
+
+	*mtu = 0; /* the driver's own */
+	if (!strcmp(info->driver_name, MEMIF)) {
+		/* It names a limit that it does not have, and loses and damages frames that need two of its
+		 * buffers. */
+		unsigned buffer = device_argument(info, "bsize", 2048);
+
+		if (port->frame_bytes > buffer)
+			return dpdk_fail(err, err_len,
+			        "packet size %u does not fit into memif's buffers of %u bytes: add "
+			        "bsize=%u to --vdev, at both ends",
+			        o->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
+		return true;
+	}
+	if (needed <= MTU_DEFAULT)
+		return true;
+	if (needed > info->max_mtu || o->packet_size > info->max_rx_pktlen)
+		return dpdk_fail(err, err_len,
+		        "packet size %u is too large for %s: its largest frame is %u bytes", o->packet_size,
+		        info->driver_name,
+		        RTE_MIN(info->max_rx_pktlen,
+		                (uint32_t)info->max_mtu + FRAME_ETH_BYTES + FRAME_FCS_BYTES));
+	*mtu = needed;
+	return true;
+}
+
+static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *info, uint64_t tx_offloads,
+        char *err, size_t err_len)
+{
+	struct rte_eth_txconf tx_conf = info->default_txconf;
+	int ret;
+
+	tx_conf.offloads = tx_offloads;
+	ret = rte_eth_tx_queue_setup(port->id, 0, port->tx_ring, SOCKET_ID_ANY, &tx_conf);
+	if (!ret)
+		ret = rte_eth_rx_queue_setup(port->id, 0, port->rx_ring, SOCKET_ID_ANY, NULL, port->rx_pool);
+	if (ret)
+		return dpdk_fail(err, err_len, "%s refuses queues of %u descriptors: %s", port->driver,
+		        port->tx_ring, rte_strerror(-ret));
+	return true;
+}
+
+static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct options *o, char *err,
+        size_t err_len)
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	int ret = rte_eth_dev_info_get(port->id, &info);
+
+	port->rx_pool = shared;
+	if (ret)
+		return dpdk_fail(err, err_len, "port %u does not say what it can do: %s", port->id,
+		        rte_strerror(-ret));
+	port->driver = info.driver_name;
+	if (!strcmp(port->driver, MEMIF))
+		port->linger_s = o->app == APP_SEND || o->app == APP_CLIENT || o->app == APP_REPLAY
+		                         ? LINGER_SENDER_S
+		                         : LINGER_RECEIVER_S;
+	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
+		return false;
+	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends
+	 * what it received, a forwarder nothing else, and some of it twice. */
+	if (o->app != APP_SERVER && o->app != APP_FORWARD)
+		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
+	if (ret)
+		return dpdk_fail(err, err_len, "%s refuses one queue each way for frames of %u bytes: %s",
+		        port->driver, o->packet_size, rte_strerror(-ret));
+	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, o->ring);
+	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->rx_ring, &port->tx_ring);
+	if (ret)
+		return dpdk_fail(
+		        err, err_len, "%s refuses --ring %u: %s", port->driver, o->ring, rte_strerror(-ret));
+	return (shared || make_pools(port, o, err, err_len)) &&
+	       setup_queues(port, &info, conf.txmode.offloads, err, err_len);
+}
+
+/* What the queues really have: some drivers take fewer descriptors than they were asked for. */
+static void read_rings(struct dpdk_port *port)
+{
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
+
+	if (!rte_eth_rx_queue_info_get(port->id, 0, &rx) && rx.nb_desc)
+		port->rx_ring = rx.nb_desc;
+	if (!rte_eth_tx_queue_info_get(port->id, 0, &tx) && tx.nb_desc)
+		port->tx_ring = tx.nb_desc;
+}
+
+static bool start(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+{
+	uint8_t mac[6];
+	int ret = rte_eth_dev_start(port->id);
+
+	port->started = ret == 0;
+	/* A memif client connects when it starts: link_up() tries until its server is there. */
+	if (ret && strcmp(port->driver, MEMIF) != 0)
+		return dpdk_fail(err, err_len, "%s does not start: %s", port->driver, rte_strerror(-ret));
+	read_rings(port);
+	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
+	 * and refuse to be told so. */
+	dpdk_port_mac(port, mac);
+	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0 || options_any_frame(o)) {
+		(void)rte_eth_promiscuous_enable(port->id);
+		/* A virtual function that may not have all frames may still have all to groups. */
+		(void)rte_eth_allmulticast_enable(port->id);
+	}
+	return true;
+}
+
+static uint64_t deadline_in(double seconds)
+{
+	return rte_rdtsc() + (uint64_t)(seconds * (double)rte_get_tsc_hz());
+}
+
+static atomic_bool interrupts_seen;
+
+static void note_interrupts(void *unused)
+{
+	RTE_SET_USED(unused);
+	atomic_store(&interrupts_seen, true);
+}
+
+/* Returns when the interrupt thread has come to the end of what it was at: alarms run in it too. */
+static void wait_for_interrupts(void)
+{
+	uint64_t deadline = deadline_in(INTERRUPTS_S);
+
+	atomic_store(&interrupts_seen, false);
+	if (rte_eal_alarm_set(1, note_interrupts, NULL))
+		return;
+	while (!atomic_load(&interrupts_seen) && rte_rdtsc() < deadline)
+		usleep(100);
+	rte_eal_alarm_cancel(note_interrupts, NULL);
+}
+
+/* memif unmaps its rings in the interrupt thread as soon as the peer has gone, also under a peer that is
+ * using them: that one crashes. So a receiver stays until its sender has surely sent the last end mark, and
+ * the sender, which touches the rings no more, until the receiver has gone. Each stops its port only when
+ * that thread has done with it: it says "down" before it unmaps, and two at it crash too. */
+static void linger(struct dpdk_port *port)
+{
+	uint64_t deadline = deadline_in(port->linger_s);
+
+	while (rte_rdtsc() < deadline && dpdk_port_link_up(port))
+		usleep(1000);
+}
+
+static void close_port(struct dpdk_port *port)
+{
+	if (port->linger_s > 0 && port->started)
+		linger(port);
+	/* virtio-user too: its peer's leaving is dealt with in that thread. */
+	wait_for_interrupts();
+	if (port->started)
+		rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	if (!port->shares_pool)
+		rte_mempool_free(port->rx_pool);
+	rte_mempool_free(port->tx_pool);
+}
+
+bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
+        char *err, size_t err_len)
+{
+	*port = (struct dpdk_port){
+	        .id = id, .shares_pool = shared != NULL, .frame_bytes = o->packet_size - FRAME_FCS_BYTES};
+	if (configure(port, shared, o, err, err_len) && start(port, o, err, err_len))
+		return true;
+	close_port(port);
+	return false;
+}
+
+void dpdk_port_close(struct dpdk_port *port)
+{
+	close_port(port);
+}
+
+bool dpdk_port_link_up(struct dpdk_port *port)
+{
+	struct rte_eth_link link = {0};
+
+	if (!port->started) {
+		if (rte_rdtsc() < port->retry_cycles)
+			return false;
+		port->retry_cycles = deadline_in(RETRY_S);
+		port->started = rte_eth_dev_start(port->id) == 0;
+		if (!port->started)
+			return false;
+	}
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+bool dpdk_port_peer_left(struct dpdk_port *port)
+{
+	return port->linger_s > 0 && !dpdk_port_link_up(port);
+}
+
+void dpdk_port_mac(const struct dpdk_port *port, uint8_t mac[6])
+{
+	struct rte_ether_addr address = {0};
+
+	rte_eth_macaddr_get(port->id, &address);
+	memcpy(mac, address.addr_bytes, 6);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* No I/O: what the applications can do at most. A sender's frames vanish, a client's come back at once, and a
+ * receiver gets frames made here, in order, window by window, until --duration or --count.
+ */
+#include "io/io.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/window.h"
+#include "option/options.h"
+
+#define ECHO_SLOTS (4 * IO_BURST_MAX)
+
+struct io {
+	const struct options *o;
+	struct clock clock;
+	struct window_cursor cursor;
+	uint64_t made; /* frames a receiver has been given */
+	bool started, ended;
+	unsigned slots, head, tail; /* lent for sending at head; a client's echoes wait from tail to head */
+	unsigned on_loan;           /* received frames not yet released */
+	uint32_t length;            /* payload bytes */
+	size_t stride;
+	uint8_t *buffers;
+};
+
+static uint8_t *slot(const struct io *io, unsigned i)
+{
+	return io->buffers + i % io->slots * io->stride;
+}
+
+static bool echoes(const struct io *io)
+{
+	return io->o->app == APP_CLIENT;
+}
+
+static void null_close(struct io *io)
+{
+	free(io->buffers);
+	free(io);
+}
+
+static struct io *null_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	struct io *io = calloc(1, sizeof(*io));
+
+	(void)eal_argc;
+	(void)eal_argv;
+	if (io) {
+		io->o = o;
+		io->length = frame_payload_bytes(o->packet_size);
+		io->stride = (io->length + 63) / 64 * 64;
+		io->slots = echoes(io) ? ECHO_SLOTS : IO_BURST_MAX;
+		io->buffers = aligned_alloc(64, io->stride * io->slots);
+	}
+	if (!io || !io->buffers) {
+		free(io);
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	clock_calibrate(&io->clock);
+	return io;
+}
+
+static void null_facts(struct io *io, struct io_facts *facts)
+{
+	(void)io;
+	(void)facts;
+}
+
+static bool null_link_up(struct io *io)
+{
+	(void)io;
+	return true;
+}
+
+static unsigned null_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	if (echoes(io)) {
+		unsigned room = io->slots - (io->head - io->tail);
+
+		n = n < room ? n : room;
+	}
+	for (unsigned i = 0; i < n; i++)
+		payload[i] = slot(io, io->head + i);
+	return n;
+}
+
+static int null_tx_commit(struct io *io, unsigned n)
+{
+	if (echoes(io))
+		io->head += n;
+	return (int)n;
+}
+
+/* One frame with that window and sequence number, as a sender would have made it. */
+static void make(
+        struct io *io, struct io_frame *frame, unsigned i, uint16_t window, uint64_t sequence, uint64_t now)
+{
+	struct frame_label label = {io->o->stream_id, window, sequence};
+
+	frame->l2 = NULL;
+	frame->payload = slot(io, i);
+	frame->payload_len = (uint16_t)io->length;
+	frame->frame_len = (uint16_t)io->o->packet_size;
+	frame_stamp(frame->payload, label, now);
+	if (io->o->touch)
+		frame_fill(frame->payload, io->length, sequence);
+}
+
+static int end_stream(struct io *io, struct io_frame *frames, uint64_t now)
+{
+	io->ended = true;
+	make(io, frames, 0, FRAME_WINDOW_CONTROL, io->made + 1, now);
+	return 1;
+}
+
+static int make_burst(struct io *io, struct io_frame *frames, unsigned n)
+{
+	const struct options *o = io->o;
+	uint64_t now = clock_cycles();
+
+	if (io->ended)
+		return 0;
+	if (!io->started) {
+		window_start(&io->cursor, now, io->clock.hz, o->warmup_s, o->window_s, o->duration_s);
+		io->started = true;
+	}
+	while (now >= io->cursor.end)
+		if (!window_next(&io->cursor))
+			return end_stream(io, frames, now);
+	if (o->count && o->count - io->made < n) {
+		n = (unsigned)(o->count - io->made);
+		if (!n)
+			return end_stream(io, frames, now);
+	}
+	for (unsigned i = 0; i < n; i++)
+		make(io, &frames[i], i, io->cursor.number, io->made + i, now);
+	io->made += n;
+	return (int)n;
+}
+
+static int null_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+{
+	unsigned waiting = io->head - io->tail;
+
+	if (!echoes(io))
+		return make_burst(io, frames, n);
+	n = n < waiting ? n : waiting;
+	for (unsigned i = 0; i < n; i++)
+		frames[i] = (struct io_frame){
+		        .payload = slot(io, io->tail + i),
+		        .payload_len = (uint16_t)io->length,
+		        .frame_len = (uint16_t)io->o->packet_size,
+		};
+	io->on_loan = n;
+	return (int)n;
+}
+
+static void null_rx_release(struct io *io)
+{
+	io->tail += io->on_loan;
+	io->on_loan = 0;
+}
+
+static int null_rx_reflect(struct io *io, const bool *keep, unsigned n)
+{
+	int taken = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		taken += keep[i];
+	null_rx_release(io);
+	return taken;
+}
+
+const struct io_ops io_null = {
+        .name = "null",
+        .sees_l2 = false,
+        .open = null_open,
+        .close = null_close,
+        .facts = null_facts,
+        .link_up = null_link_up,
+        .tx_acquire = null_tx_acquire,
+        .tx_commit = null_tx_commit,
+        .rx_poll = null_rx_poll,
+        .rx_release = null_rx_release,
+        .rx_reflect = null_rx_reflect,
+};

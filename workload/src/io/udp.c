@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connected UDP sockets: the kernel makes and removes the headers. */
+#include "io/io.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/frame.h"
+#include "io/sock.h"
+#include "option/options.h"
+
+struct io {
+	struct sock sock;
+};
+
+/* The interface that has the address. */
+static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
+{
+	struct ifaddrs *all, *a;
+	bool found = false;
+
+	if (getifaddrs(&all) < 0)
+		return false;
+	for (a = all; a && !found; a = a->ifa_next) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)a->ifa_addr;
+
+		found = in && in->sin_family == AF_INET && in->sin_addr.s_addr == address.s_addr;
+		if (found)
+			snprintf(name, IF_NAMESIZE, "%s", a->ifa_name);
+	}
+	/* All of 127.0.0.0/8 is local, though only 127.0.0.1 is listed. */
+	if (!found && ntohl(address.s_addr) >> 24 == 127)
+		found = snprintf(name, IF_NAMESIZE, "lo") > 0;
+	freeifaddrs(all);
+	return found;
+}
+
+static bool bind_and_connect(struct sock *s, const struct options *o, char *err, size_t err_len)
+{
+	struct sockaddr_in local = {
+	        .sin_family = AF_INET, .sin_port = htons(o->udp_port), .sin_addr = o->local_ip};
+	struct sockaddr_in remote = {
+	        .sin_family = AF_INET, .sin_port = htons(o->udp_port), .sin_addr = o->remote_ip};
+	char ip[INET_ADDRSTRLEN];
+
+	if (bind(s->fd, (struct sockaddr *)&local, sizeof(local)) < 0) {
+		inet_ntop(AF_INET, &o->local_ip, ip, sizeof(ip));
+		snprintf(err, err_len, "UDP %s port %u: %s", ip, o->udp_port, strerror(errno));
+		return false;
+	}
+	if (connect(s->fd, (struct sockaddr *)&remote, sizeof(remote)) < 0) {
+		inet_ntop(AF_INET, &o->remote_ip, ip, sizeof(ip));
+		snprintf(err, err_len, "no way to REMOTE_IP %s: %s", ip, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+{
+	char ip[INET_ADDRSTRLEN];
+
+	if (!sock_init(s, o, frame_payload_bytes(o->packet_size), err, err_len))
+		return false;
+	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (s->fd < 0) {
+		snprintf(err, err_len, "no UDP socket: %s", strerror(errno));
+		return false;
+	}
+	if (!find_interface(o->local_ip, s->interface)) {
+		inet_ntop(AF_INET, &o->local_ip, ip, sizeof(ip));
+		snprintf(err, err_len, "LOCAL_IP %s is the address of no interface here", ip);
+		return false;
+	}
+	if (!sock_check_mtu(s->fd, s->interface, o, err, err_len))
+		return false;
+	sock_tune(s, o);
+	return bind_and_connect(s, o, err, err_len);
+}
+
+static struct io *udp_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+{
+	(void)eal_argc;
+	(void)eal_argv;
+	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
+}
+
+static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	return sock_tx_lend(&io->sock, payload, n);
+}
+
+static int udp_tx_commit(struct io *io, unsigned n)
+{
+	return sock_tx_send(&io->sock, n);
+}
+
+static int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+{
+	struct sock_rx *rx = &io->sock.rx;
+	int got = sock_receive(&io->sock, n);
+
+	for (int i = 0; i < got; i++) {
+		size_t length = rx->messages[i].msg_len;
+
+		frames[i] = (struct io_frame){
+		        .payload = length <= rx->capacity ? rx->vectors[i].iov_base : NULL,
+		        .payload_len = (uint16_t)length,
+		        .frame_len = (uint16_t)(length + FRAME_HEADER_BYTES + FRAME_FCS_BYTES),
+		};
+	}
+	return got;
+}
+
+/* The socket is connected: sending is enough to answer. The received buffers are sent as they are. */
+static int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
+{
+	struct sock_rx *rx = &io->sock.rx;
+	struct mmsghdr answers[IO_BURST_MAX];
+	struct iovec vectors[IO_BURST_MAX];
+	unsigned m = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!keep[i])
+			continue;
+		vectors[m] = (struct iovec){rx->vectors[i].iov_base, rx->messages[i].msg_len};
+		answers[m] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[m], .msg_iovlen = 1}};
+		m++;
+	}
+	return sock_send(&io->sock, answers, m);
+}
+
+const struct io_ops io_udp = {
+        .name = "udp",
+        .sees_l2 = false,
+        .open = udp_open,
+        .close = sock_io_close,
+        .facts = sock_io_facts,
+        .link_up = sock_io_link_up,
+        .tx_acquire = udp_tx_acquire,
+        .tx_commit = udp_tx_commit,
+        .rx_poll = udp_rx_poll,
+        .rx_release = sock_io_rx_release,
+        .rx_reflect = udp_rx_reflect,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "option/options.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/frame.h"
+#include "option/table.h"
+
+static const struct {
+	const char *name;
+	enum app app;
+} APPS[] = {{"send", APP_SEND}, {"recv", APP_RECV}, {"client", APP_CLIENT}, {"server", APP_SERVER},
+        {"replay", APP_REPLAY}, {"capture", APP_CAPTURE}, {"forward", APP_FORWARD}};
+
+/* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
+struct failure {
+	char *text;
+	size_t size;
+};
+
+static bool find_app(const char *name, struct options *o)
+{
+	const char *bare = strncmp(name, "dpdk-", 5) == 0 ? name + 5 : name;
+
+	for (size_t i = 0; i < sizeof(APPS) / sizeof(APPS[0]); i++) {
+		if (strcmp(bare, APPS[i].name) == 0) {
+			o->app = APPS[i].app;
+			o->app_name = name;
+			o->io = bare == name ? IO_UDP : IO_DPDK;
+			if (options_any_frame(o) || o->app == APP_FORWARD)
+				o->packet_size = OPTIONS_LARGEST_FRAME;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool set_option(const struct option_row *row, const char *typed, const char *value, struct options *o,
+        struct failure *f)
+{
+	char expected[128];
+
+	if (row->kind == KIND_FLAG)
+		return option_store(row, "", o);
+	if (!value) {
+		option_expectation(row, expected, sizeof(expected));
+		snprintf(f->text, f->size, "%.60s needs a value: %s", typed, expected);
+		return false;
+	}
+	if (option_store(row, value, o))
+		return true;
+	option_expectation(row, expected, sizeof(expected));
+	snprintf(f->text, f->size, "%.60s takes %s, not '%.60s'", typed, expected, value);
+	return false;
+}
+
+/* --name, --name=value, --name value. Returns how many further arguments were used, or -1. */
+static int parse_long(struct options *o, const char *argument, const char *following, struct failure *f)
+{
+	size_t length = strcspn(argument + 2, "=");
+	const char *value = argument[2 + length] ? argument + 3 + length : NULL;
+	const struct option_row *row = option_by_name(argument + 2, length);
+
+	if (!row) {
+		snprintf(f->text, f->size, "unknown option '%.60s'; --help lists all", argument);
+		return -1;
+	}
+	if (row->kind == KIND_FLAG && value) {
+		snprintf(f->text, f->size, "--%s takes no value, but '%.60s' was given", row->name, value);
+		return -1;
+	}
+	if (row->kind == KIND_FLAG || value)
+		return set_option(row, argument, value, o, f) ? 0 : -1;
+	return set_option(row, argument, following, o, f) ? 1 : -1;
+}
+
+/* -x, -xVALUE, -x VALUE, and flags together: -mB. */
+static int parse_letters(struct options *o, const char *argument, const char *following, struct failure *f)
+{
+	for (const char *letter = argument + 1; *letter; letter++) {
+		const struct option_row *row = option_by_letter(*letter);
+		char typed[3] = {'-', *letter, 0};
+
+		if (!row) {
+			snprintf(f->text, f->size, "unknown option '-%c' in '%.60s'; --help lists all",
+			        *letter, argument);
+			return -1;
+		}
+		if (row->kind == KIND_FLAG)
+			set_option(row, typed, NULL, o, f);
+		else if (letter[1])
+			return set_option(row, typed, letter + 1, o, f) ? 0 : -1;
+		else
+			return set_option(row, typed, following, o, f) ? 1 : -1;
+	}
+	return 0;
+}
+
+static bool parse_mac(const char *text, uint8_t mac[6])
+{
+	for (int i = 0; i < 6; i++, text += 3) {
+		char pair[3] = {text[0], text[0] ? text[1] : 0, 0};
+
+		if (!isxdigit((unsigned char)pair[0]) || !isxdigit((unsigned char)pair[1]))
+			return false;
+		if (text[2] != (i < 5 ? ':' : '\0'))
+			return false;
+		mac[i] = (uint8_t)strtoul(pair, NULL, 16);
+	}
+	return true;
+}
+
+/* One of the arguments that have no name: FILE where the application has one, then four addresses. */
+static bool store_address(struct options *o, unsigned position, const char *text, struct failure *f)
+{
+	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
+	bool ok = false;
+
+	if (options_any_frame(o) && !o->file) {
+		o->file = text;
+		ok = *text != '\0';
+		if (!ok)
+			snprintf(f->text, f->size, "FILE must be a name, not ''");
+		return ok;
+	}
+
+	if (o->app == APP_FORWARD) {
+		snprintf(f->text, f->size, "unexpected argument '%.60s': %.40s has no addresses", text,
+		        o->app_name);
+		return false;
+	}
+	switch (position) {
+	case 0:
+		ok = inet_pton(AF_INET, text, &o->local_ip) == 1;
+		break;
+	case 1:
+		ok = parse_mac(text, o->local_mac);
+		break;
+	case 2:
+		ok = inet_pton(AF_INET, text, &o->remote_ip) == 1;
+		break;
+	case 3:
+		ok = parse_mac(text, o->remote_mac);
+		break;
+	default:
+		snprintf(f->text, f->size, "unexpected argument '%.60s' behind the four addresses", text);
+		return false;
+	}
+	if (!ok)
+		snprintf(f->text, f->size, "%s must be %s, not '%.60s'", NAMES[position],
+		        position % 2 ? "a MAC address such as 02:00:00:00:00:01"
+		                     : "an IPv4 address such as 10.0.0.1",
+		        text);
+	return ok;
+}
+
+/* What replay and capture need of their options. */
+static bool check_any_frame(const struct options *o, struct failure *f)
+{
+	if (o->io != IO_RAW && o->io != IO_DPDK)
+		snprintf(f->text, f->size,
+		        "%.40s needs -R IF, since only a raw socket carries frames of any kind; or use "
+		        "dpdk-%.40s",
+		        o->app_name, o->app_name);
+	else if (o->timing && o->rate_pps > 0)
+		snprintf(f->text, f->size,
+		        "--timing keeps the frames' own times, so that -r has no place: leave "
+		        "one of them out");
+	else if (o->step && !o->supervised)
+		snprintf(f->text, f->size, "--step waits for lines 'go' on stdin: add --supervised");
+	else if (o->capture_file && o->app == APP_REPLAY && strcmp(o->capture_file, o->file) == 0)
+		snprintf(f->text, f->size,
+		        "--capture %.60s would overwrite the file to be sent: name another", o->capture_file);
+	else
+		return true;
+	return false;
+}
+
+/* FILE where the application has one; all four addresses, which replay and capture can do without, and a
+ * forwarder has not. */
+static bool check_positions(const struct options *o, unsigned positions, struct failure *f)
+{
+	unsigned addresses = positions - (o->file != NULL);
+
+	if (options_any_frame(o) && !o->file)
+		snprintf(f->text, f->size, "%.40s needs a FILE in pcap format", o->app_name);
+	else if (addresses < 4 && o->app != APP_FORWARD && !(options_any_frame(o) && !addresses))
+		snprintf(f->text, f->size,
+		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
+		        o->app_name, addresses);
+	else
+		return true;
+	return false;
+}
+
+/* What a forwarder needs of its options. */
+static bool check_forwarder(const struct options *o, struct failure *f)
+{
+	if (o->reorder_every == 1) {
+		snprintf(f->text, f->size,
+		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
+		return false;
+	}
+	if (o->io == IO_DPDK)
+		return true;
+	if (o->io == IO_NULL || o->raw_interface_count < 2 || o->raw_interface_count % 2 ||
+	        o->raw_interface_count > FORWARD_PORTS_MAX) {
+		snprintf(f->text, f->size,
+		        "%.40s needs pairs of interfaces, 2 to %u in all, and %u were given: -R IF -R IF",
+		        o->app_name, FORWARD_PORTS_MAX, o->raw_interface_count);
+		return false;
+	}
+	for (unsigned i = 1; i < o->raw_interface_count; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (strcmp(o->raw_interfaces[i], o->raw_interfaces[k]) != 0)
+				continue;
+			snprintf(f->text, f->size, "interface '%.60s' was given twice: a port has one peer",
+			        o->raw_interfaces[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What no single row can say. */
+static bool check_together(const struct options *o, struct failure *f)
+{
+	if (options_any_frame(o) && !check_any_frame(o, f))
+		return false;
+	if (!options_any_frame(o) && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
+		snprintf(f->text, f->size,
+		        "--duration %g holds more than %u windows of %g s; choose a longer --window",
+		        o->duration_s, FRAME_WINDOW_LAST, o->window_s);
+	else if (o->io == IO_DPDK && o->burst > o->ring)
+		snprintf(f->text, f->size,
+		        "--burst %u is larger than the ring of %u descriptors; choose a larger --ring",
+		        o->burst, o->ring);
+	else if (o->train_from && o->rate_pps > 0)
+		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
+		        o->rate_pps);
+	else if (o->eal_argc && o->io != IO_DPDK)
+		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
+		        o->eal_argv[0]);
+	else
+		return o->app != APP_FORWARD || check_forwarder(o, f);
+	return false;
+}
+
+static enum options_outcome parse_arguments(struct options *o, int argc, char **argv, struct failure *f)
+{
+	unsigned positions = 0;
+
+	for (int i = 0; i < argc; i++) {
+		const char *following = i + 1 < argc ? argv[i + 1] : NULL;
+		int used = 0;
+
+		if (strcmp(argv[i], "--") == 0) {
+			o->eal_argc = argc - i - 1;
+			o->eal_argv = argv + i + 1;
+			break;
+		}
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return OPTIONS_HELP;
+		if (strncmp(argv[i], "--", 2) == 0)
+			used = parse_long(o, argv[i], following, f);
+		else if (argv[i][0] == '-' && argv[i][1])
+			used = parse_letters(o, argv[i], following, f);
+		else if (!store_address(o, positions - (o->file != NULL), argv[i], f))
+			return OPTIONS_BAD;
+		else
+			positions++;
+		if (used < 0)
+			return OPTIONS_BAD;
+		i += used;
+	}
+	if (!check_positions(o, positions, f))
+		return OPTIONS_BAD;
+	if (o->io == IO_UDP && o->raw_interface)
+		o->io = IO_RAW;
+	return check_together(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
+}
+
+enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len)
+{
+	struct failure f = {err, err_len};
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	const char *called = argc ? (slash ? slash + 1 : argv[0]) : "";
+	bool linked;
+
+	*o = OPTION_DEFAULTS;
+	linked = find_app(called, o);
+	if (!linked) {
+		if (argc < 2) {
+			snprintf(err, err_len,
+			        "an application is missing: send, recv, client, server, replay, capture, "
+			        "forward, a "
+			        "dpdk- twin, or pause");
+			return OPTIONS_BAD;
+		}
+		if (strcmp(argv[1], "--version") == 0)
+			return OPTIONS_VERSION;
+		if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+			return OPTIONS_HELP;
+		if (strcmp(argv[1], "pause") == 0)
+			return OPTIONS_PAUSE;
+		if (!find_app(argv[1], o)) {
+			snprintf(err, err_len,
+			        "unknown application '%.60s': choose send, recv, client, server, replay, "
+			        "capture, forward, a dpdk- twin, or pause",
+			        argv[1]);
+			return OPTIONS_BAD;
+		}
+	}
+	return parse_arguments(o, argc - (linked ? 1 : 2), argv + (linked ? 1 : 2), &f);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "option/table.h"
+
+#include <string.h>
+
+#include "base/frame.h"
+#include "io/io.h"
+
+#define AT(field) offsetof(struct options, field)
+
+const struct option_row OPTION_TABLE[] = {
+        {'r', "rate", "PPS", KIND_RATE, AT(rate_pps), 0, 1e9,
+                "frames per second; 0 is the maximum the port takes; k, M and decimals allowed (1.5M)"},
+        {'p', "packet-size", "BYTES", KIND_U32, AT(packet_size), FRAME_PACKET_MIN, FRAME_PACKET_MAX,
+                "Ethernet frame with its FCS; of a forwarder the largest one, 1518 unless given"},
+        {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
+        {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
+                "AF_PACKET raw socket on interface IF instead of UDP; a forwarder's ports, in pairs"},
+        {'m', "mmsg", NULL, KIND_FLAG, AT(mmsg), 0, 0, "sendmmsg/recvmmsg a burst instead of a call a frame"},
+        {'B', "blocking", NULL, KIND_FLAG, AT(blocking), 0, 0,
+                "blocking sockets; a client then has a receiving thread"},
+        {'c', "touch", NULL, KIND_FLAG, AT(touch), 0, 0,
+                "generate and check every payload byte, and checksums"},
+        {'s', "silent", NULL, KIND_FLAG, AT(silent), 0, 0, "hold window lines back until the end"},
+        {0, "duration", "S", KIND_SECONDS, AT(duration_s), 0, 1e7,
+                "measured seconds after the warm-up; 0 is until told to stop"},
+        {0, "warmup", "S", KIND_SECONDS, AT(warmup_s), 0, 1e6,
+                "seconds of window 0 before the first measured window"},
+        {0, "count", "N", KIND_U64, AT(count), 0, 1e14, "stop after N scheduled frames; 0 is no limit"},
+        {0, "window", "S", KIND_SECONDS, AT(window_s), 0.001, 3600, "length of a window"},
+        {0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600,
+                "a receiver waits this long for frames under way after the sender's end"},
+        {0, "yield", "N", KIND_U32, AT(yield_every), 0, 1e9,
+                "0 never; 1 sched_yield() when idle or full; N > 1 also after every N frames sent"},
+        {0, "catch-up", "FRAMES", KIND_U32, AT(catch_up), 0, 1e9,
+                "cap on the burst with which a late sender catches up; 0 is no cap"},
+        {0, "stream-id", "N", KIND_U16, AT(stream_id), 1, 65535,
+                "which stream to send, and which one to count"},
+        {0, "port", "N", KIND_U16, AT(udp_port), 1, 65535, "UDP port, both ends"},
+        {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
+                "descriptors a ring (DPDK), or frames a socket's buffers hold at least"},
+        {0, "train", "FROM:TO:STEPS", KIND_TRAIN, AT(train_from), 1, 1e9,
+                "a sender sends one train a window, as fast as the port takes it: in turn one of STEPS "
+                "lengths "
+                "from FROM to TO frames, in equal ratios"},
+        {0, "histogram", "DIGITS", KIND_U32, AT(histogram_digits), 1, 5,
+                "significant digits of the latency histogram"},
+        {0, "supervised", NULL, KIND_FLAG, AT(supervised), 0, 0,
+                "set up, say ready, wait for 'start' on stdin; its end ends the program"},
+        {0, "io", "null", KIND_IO, AT(io), 0, 0, "no I/O: the tool's own ceiling"},
+        {0, "fault", "KIND:N", KIND_FAULT, AT(fault), 1, 1e9,
+                "a sender drops, duplicates or reorders each N-th frame (drop:N, duplicate:N, reorder:N)"},
+        {0, "loop", "N", KIND_U64, AT(loop), 0, 1e14, "replay: passes through FILE; 0 is without end"},
+        {0, "timing", NULL, KIND_FLAG, AT(timing), 0, 0, "replay: the frames' own times instead of a rate"},
+        {0, "capture", "FILE", KIND_TEXT, AT(capture_file), 0, 0,
+                "replay: write what arrives into FILE, until --drain after the last frame"},
+        {0, "step", NULL, KIND_FLAG, AT(step), 0, 0,
+                "replay: read and send FILE anew for each line 'go' on stdin (with --supervised)"},
+        {0, "swap", NULL, KIND_FLAG, AT(swap), 0, 0, "forward: swap source and destination MAC address"},
+        {0, "delay", "US", KIND_MICROSECONDS, AT(delay_us), 0, 1e7,
+                "forward: keep each frame that many microseconds, never less"},
+        {0, "delay-queue", "FRAMES", KIND_U32, AT(delay_queue), 0, 1 << 22,
+                "forward: frames under delay, a direction; 0 is 10 Mpps of them, 1024 to 65536"},
+        {0, "drop", "N", KIND_U32, AT(drop_every), 0, 1e9, "forward: drop each N-th frame; 0 is none"},
+        {0, "reorder", "N", KIND_U32, AT(reorder_every), 0, 1e9,
+                "forward: send each N-th frame behind its successor; 0 is none, 1 is impossible"},
+        {0, "duplicate", "N", KIND_U32, AT(duplicate_every), 0, 1e9,
+                "forward: send each N-th frame twice; 0 is none"},
+        {0, "cost", "CYCLES", KIND_U32, AT(cost_cycles), 0, 1e9,
+                "forward: be busy that many TSC cycles for each frame"},
+};
+
+const size_t OPTION_ROWS = sizeof(OPTION_TABLE) / sizeof(OPTION_TABLE[0]);
+
+const struct options OPTION_DEFAULTS = {
+        .packet_size = 64,
+        .burst = 32,
+        .window_s = 0.1,
+        .drain_s = 2,
+        .ring = 256,
+        .histogram_digits = 3,
+        .stream_id = 1,
+        .udp_port = 9,
+        .loop = 1,
+};
+
+const struct option_row *option_by_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < OPTION_ROWS; i++)
+		if (strlen(OPTION_TABLE[i].name) == length &&
+		        strncmp(OPTION_TABLE[i].name, name, length) == 0)
+			return &OPTION_TABLE[i];
+	return NULL;
+}
+
+const struct option_row *option_by_letter(char letter)
+{
+	for (size_t i = 0; i < OPTION_ROWS; i++)
+		if (letter && OPTION_TABLE[i].letter == letter)
+			return &OPTION_TABLE[i];
+	return NULL;
+}
+
+static void print_default(FILE *out, const struct option_row *row)
+{
+	const char *field = (const char *)&OPTION_DEFAULTS + row->offset;
+
+	switch (row->kind) {
+	case KIND_U16:
+		fprintf(out, " [%u]", *(const uint16_t *)(const void *)field);
+		break;
+	case KIND_U32:
+		fprintf(out, " [%u]", *(const uint32_t *)(const void *)field);
+		break;
+	case KIND_U64:
+		fprintf(out, " [%llu]", (unsigned long long)*(const uint64_t *)(const void *)field);
+		break;
+	case KIND_RATE:
+	case KIND_SECONDS:
+	case KIND_MICROSECONDS:
+		fprintf(out, " [%g]", *(const double *)(const void *)field);
+		break;
+	default:
+		break;
+	}
+}
+
+void options_help(FILE *out, const char *app_name)
+{
+	const char *positions = "LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC ";
+
+	if (app_name && (strstr(app_name, "replay") || strstr(app_name, "capture")))
+		positions = "FILE [LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC] ";
+	else if (app_name && strstr(app_name, "forward"))
+		positions = "";
+	fprintf(out, "usage: icbench-workload %s %s[options] [-- EAL options]\n", app_name ? app_name : "APP",
+	        positions);
+	if (!app_name)
+		fputs("       icbench-workload replay FILE | capture FILE [options] [-- EAL options]\n"
+		      "       icbench-workload forward -R IF -R IF [options]\n"
+		      "       icbench-workload dpdk-forward [options] -- EAL options\n"
+		      "       icbench-workload pause\n"
+		      "       icbench-workload --version | --help | APP --help\n"
+		      "APP is send, recv, client, server, replay, capture or forward, or one of these with "
+		      "dpdk- in front.\n",
+		        out);
+	fputs("\n", out);
+	for (size_t i = 0; i < OPTION_ROWS; i++) {
+		const struct option_row *row = &OPTION_TABLE[i];
+		char left[40], letter[5] = "    ";
+		char range[64] = "";
+
+		if (row->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+		snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
+		        row->argument ? row->argument : "");
+		if (row->max > row->min && row->kind != KIND_FAULT && row->kind != KIND_TRAIN)
+			snprintf(range, sizeof(range), " (%.15g to %.15g)", row->min, row->max);
+		fprintf(out, "  %-26s %s%s", left, row->help, range);
+		print_default(out, row);
+		fputs("\n", out);
+	}
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "run/run.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/frame.h"
+#include "io/fault.h"
+#include "pcap/capture.h"
+#include "pcap/replay.h"
+
+#define LINK_WAIT_NS UINT64_C(10000000000)
+#define ANNOUNCE_EVERY_S 30
+#define CONTROL_PATIENCE_NS UINT64_C(5000000)
+/* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
+#define START_SPIN_NS UINT64_C(300000)
+
+/* Whether it announces itself: who captures sends nothing that nobody asked for. */
+static bool announces(const struct options *o)
+{
+	return o->app != APP_SEND && !options_any_frame(o);
+}
+
+static const struct io_ops *choose_ops(const struct options *o)
+{
+	switch (o->io) {
+	case IO_RAW:
+		return options_any_frame(o) ? &io_any : &io_raw;
+	case IO_NULL:
+		return &io_null;
+	case IO_DPDK:
+#ifdef HAVE_DPDK
+		return &io_dpdk;
+#else
+		return NULL;
+#endif
+	default:
+		return &io_udp;
+	}
+}
+
+static void say_hello(struct run *r)
+{
+	struct io_facts facts = {.ring = r->o->ring};
+
+	memcpy(facts.mac, r->o->local_mac, 6);
+	r->ops->facts(r->io, &facts);
+	run_begin_hello(r, r->ops->name, &facts);
+	run_say(r);
+}
+
+/* True when the link is up; false when it did not come up in time or a stop was asked for. */
+static bool wait_for_link(struct run *r)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t deadline = clock_monotonic_ns() + LINK_WAIT_NS;
+
+	while (!r->ops->link_up(r->io)) {
+		if (control_stopped() || clock_monotonic_ns() > deadline)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+static void sleep_until(uint64_t ns)
+{
+	while (clock_monotonic_ns() + START_SPIN_NS < ns && !control_stopped()) {
+		uint64_t left = ns - START_SPIN_NS - clock_monotonic_ns();
+		struct timespec pause = {.tv_nsec = (long)(left < 50000000 ? left : 50000000)};
+
+		nanosleep(&pause, NULL);
+	}
+}
+
+bool run_wait_start(struct run *r)
+{
+	uint64_t at = 0;
+
+	if (r->o->supervised) {
+		control_wait_start();
+		control_started(&at);
+		sleep_until(at);
+	}
+	clock_anchor(&r->clock);
+	r->start = clock_cycles();
+	if (at) {
+		uint64_t asked = clock_from_monotonic(&r->clock, at);
+
+		/* A moment that has passed would have to be caught up with: begin now instead. */
+		if ((int64_t)(asked - r->start) > 0)
+			r->start = asked;
+	}
+	return !control_stopped();
+}
+
+bool run_note_start(struct run *r)
+{
+	uint64_t at;
+
+	if (r->start)
+		return true;
+	if (r->o->supervised && !control_started(&at))
+		return false;
+	if (!r->o->supervised)
+		at = 0;
+	clock_anchor(&r->clock);
+	r->start = at ? clock_from_monotonic(&r->clock, at) : clock_cycles();
+	return true;
+}
+
+bool run_send_control(struct run *r, uint64_t sequence)
+{
+	uint64_t deadline = clock_monotonic_ns() + CONTROL_PATIENCE_NS;
+	uint32_t length = frame_payload_bytes(r->o->packet_size);
+	uint8_t *payload;
+
+	do {
+		if (r->ops->tx_acquire(r->io, &payload, 1) == 1) {
+			struct frame_label label = {r->o->stream_id, FRAME_WINDOW_CONTROL, sequence};
+			int taken;
+
+			frame_stamp(payload, label, clock_cycles());
+			if (r->o->touch) {
+				frame_fill(payload, length, sequence);
+				if (r->ops->sees_l2)
+					frame_seal(payload - FRAME_HEADER_BYTES);
+			}
+			taken = r->ops->tx_commit(r->io, 1);
+			if (taken == 1)
+				return true;
+			if (taken < 0) {
+				run_failed(r, "send", errno);
+				return false;
+			}
+		}
+		sched_yield();
+	} while (clock_monotonic_ns() < deadline);
+	return false;
+}
+
+void run_announce(struct run *r)
+{
+	run_send_control(r, 0);
+	r->next_announce = clock_cycles() + ANNOUNCE_EVERY_S * r->clock.hz;
+}
+
+void run_failed(struct run *r, const char *call, int number)
+{
+	if (r->error.call)
+		return;
+	r->error = (struct run_error){number, call};
+	fprintf(stderr, "icbench-workload %s: %s failed: %s\n", r->o->app_name, call, strerror(number));
+}
+
+uint64_t run_involuntary_switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return (uint64_t)usage.ru_nivcsw;
+}
+
+static int run_opened(struct run *r, run_app app)
+{
+	bool announced = false;
+
+	say_hello(r);
+	if (!wait_for_link(r)) {
+		if (control_stopped())
+			return app(r); /* ends at once, with a summary */
+		fprintf(stderr,
+		        "icbench-workload %s: the link did not come up within %d s; is the other end "
+		        "there?\n",
+		        r->o->app_name, (int)(LINK_WAIT_NS / 1000000000u));
+		return EXIT_LINK;
+	}
+	if (announces(r->o)) {
+		announced = run_send_control(r, 0);
+		r->next_announce = clock_cycles() + ANNOUNCE_EVERY_S * r->clock.hz;
+		if (r->error.call)
+			return EXIT_IO;
+	}
+	run_say_ready(r, true, announced);
+	run_count_from_here(r);
+	return app(r);
+}
+
+/* Files come before the port: a bad one has changed nothing. */
+struct files {
+	struct options options; /* with the packet size that the file asks for */
+	struct pcap frames;
+	struct capture capture;
+};
+
+static bool open_files(struct run *r, struct files *files, char *err, size_t err_len)
+{
+	const struct options *o = r->o;
+	const char *into = o->app == APP_CAPTURE ? o->file : o->app == APP_REPLAY ? o->capture_file : NULL;
+	uint32_t needed;
+
+	if (o->app == APP_REPLAY && !o->step) {
+		if (!pcap_read(&files->frames, o->file, err, err_len))
+			return false;
+		r->frames = &files->frames;
+		needed = replay_packet_size(replay_largest(r->frames));
+		files->options = *o;
+		files->options.packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
+		r->o = &files->options;
+	}
+	if (!into)
+		return true;
+	r->capture = &files->capture;
+	return capture_open(r->capture, r, into, err, err_len);
+}
+
+/* Says why the port could not be opened, and which frame it was that asked for so much. */
+static int port_failed(const struct run *r, const struct options *o, const char *err)
+{
+	fprintf(stderr, "icbench-workload %s: %s", o->app_name, err);
+	if (r->frames && strncmp(err, "packet size", 11) == 0)
+		fprintf(stderr, " (the largest frame of %s is number %zu)", o->file,
+		        (size_t)(replay_largest(r->frames) - r->frames->frames) + 1);
+	fputs("\n", stderr);
+	return EXIT_SETUP;
+}
+
+static int open_and_run(struct run *r, run_app app)
+{
+	const struct options *o = r->o;
+	char err[256] = "";
+	int code;
+
+	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
+	if (r->io && o->fault != FAULT_NONE && o->app == APP_SEND)
+		r->io = io_fault_wrap(&r->ops, r->io, o, err, sizeof(err));
+	if (!r->io)
+		return port_failed(r, o, err);
+	code = run_opened(r, app);
+	r->ops->close(r->io);
+	return code;
+}
+
+int run(const struct options *o, run_app app)
+{
+	struct run r = {.o = o};
+	struct files files = {0};
+	char err[256] = "";
+	int code;
+
+	if (o->app != APP_FORWARD && !(r.ops = choose_ops(o))) {
+		fprintf(stderr,
+		        "icbench-workload %s: built without DPDK; install libdpdk-dev and build again\n",
+		        o->app_name);
+		return EXIT_SETUP;
+	}
+	if (!clock_is_invariant()) {
+		fprintf(stderr,
+		        "icbench-workload %s: this CPU has no invariant time stamp counter, so times cannot "
+		        "be trusted\n",
+		        o->app_name);
+		return EXIT_CLOCK;
+	}
+	if (!open_files(&r, &files, err, sizeof(err))) {
+		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
+		pcap_free(&files.frames);
+		return EXIT_SETUP;
+	}
+	emit_init(&r.emit, STDOUT_FILENO, o->silent);
+	code = control_init(o->supervised);
+	if (code) {
+		fprintf(stderr, "icbench-workload %s: no thread to read stdin: %s\n", o->app_name,
+		        strerror(code));
+		return EXIT_SETUP;
+	}
+	clock_calibrate(&r.clock);
+	code = o->app == APP_FORWARD ? app(&r) : open_and_run(&r, app);
+	emit_close(&r.emit);
+	json_free(&r.json);
+	pcap_free(&files.frames);
+	return code;
+}

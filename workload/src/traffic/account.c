@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "traffic/account.h"
+
+#include <stdlib.h>
+
+#define MAP_BITS (2 * ACCOUNT_HORIZON)
+#define MAP_WORDS (MAP_BITS / 64)
+
+struct account {
+	uint64_t next;     /* next expected sequence number */
+	uint64_t retired;  /* sequence numbers below this have left the map (a multiple of 64) */
+	uint64_t gone;     /* of those, how many never came */
+	uint64_t prepared; /* the map's words are clean for numbers up to here (a multiple of 64) */
+	uint64_t map[MAP_WORDS];
+};
+
+struct account *account_new(void)
+{
+	struct account *a = aligned_alloc(64, (sizeof(*a) + 63) & ~(size_t)63);
+
+	if (!a)
+		return NULL;
+	a->next = a->retired = a->gone = 0;
+	a->prepared = MAP_BITS;
+	for (unsigned i = 0; i < MAP_WORDS; i++)
+		a->map[i] = 0;
+	return a;
+}
+
+void account_free(struct account *a)
+{
+	free(a);
+}
+
+uint64_t account_next(const struct account *a)
+{
+	return a->next;
+}
+
+static inline uint64_t *word_of(struct account *a, uint64_t sequence)
+{
+	return &a->map[sequence / 64 % MAP_WORDS];
+}
+
+/* Recycles the oldest words until the map reaches up to `end`; what is unset in them never came. */
+static void make_room(struct account *a, uint64_t end)
+{
+	uint64_t need = (end - a->prepared + 63) / 64;
+	uint64_t words = need < MAP_WORDS ? need : MAP_WORDS;
+
+	for (uint64_t i = 0; i < words; i++) {
+		uint64_t *word = word_of(a, a->retired + 64 * i);
+
+		a->gone += 64 - (unsigned)__builtin_popcountll(*word);
+		*word = 0;
+	}
+	a->gone += 64 * (need - words); /* a leap beyond the whole map: those never had a bit */
+	a->retired += 64 * need;
+	a->prepared += 64 * need;
+}
+
+static inline void advance(struct account *a, uint64_t end)
+{
+	if (end > a->prepared)
+		make_room(a, end);
+	a->next = end;
+}
+
+enum account_verdict account_one(struct account *a, uint64_t sequence)
+{
+	uint64_t bit = UINT64_C(1) << sequence % 64;
+	uint64_t *word = word_of(a, sequence);
+
+	if (sequence >= a->next) {
+		advance(a, sequence + 1);
+		*word |= bit;
+		return ACCOUNT_NEW;
+	}
+	if (a->next - sequence > ACCOUNT_HORIZON)
+		return ACCOUNT_LATE;
+	if (*word & bit)
+		return ACCOUNT_DUPLICATE;
+	*word |= bit;
+	return ACCOUNT_REORDERED;
+}
+
+int account_run(struct account *a, uint64_t first, unsigned n)
+{
+	uint64_t end = first + n;
+
+	if (first < a->next)
+		return 0;
+	advance(a, end);
+	while (first < end) {
+		unsigned shift = first % 64;
+		uint64_t left = end - first;
+		unsigned here = left < 64 - shift ? (unsigned)left : 64 - shift;
+
+		*word_of(a, first) |= (~UINT64_C(0) >> (64 - here)) << shift;
+		first += here;
+	}
+	return 1;
+}
+
+uint64_t account_gaps(const struct account *a)
+{
+	uint64_t gaps = a->gone, at = a->retired;
+
+	if (at >= a->next) /* the last leap retired the words in front of `next` */
+		return gaps - (at - a->next);
+	for (; at + 64 <= a->next; at += 64)
+		gaps += 64 - (unsigned)__builtin_popcountll(a->map[at / 64 % MAP_WORDS]);
+	if (at < a->next) {
+		uint64_t below = (UINT64_C(1) << (a->next - at)) - 1;
+
+		gaps += (unsigned)__builtin_popcountll(~a->map[at / 64 % MAP_WORDS] & below);
+	}
+	return gaps;
+}

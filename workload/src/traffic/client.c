@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "traffic/client.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/window.h"
+
+#define WINDOW_DIGITS 2
+
+bool client_times_init(
+        struct client_times *t, const struct clock *clock, unsigned digits, const uint64_t *sent_at)
+{
+	bool ok;
+
+	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .from = 1};
+	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits) && rtt_init(&t->first, digits);
+	for (unsigned i = 0; ok && i < CLIENT_OPEN_WINDOWS; i++)
+		ok = rtt_init(&t->open[i].rtt, WINDOW_DIGITS);
+	t->closed = calloc(WINDOW_COUNT, sizeof(*t->closed));
+	return ok && t->closed;
+}
+
+void client_times_free(struct client_times *t)
+{
+	rtt_free(&t->intended);
+	rtt_free(&t->actual);
+	rtt_free(&t->first);
+	for (unsigned i = 0; i < CLIENT_OPEN_WINDOWS; i++)
+		rtt_free(&t->open[i].rtt);
+	free(t->closed);
+	t->closed = NULL;
+}
+
+static struct client_rtt figures(const struct rtt *h)
+{
+	struct client_rtt w = {.count = h->count, .min = h->min, .max = h->max, .mean = rtt_mean(h)};
+
+	rtt_quantile(h, 0.5, &w.p50);
+	rtt_quantile(h, 0.99, &w.p99);
+	return w;
+}
+
+/* The window's open histogram; NULL if it was closed long ago (such answers count in the run's alone). */
+static struct rtt *open_window(struct client_times *t, uint16_t number)
+{
+	unsigned i = number % CLIENT_OPEN_WINDOWS;
+
+	if (t->open[i].number == number)
+		return &t->open[i].rtt;
+	if (number < t->open[i].number)
+		return NULL;
+	if (t->open[i].number)
+		t->closed[t->open[i].number] = figures(&t->open[i].rtt);
+	rtt_reset(&t->open[i].rtt);
+	t->open[i].number = number;
+	return &t->open[i].rtt;
+}
+
+/* An answer cannot come before its frame was sent: a time in the future is a damaged stamp. */
+static uint64_t elapsed_ns(const struct clock *clock, uint64_t from, uint64_t to)
+{
+	return (int64_t)(to - from) < 0 ? 0 : clock_cycles_to_ns(clock, to - from);
+}
+
+void client_times_take(struct client_times *t, const struct io_frame *frames, const uint8_t *verdicts,
+        unsigned n, uint64_t now)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct frame_label label;
+		struct rtt *window;
+		uint64_t ns, sent;
+
+		if (verdicts[i] != RECEIVER_FIRST)
+			continue;
+		label = frame_label(frames[i].payload);
+		if (label.window == FRAME_WINDOW_WARMUP)
+			continue;
+		ns = elapsed_ns(t->clock, frame_time(frames[i].payload), now);
+		window = open_window(t, label.window);
+		if (window)
+			rtt_record(window, ns, 1);
+		if (label.window < t->from)
+			continue;
+		rtt_record(&t->intended, ns, 1);
+		sent = t->sent_at[label.sequence % ACCOUNT_HORIZON];
+		if (sent & 1)
+			rtt_record(&t->first, ns, 1);
+		ns = elapsed_ns(t->clock, sent >> 1, now);
+		rtt_record(&t->actual, ns, 1);
+	}
+}
+
+void client_times_restart(struct client_times *t, uint16_t from)
+{
+	rtt_reset(&t->intended);
+	rtt_reset(&t->actual);
+	rtt_reset(&t->first);
+	t->from = from;
+}
+
+struct client_rtt client_times_window(struct client_times *t, uint16_t number)
+{
+	unsigned i = number % CLIENT_OPEN_WINDOWS;
+
+	return t->open[i].number == number ? figures(&t->open[i].rtt) : t->closed[number];
+}
+
+static void json_known(struct json *j, const char *key, uint64_t value, bool known)
+{
+	if (known)
+		json_u64(j, key, value);
+	else
+		json_null(j, key);
+}
+
+void client_window_json(struct json *j, const struct client_rtt *w)
+{
+	json_open(j, "rtt", '{');
+	json_u64(j, "count", w->count);
+	json_known(j, "min_ns", w->min, w->count);
+	json_known(j, "mean_ns", (uint64_t)(w->mean + 0.5), w->count);
+	json_known(j, "p50_ns", w->p50, w->p50);
+	json_known(j, "p99_ns", w->p99, w->p99);
+	json_known(j, "max_ns", w->max, w->count);
+	json_close(j, '}');
+}
+
+void client_histogram_json(struct json *j, const char *key, const struct rtt *h)
+{
+	json_open(j, key, '{');
+	json_u64(j, "count", h->count);
+	json_known(j, "min", h->min, h->count);
+	if (h->count)
+		json_double(j, "mean", rtt_mean(h));
+	else
+		json_null(j, "mean");
+	json_known(j, "max", h->max, h->count);
+	json_u64(j, "significant_digits", h->digits);
+	json_open(j, "counts", '[');
+	for (size_t i = 0; i < h->buckets; i++) {
+		if (!h->counts[i])
+			continue;
+		json_open(j, NULL, '[');
+		json_u64(j, NULL, rtt_bucket_value(h, i));
+		json_u64(j, NULL, h->counts[i]);
+		json_close(j, ']');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "traffic/receiver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/frame.h"
+
+bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window, void *context)
+{
+	*rx = (struct receiver){.r = r, .on_window = on_window, .context = context};
+	rx->account = account_new();
+	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
+	rx->involuntary_before = run_involuntary_switches();
+	return rx->account && rx->windows;
+}
+
+void receiver_free(struct receiver *rx)
+{
+	account_free(rx->account);
+	free(rx->windows);
+	rx->account = NULL;
+	rx->windows = NULL;
+}
+
+static void note_switches(struct receiver *rx)
+{
+	uint64_t involuntary = run_involuntary_switches();
+
+	rx->windows[rx->current].involuntary_switches += involuntary - rx->involuntary_before;
+	rx->involuntary_before = involuntary;
+}
+
+/* Frames of a later window have begun to arrive. */
+static void advance_window(struct receiver *rx, uint16_t number)
+{
+	uint16_t before = rx->current;
+
+	note_switches(rx);
+	rx->current = rx->highest = number;
+	if (before != FRAME_WINDOW_WARMUP && rx->on_window)
+		rx->on_window(rx->context, before, &rx->windows[before]);
+}
+
+/* A stretch of frames of one window with ascending sequence numbers, accounted at once. */
+struct run_length {
+	uint64_t tag, first, bytes;
+	unsigned n, at; /* `at`: index of the first within the burst */
+};
+
+static void count_one(struct receiver *rx, struct window_rx *w, uint64_t sequence, uint8_t *verdict)
+{
+	enum account_verdict v = account_one(rx->account, sequence);
+
+	rx->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
+	w->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
+	w->reordered += v == ACCOUNT_REORDERED;
+	w->duplicated += v == ACCOUNT_DUPLICATE;
+	rx->late += v == ACCOUNT_LATE;
+	if (verdict)
+		*verdict = v == ACCOUNT_NEW || v == ACCOUNT_REORDERED ? RECEIVER_FIRST : RECEIVER_AGAIN;
+}
+
+static void account_stretch(struct receiver *rx, const struct run_length *s, uint64_t now, uint8_t *verdicts)
+{
+	uint16_t number = (uint16_t)(s->tag >> 32);
+	struct window_rx *w = &rx->windows[number];
+
+	if (number > rx->highest)
+		advance_window(rx, number);
+	w->bytes += s->bytes;
+	w->last = now;
+	if (!w->first)
+		w->first = now;
+	if (account_run(rx->account, s->first, s->n)) {
+		rx->received += s->n;
+		w->received += s->n;
+		if (verdicts)
+			memset(verdicts + s->at, RECEIVER_FIRST, s->n);
+		return;
+	}
+	for (unsigned i = 0; i < s->n; i++)
+		count_one(rx, w, s->first + i, verdicts ? &verdicts[s->at + i] : NULL);
+}
+
+/* With --touch: every byte and every checksum. */
+static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t sequence)
+{
+	if (f->payload_len != frame_payload_bytes(rx->r->o->packet_size))
+		return false;
+	return frame_filled(f->payload, f->payload_len, sequence) && (!f->l2 || frame_checksums_ok(f->l2));
+}
+
+static void take_control(struct receiver *rx, uint64_t sequence)
+{
+	if (sequence)
+		rx->end_mark = sequence;
+}
+
+void receiver_take(
+        struct receiver *rx, const struct io_frame *frames, unsigned n, uint64_t now, uint8_t *verdicts)
+{
+	const uint64_t stream = frame_tag(rx->r->o->stream_id, 0);
+	const bool touch = rx->r->o->touch;
+	struct run_length s = {0};
+
+	if (!rx->deadline) {
+		rx->windows[rx->current].polls++;
+		rx->windows[rx->current].empty_polls += n == 0;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct io_frame *f = &frames[i];
+		uint64_t head, sequence, tag;
+		uint16_t low;
+
+		if (__builtin_expect(!f->payload || f->payload_len < FRAME_STAMP_BYTES, 0))
+			goto foreign;
+		memcpy(&head, f->payload, sizeof(head));
+		memcpy(&low, f->payload + 8, sizeof(low));
+		head = be64toh(head);
+		sequence = (head & UINT32_MAX) << 16 | be16toh(low);
+		tag = head & ~(uint64_t)UINT32_MAX;
+		if (touch && !intact(rx, f, sequence) && (tag ^ stream) >> 48 == 0) {
+			rx->corrupted++;
+			goto not_ours;
+		}
+		if (tag == s.tag && sequence == s.first + s.n && s.n && i == s.at + s.n) {
+			s.n++;
+			s.bytes += f->frame_len;
+			continue;
+		}
+		if ((tag ^ stream) >> 48)
+			goto foreign;
+		if ((uint16_t)(tag >> 32) == FRAME_WINDOW_CONTROL) {
+			take_control(rx, sequence);
+			goto not_ours;
+		}
+		if (s.n)
+			account_stretch(rx, &s, now, verdicts);
+		s = (struct run_length){
+		        .tag = tag, .first = sequence, .bytes = f->frame_len, .n = 1, .at = i};
+		continue;
+	foreign:
+		rx->foreign++;
+	not_ours:
+		if (verdicts)
+			verdicts[i] = RECEIVER_NOT_OURS;
+	}
+	if (s.n)
+		account_stretch(rx, &s, now, verdicts);
+}
+
+void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason)
+{
+	const struct run *r = rx->r;
+
+	if (rx->deadline)
+		return;
+	note_switches(rx);
+	rx->ended = reason;
+	rx->deadline = now + clock_ns_to_cycles(&r->clock, r->o->drain_s * 1e9);
+}
+
+bool receiver_done(struct receiver *rx, uint64_t now)
+{
+	if (__builtin_expect(control_stopped(), 0)) {
+		if (control_abandon)
+			return true;
+		receiver_begin_drain(rx, now, NULL);
+	}
+	if (__builtin_expect(rx->end_mark != 0, 0)) {
+		receiver_begin_drain(rx, now, "end");
+		if (rx->received >= rx->end_mark - 1)
+			return true;
+	}
+	return rx->deadline && now >= rx->deadline;
+}
+
+void receiver_window_json(const struct receiver *rx, struct json *j, const struct window_rx *w)
+{
+	window_rx_json(j, w);
+	if (w->first) {
+		json_u64(j, "first_ns", clock_to_monotonic(&rx->r->clock, w->first));
+		json_u64(j, "last_ns", clock_to_monotonic(&rx->r->clock, w->last));
+	} else {
+		json_null(j, "first_ns");
+		json_null(j, "last_ns");
+	}
+}
+
+void receiver_summary(const struct receiver *rx, struct json *j)
+{
+	struct window_rx total = {0};
+
+	for (unsigned i = 0; i <= rx->highest; i++)
+		window_rx_add(&total, &rx->windows[i]);
+	window_rx_json(j, &total);
+	json_i64(j, "highest_sequence", (int64_t)account_next(rx->account) - 1);
+	json_u64(j, "gaps", account_gaps(rx->account));
+	json_u64(j, "late", rx->late);
+	json_u64(j, "foreign", rx->foreign);
+	json_u64(j, "corrupted", rx->corrupted);
+}

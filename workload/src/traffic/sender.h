@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sending half of an application: paces, stamps, offers, counts by window. */
+#ifndef ICBENCH_SENDER_H
+#define ICBENCH_SENDER_H
+
+#include <stdint.h>
+
+#include "base/window.h"
+#include "run/run.h"
+#include "traffic/account.h"
+#include "traffic/pace.h"
+#include "traffic/rtt.h"
+
+/* Called at the end of each measured window. */
+typedef void (*sender_window)(void *context, uint16_t number, const struct window_tx *w);
+
+struct sender {
+	struct run *r;
+	struct pace pace;
+	struct window_cursor cursor;
+	struct window_tx now, total;
+	struct rtt lateness, lateness_total; /* ns */
+	struct rtt
+	        spacing; /* ns by which the time between two bursts differed from what it should have been */
+	uint64_t last_lateness_ns;
+	uint64_t next_sequence;
+	uint64_t involuntary_before;
+	uint32_t since_yield;
+	uint16_t windows;  /* measured ones that have ended */
+	const char *ended; /* "duration" or "count" once it has come to its own end */
+	uint64_t *sent_at; /* by sequence number modulo the horizon, see sender_sent_at(), or NULL */
+	struct meter meter;
+	bool worked;         /* frames moved in the present lap */
+	uint64_t train_left; /* with --train: frames of this window's train still to be sent */
+	sender_window on_window;
+	void *context;
+};
+
+/* What sent_at holds: the actual send time, and whether the frame was the first of its burst. */
+static inline uint64_t sender_sent_at(uint64_t cycles, bool first)
+{
+	return cycles << 1 | first;
+}
+
+enum sender_step {
+	SENDER_SENT,  /* a burst was offered */
+	SENDER_IDLE,  /* nothing due yet */
+	SENDER_ENDED, /* duration, count or an error */
+};
+
+/* backlog_windows: how far, in windows, a sender may lag behind its schedule before frames are given up.
+ * False if memory is short. */
+bool sender_init(
+        struct sender *s, struct run *r, double backlog_windows, sender_window on_window, void *context);
+void sender_free(struct sender *s);
+
+/* From r->start on. */
+void sender_start(struct sender *s);
+
+/* Offers the burst that is due, if one is. */
+enum sender_step sender_step(struct sender *s);
+
+/* Ends the present lap of the cycle account at time now (cycles). A client's polls are laps, too. */
+void sender_lap(struct sender *s, uint64_t now, bool worked);
+
+/* Gives the CPU to others; the time is counted as idle. */
+void sender_yield(struct sender *s);
+
+/* Frames of a window's train (--train FROM:TO:STEPS), 0 without trains. */
+uint64_t sender_train(const struct options *o, uint16_t window);
+
+/* Cuts the current window short at the present moment. */
+void sender_cut(struct sender *s);
+
+/* Sends the end mark, and repeats it twice while the peer is there. */
+void sender_end_mark(struct sender *s);
+
+/* role, stream, reason, windows and the sender's counters, up to `sequences`. */
+void sender_summary(struct sender *s, struct json *j);
+
+#endif
