@@ -30,7 +30,7 @@ static int make(char **a)
 		fprintf(stderr, "%s\n", err);
 		return 2;
 	}
-	frame_write_headers(frame, &o);
+	frame_write_headers(frame, &o.ends, o.packet_size);
 	frame_stamp(frame + FRAME_HEADER_BYTES, label, strtoull(a[4], NULL, 0));
 	frame_fill(frame + FRAME_HEADER_BYTES, frame_payload_bytes(o.packet_size), label.sequence);
 	if (atoi(a[6]))

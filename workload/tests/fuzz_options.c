@@ -14,7 +14,7 @@ static void check_accepted(const struct options *o)
 {
 	assert(o->packet_size >= FRAME_PACKET_MIN && o->packet_size <= FRAME_PACKET_MAX);
 	assert(o->burst >= 1 && o->burst <= IO_BURST_MAX);
-	assert(o->stream_id && o->udp_port && o->ring);
+	assert(o->stream_id && o->ends.udp_port && o->ring);
 	assert(o->histogram_digits >= 1 && o->histogram_digits <= 5);
 	assert(o->rate_pps >= 0 && o->rate_pps <= 1e9 && o->window_s >= 0.001);
 	assert(o->duration_s >= 0);

@@ -17,7 +17,7 @@ static const struct options OPTIONS = {.app = APP_SERVER,
         .burst = 4,
         .touch = true,
         .stream_id = 1,
-        .udp_port = 9};
+        .ends.udp_port = 9};
 
 /* One frame in a buffer of exactly its size, so that a sanitizer sees each byte too far. */
 static uint8_t *next_frame(const uint8_t **data, size_t *size, uint32_t *length)
@@ -36,7 +36,7 @@ static uint8_t *next_frame(const uint8_t **data, size_t *size, uint32_t *length)
 		struct options o = OPTIONS;
 
 		o.packet_size = *length + FRAME_FCS_BYTES;
-		frame_write_headers(frame, &o);
+		frame_write_headers(frame, &o.ends, o.packet_size);
 	}
 	memcpy(frame + head, *data, body);
 	*data += body;
@@ -65,8 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			buffers[n] = next_frame(&data, &size, &length);
 			frames[n] = (struct io_frame){.l2 = buffers[n], .frame_len = (uint16_t)length};
-			frames[n].payload =
-			        frame_parse(buffers[n], length, OPTIONS.udp_port, &frames[n].payload_len);
+			frames[n].payload = frame_parse(
+			        buffers[n], length, OPTIONS.ends.udp_port, &frames[n].payload_len);
 			assert(!frames[n].payload || frames[n].payload_len <= length - FRAME_HEADER_BYTES);
 		}
 		receiver_take(&rx, frames, n, now++, verdicts);

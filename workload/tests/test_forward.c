@@ -109,17 +109,17 @@ static struct forward fw;
 static void supply(unsigned port, unsigned n, bool end_mark)
 {
 	static unsigned used;
-	struct options o = {.packet_size = BYTES + FRAME_FCS_BYTES, .udp_port = 9};
+	struct options o = {.packet_size = BYTES + FRAME_FCS_BYTES, .ends.udp_port = 9};
 
-	memset(o.local_mac, 0xaa, 6);
-	memset(o.remote_mac, 0xbb, 6);
+	memset(o.ends.local_mac, 0xaa, 6);
+	memset(o.ends.remote_mac, 0xbb, 6);
 	for (unsigned i = 0; i < n; i++) {
 		struct test_frame *f = &pool[used++ % POOL];
 		uint16_t window = end_mark && i == n - 1 ? FRAME_WINDOW_CONTROL : 1;
 
 		CHECK_EQUAL(f->references, 0);
 		f->references = 1;
-		frame_write_headers(f->l2, &o);
+		frame_write_headers(f->l2, &o.ends, o.packet_size);
 		frame_stamp(f->l2 + FRAME_HEADER_BYTES, (struct frame_label){1, window, i + 1}, 0);
 		port_io.in[port][port_io.ins[port]++] = f;
 	}
@@ -131,7 +131,7 @@ static void begin(struct options o)
 	for (unsigned i = 0; i < PORTS; i++)
 		port_io.room[i] = POOL;
 	options = o;
-	options.udp_port = 9;
+	options.ends.udp_port = 9;
 	options.burst = options.burst ? options.burst : 32;
 	test_run = (struct run){.o = &options};
 	clock_calibrate(&test_run.clock);

@@ -212,10 +212,10 @@ static void so_does_a_first_frame(void)
 
 static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t port, uint32_t cut)
 {
-	struct options o = {.packet_size = 64, .udp_port = 9};
+	struct options o = {.packet_size = 64, .ends.udp_port = 9};
 	uint8_t l2[60];
 
-	frame_write_headers(l2, &o);
+	frame_write_headers(l2, &o.ends, o.packet_size);
 	frame_stamp(l2 + FRAME_HEADER_BYTES, (struct frame_label){3, window, sequence}, 12345);
 	return impair_classify(l2, sizeof(l2) - cut, port);
 }

@@ -16,15 +16,15 @@ static void defaults(void)
 	inet_pton(AF_INET, "10.0.0.2", &remote);
 	CHECK(parse3(&o, NULL, NULL, NULL) == OPTIONS_RUN);
 	CHECK(o.app == APP_SEND && o.io == IO_UDP && strcmp(o.app_name, "send") == 0);
-	CHECK(o.local_ip.s_addr == local.s_addr && o.remote_ip.s_addr == remote.s_addr);
-	CHECK(memcmp(o.local_mac, "\x02\0\0\0\0\x0a", 6) == 0 &&
-	        memcmp(o.remote_mac, "\x02\0\0\0\0\x0b", 6) == 0);
+	CHECK(o.ends.local_ip.s_addr == local.s_addr && o.ends.remote_ip.s_addr == remote.s_addr);
+	CHECK(memcmp(o.ends.local_mac, "\x02\0\0\0\0\x0a", 6) == 0 &&
+	        memcmp(o.ends.remote_mac, "\x02\0\0\0\0\x0b", 6) == 0);
 	CHECK(o.rate_pps == 0 && o.packet_size == 64 && o.burst == 32 && !o.raw_interface);
 	CHECK(!o.mmsg && !o.blocking && !o.touch && !o.silent && !o.supervised);
 	CHECK(o.duration_s == 0 && o.warmup_s == 0 && o.window_s == 0.1 && o.drain_s == 2);
 	CHECK(o.count == 0 && o.yield_every == 0 && o.catch_up == 0 && o.ring == 256 &&
 	        o.histogram_digits == 3);
-	CHECK(o.stream_id == 1 && o.udp_port == 9 && o.fault == FAULT_NONE && o.eal_argc == 0);
+	CHECK(o.stream_id == 1 && o.ends.udp_port == 9 && o.fault == FAULT_NONE && o.eal_argc == 0);
 }
 
 struct numeric {
@@ -49,7 +49,7 @@ static const struct numeric NUMERIC[] = {
         {"--yield", NULL, FIELD(yield_every), "0", "1000000000", "-1", "1000000001"},
         {"--catch-up", NULL, FIELD(catch_up), "0", "1000000000", "-1", "1000000001"},
         {"--stream-id", NULL, FIELD(stream_id), "1", "65535", "0", "65536"},
-        {"--port", NULL, FIELD(udp_port), "1", "65535", "0", "65536"},
+        {"--port", NULL, FIELD(ends.udp_port), "1", "65535", "0", "65536"},
         {"--ring", NULL, FIELD(ring), "1", "1000000", "0", "1000001"},
         {"--histogram", NULL, FIELD(histogram_digits), "1", "5", "0", "6"},
         {"--delay", NULL, REAL(delay_us), "0", "1e7", "-1", "10000001"},

@@ -51,13 +51,13 @@ static void put_frame(struct io_frame *f, uint8_t *buffer, enum sort sort, uint6
 		label.stream++;
 	if (sort == CONTROL)
 		label = (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 0};
-	frame_write_headers(buffer, &OPTIONS);
+	frame_write_headers(buffer, &OPTIONS.ends, OPTIONS.packet_size);
 	frame_stamp(buffer + FRAME_HEADER_BYTES, label, 1);
 	frame_fill(buffer + FRAME_HEADER_BYTES, length, label.sequence);
 	frame_seal(buffer);
 	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)OPTIONS.packet_size};
-	f->payload =
-	        frame_parse(buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, OPTIONS.udp_port, &f->payload_len);
+	f->payload = frame_parse(
+	        buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, OPTIONS.ends.udp_port, &f->payload_len);
 	CHECK(f->payload == buffer + FRAME_HEADER_BYTES);
 	CHECK_EQUAL(f->payload_len, length);
 	if (sort == DAMAGED)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/frame.h"
 
-#include "option/options.h"
-
 #define OFFSET_IP FRAME_ETH_BYTES
 #define OFFSET_UDP (FRAME_ETH_BYTES + FRAME_IP_BYTES)
 #define PROTOCOL_UDP 17
@@ -53,24 +51,24 @@ static uint16_t udp_sum(const uint8_t *l2)
 	return fold(sum_words(udp, len, sum + htobe16(PROTOCOL_UDP) + htobe16(len)));
 }
 
-void frame_write_headers(uint8_t *l2, const struct options *o)
+void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t packet_size)
 {
 	uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;
-	uint16_t ip_len = (uint16_t)(o->packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES);
+	uint16_t ip_len = (uint16_t)(packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES);
 
 	memset(l2, 0, FRAME_HEADER_BYTES);
-	memcpy(l2, o->remote_mac, 6);
-	memcpy(l2 + 6, o->local_mac, 6);
+	memcpy(l2, ends->remote_mac, 6);
+	memcpy(l2 + 6, ends->local_mac, 6);
 	put16(l2 + 12, 0x0800);
 	ip[0] = 0x45;
 	put16(ip + 2, ip_len);
 	ip[8] = 64;
 	ip[9] = PROTOCOL_UDP;
-	memcpy(ip + 12, &o->local_ip, 4);
-	memcpy(ip + 16, &o->remote_ip, 4);
+	memcpy(ip + 12, &ends->local_ip, 4);
+	memcpy(ip + 16, &ends->remote_ip, 4);
 	put16(ip + 10, (uint16_t)~fold(sum_words(ip, FRAME_IP_BYTES, 0)));
-	put16(udp, o->udp_port);
-	put16(udp + 2, o->udp_port);
+	put16(udp, ends->udp_port);
+	put16(udp + 2, ends->udp_port);
 	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
 }
 

@@ -7,6 +7,7 @@
 #define ICBENCH_FRAME_H
 
 #include <endian.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -31,7 +32,12 @@
 _Static_assert(FRAME_HEADER_BYTES + FRAME_STAMP_BYTES + FRAME_FCS_BYTES == FRAME_PACKET_MIN,
         "the stamp fills the least Ethernet frame exactly");
 
-struct options;
+/* Both ends of a flow, as its frames' headers name them. */
+struct frame_ends {
+	struct in_addr local_ip, remote_ip;
+	uint8_t local_mac[6], remote_mac[6];
+	uint16_t udp_port; /* of both */
+};
 
 /* The first ten bytes of a stamp: who sent it, in which window, which one. */
 struct frame_label {
@@ -91,8 +97,8 @@ static inline uint64_t frame_time(const uint8_t *payload)
 	return be64toh(time);
 }
 
-/* Writes the 42 bytes of headers of a frame of o->packet_size, UDP checksum 0. */
-void frame_write_headers(uint8_t *l2, const struct options *o);
+/* Writes the 42 bytes of headers of a frame of that packet size from the local end, UDP checksum 0. */
+void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t packet_size);
 
 /* Start of the UDP payload and its length, or NULL if these bytes are no unfragmented IPv4/UDP frame to that
  * UDP port whose lengths agree. Reads only within [l2, l2 + bytes). */

@@ -117,7 +117,7 @@ static void impair(
 		uint32_t length;
 		uint8_t *l2 = f->ops->bytes(frames[i], &length);
 
-		kinds[i] = (uint8_t)impair_classify(l2, length, f->r->o->udp_port);
+		kinds[i] = (uint8_t)impair_classify(l2, length, f->r->o->ends.udp_port);
 	}
 	impair_burst(&w->impair, frames, kinds, n, &out);
 	w->control += out.control;

@@ -70,7 +70,7 @@ static struct header_match make_match(const struct options *o)
 	uint8_t l2[FRAME_HEADER_BYTES];
 	struct header_match match = {.at12_mask = load64(mask12), .at20_mask = load32(mask20)};
 
-	frame_write_headers(l2, o);
+	frame_write_headers(l2, &o->ends, o->packet_size);
 	match.at12 = load64(l2 + 12) & match.at12_mask;
 	match.at20 = load32(l2 + 20) & match.at20_mask;
 	match.at36 = load32(l2 + 36);
@@ -109,7 +109,7 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 		return NULL;
 	}
 	memset(io, 0, sizeof(*io));
-	io->udp_port = o->udp_port;
+	io->udp_port = o->ends.udp_port;
 	io->payload_len = (uint16_t)frame_payload_bytes(o->packet_size);
 	io->match = make_match(o);
 	if (open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len))

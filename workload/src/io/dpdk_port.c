@@ -67,7 +67,7 @@ static void write_headers(struct rte_mempool *pool, void *arg, void *object, uns
 	RTE_SET_USED(pool);
 	RTE_SET_USED(index);
 	memset(l2, 0, writer->frame_bytes);
-	frame_write_headers(l2, writer->o);
+	frame_write_headers(l2, &writer->o->ends, writer->o->packet_size);
 }
 
 unsigned dpdk_port_spare(const struct options *o)
@@ -224,7 +224,7 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
 	dpdk_port_mac(port, mac);
-	if (memcmp(mac, o->local_mac, sizeof(mac)) != 0 || options_any_frame(o)) {
+	if (memcmp(mac, o->ends.local_mac, sizeof(mac)) != 0 || options_any_frame(o)) {
 		(void)rte_eth_promiscuous_enable(port->id);
 		/* A virtual function that may not have all frames may still have all to groups. */
 		(void)rte_eth_allmulticast_enable(port->id);

@@ -8,12 +8,12 @@
 
 #include "base/frame.h"
 #include "option/options.h"
-#include "run/control.h"
 
 struct io {
 	const struct io_ops *ops; /* the backend behind */
 	struct io *io;
 	const struct options *o;
+	const volatile bool *give_up;
 	uint32_t length; /* payload bytes */
 	uint64_t seen;   /* measuring frames */
 	bool holding;    /* `held` waits for its successor */
@@ -28,7 +28,7 @@ static bool send_copy(struct io *f, const uint8_t *payload)
 {
 	uint8_t *out;
 
-	while (!control_abandon) {
+	while (!*f->give_up) {
 		int taken = 0;
 
 		if (f->ops->tx_acquire(f->io, &out, 1) == 1) {
@@ -124,14 +124,17 @@ static int fault_rx_reflect(struct io *f, const bool *keep, unsigned n)
 	return f->ops->rx_reflect(f->io, keep, n);
 }
 
-struct io *io_fault_wrap(
-        const struct io_ops **ops, struct io *inner, const struct options *o, char *err, size_t err_len)
+struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const struct options *o,
+        const volatile bool *give_up, char *err, size_t err_len)
 {
 	struct io *f = calloc(1, sizeof(*f));
 
 	if (f) {
-		*f = (struct io){
-		        .ops = *ops, .io = inner, .o = o, .length = frame_payload_bytes(o->packet_size)};
+		*f = (struct io){.ops = *ops,
+		        .io = inner,
+		        .o = o,
+		        .give_up = give_up,
+		        .length = frame_payload_bytes(o->packet_size)};
 		f->held = malloc(FRAME_PACKET_MAX);
 		f->buffers = calloc(IO_BURST_MAX, FRAME_PACKET_MAX);
 	}

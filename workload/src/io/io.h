@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IO_BURST_MAX 1024u
+#include "option/options.h"
 
-struct options;
 struct io;
 
 /* A received frame on loan until rx_release(). */

@@ -57,7 +57,8 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	}
 	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	if (!attach_filter(s->fd, o->udp_port) || bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
+	if (!attach_filter(s->fd, o->ends.udp_port) ||
+	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
 		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
 		return false;
 	}
@@ -70,7 +71,7 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES, err, err_len))
 		return false;
 	for (unsigned i = 0; i < s->tx.slots; i++)
-		frame_write_headers(sock_tx_buffer(s, i), o);
+		frame_write_headers(sock_tx_buffer(s, i), &o->ends, o->packet_size);
 	/* Protocol 0: nothing is queued before the filter is in place. */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (s->fd < 0) {
@@ -89,7 +90,7 @@ static struct io *raw_open(const struct options *o, int eal_argc, char **eal_arg
 	(void)eal_argc;
 	(void)eal_argv;
 	if (io)
-		io->udp_port = o->udp_port;
+		io->udp_port = o->ends.udp_port;
 	return io;
 }
 

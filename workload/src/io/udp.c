@@ -41,18 +41,18 @@ static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
 static bool bind_and_connect(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	struct sockaddr_in local = {
-	        .sin_family = AF_INET, .sin_port = htons(o->udp_port), .sin_addr = o->local_ip};
+	        .sin_family = AF_INET, .sin_port = htons(o->ends.udp_port), .sin_addr = o->ends.local_ip};
 	struct sockaddr_in remote = {
-	        .sin_family = AF_INET, .sin_port = htons(o->udp_port), .sin_addr = o->remote_ip};
+	        .sin_family = AF_INET, .sin_port = htons(o->ends.udp_port), .sin_addr = o->ends.remote_ip};
 	char ip[INET_ADDRSTRLEN];
 
 	if (bind(s->fd, (struct sockaddr *)&local, sizeof(local)) < 0) {
-		inet_ntop(AF_INET, &o->local_ip, ip, sizeof(ip));
-		snprintf(err, err_len, "UDP %s port %u: %s", ip, o->udp_port, strerror(errno));
+		inet_ntop(AF_INET, &o->ends.local_ip, ip, sizeof(ip));
+		snprintf(err, err_len, "UDP %s port %u: %s", ip, o->ends.udp_port, strerror(errno));
 		return false;
 	}
 	if (connect(s->fd, (struct sockaddr *)&remote, sizeof(remote)) < 0) {
-		inet_ntop(AF_INET, &o->remote_ip, ip, sizeof(ip));
+		inet_ntop(AF_INET, &o->ends.remote_ip, ip, sizeof(ip));
 		snprintf(err, err_len, "no way to REMOTE_IP %s: %s", ip, strerror(errno));
 		return false;
 	}
@@ -70,8 +70,8 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 		snprintf(err, err_len, "no UDP socket: %s", strerror(errno));
 		return false;
 	}
-	if (!find_interface(o->local_ip, s->interface)) {
-		inet_ntop(AF_INET, &o->local_ip, ip, sizeof(ip));
+	if (!find_interface(o->ends.local_ip, s->interface)) {
+		inet_ntop(AF_INET, &o->ends.local_ip, ip, sizeof(ip));
 		snprintf(err, err_len, "LOCAL_IP %s is the address of no interface here", ip);
 		return false;
 	}

@@ -134,16 +134,16 @@ static bool store_address(struct options *o, unsigned position, const char *text
 	}
 	switch (position) {
 	case 0:
-		ok = inet_pton(AF_INET, text, &o->local_ip) == 1;
+		ok = inet_pton(AF_INET, text, &o->ends.local_ip) == 1;
 		break;
 	case 1:
-		ok = parse_mac(text, o->local_mac);
+		ok = parse_mac(text, o->ends.local_mac);
 		break;
 	case 2:
-		ok = inet_pton(AF_INET, text, &o->remote_ip) == 1;
+		ok = inet_pton(AF_INET, text, &o->ends.remote_ip) == 1;
 		break;
 	case 3:
-		ok = parse_mac(text, o->remote_mac);
+		ok = parse_mac(text, o->ends.remote_mac);
 		break;
 	default:
 		snprintf(f->text, f->size, "unexpected argument '%.60s' behind the four addresses", text);

@@ -3,11 +3,12 @@
 #ifndef ICBENCH_OPTIONS_H
 #define ICBENCH_OPTIONS_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "base/frame.h"
 
 enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE, APP_FORWARD };
 enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
@@ -16,6 +17,8 @@ enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 /* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS: for which those that carry
  * frames of any kind have room unless told otherwise. */
 #define OPTIONS_LARGEST_FRAME 1518u
+/* Frames of one burst. */
+#define IO_BURST_MAX 1024u
 /* Ports of one forwarder. */
 #define FORWARD_PORTS_MAX 32u
 
@@ -23,8 +26,7 @@ struct options {
 	enum app app;
 	const char *app_name; /* as typed, "dpdk-send" */
 	enum io_kind io;
-	struct in_addr local_ip, remote_ip;
-	uint8_t local_mac[6], remote_mac[6];
+	struct frame_ends ends;
 	double rate_pps;      /* 0: maximum */
 	uint32_t packet_size; /* bytes, with FCS */
 	uint32_t burst;
@@ -36,7 +38,7 @@ struct options {
 	uint64_t count;
 	uint32_t yield_every, catch_up, ring, histogram_digits;
 	uint32_t train_from, train_to, train_steps; /* frames, frames, lengths; 0: no trains */
-	uint16_t stream_id, udp_port;
+	uint16_t stream_id;
 	enum fault_kind fault;
 	uint32_t fault_every;
 	const char *file;         /* of replay and capture */

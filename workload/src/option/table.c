@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/frame.h"
-#include "io/io.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -36,7 +35,7 @@ const struct option_row OPTION_TABLE[] = {
                 "cap on the burst with which a late sender catches up; 0 is no cap"},
         {0, "stream-id", "N", KIND_U16, AT(stream_id), 1, 65535,
                 "which stream to send, and which one to count"},
-        {0, "port", "N", KIND_U16, AT(udp_port), 1, 65535, "UDP port, both ends"},
+        {0, "port", "N", KIND_U16, AT(ends.udp_port), 1, 65535, "UDP port, both ends"},
         {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
                 "descriptors a ring (DPDK), or frames a socket's buffers hold at least"},
         {0, "train", "FROM:TO:STEPS", KIND_TRAIN, AT(train_from), 1, 1e9,
@@ -80,7 +79,7 @@ const struct options OPTION_DEFAULTS = {
         .ring = 256,
         .histogram_digits = 3,
         .stream_id = 1,
-        .udp_port = 9,
+        .ends.udp_port = 9,
         .loop = 1,
 };
 

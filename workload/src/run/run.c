@@ -49,7 +49,7 @@ static void say_hello(struct run *r)
 {
 	struct io_facts facts = {.ring = r->o->ring};
 
-	memcpy(facts.mac, r->o->local_mac, 6);
+	memcpy(facts.mac, r->o->ends.local_mac, 6);
 	r->ops->facts(r->io, &facts);
 	run_begin_hello(r, r->ops->name, &facts);
 	run_say(r);
@@ -239,7 +239,7 @@ static int open_and_run(struct run *r, run_app app)
 
 	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
 	if (r->io && o->fault != FAULT_NONE && o->app == APP_SEND)
-		r->io = io_fault_wrap(&r->ops, r->io, o, err, sizeof(err));
+		r->io = io_fault_wrap(&r->ops, r->io, o, &control_abandon, err, sizeof(err));
 	if (!r->io)
 		return port_failed(r, o, err);
 	code = run_opened(r, app);
