@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of applications, and nothing else. */
+/* From the command line to what it asks for. */
 #include <stdio.h>
 
 #include "app/apps.h"
 #include "io/io.h"
 #include "option/options.h"
 #include "run/run.h"
-
-static const run_app APPLICATIONS[] = {
-        [APP_SEND] = app_send,
-        [APP_RECV] = app_recv,
-        [APP_CLIENT] = app_client,
-        [APP_SERVER] = app_server,
-        [APP_REPLAY] = app_replay,
-        [APP_CAPTURE] = app_capture,
-        [APP_FORWARD] = app_forward,
-};
 
 static void print_version(void)
 {
@@ -32,9 +22,9 @@ int main(int argc, char **argv)
 	struct options o;
 	char err[256];
 
-	switch (options_parse(&o, argc, argv, err, sizeof(err))) {
+	switch (options_parse(&o, APPLICATIONS, argc, argv, err, sizeof(err))) {
 	case OPTIONS_HELP:
-		options_help(stdout, o.app_name);
+		options_help(stdout, APPLICATIONS, &o);
 		return EXIT_OK;
 	case OPTIONS_VERSION:
 		print_version();
@@ -45,6 +35,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "icbench-workload: %s\n", err);
 		return EXIT_USAGE;
 	default:
-		return run(&o, APPLICATIONS[o.app]);
+		return run(&o);
 	}
 }

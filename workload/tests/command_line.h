@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "app/apps.h"
 #include "option/options.h"
 
 #define ADDRESSES "10.0.0.1", "02:00:00:00:00:0a", "10.0.0.2", "02:00:00:00:00:0B"
@@ -19,13 +20,13 @@ static inline enum options_outcome parse3(struct options *o, const char *a, cons
 	int argc = 6 + (a != NULL) + (b != NULL) + (c != NULL);
 
 	err[0] = 0;
-	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
+	return options_parse(o, APPLICATIONS, argc, (char **)(uintptr_t)argv, err, sizeof(err));
 }
 
 static inline enum options_outcome parse_line(struct options *o, int argc, const char **argv)
 {
 	err[0] = 0;
-	return options_parse(o, argc, (char **)(uintptr_t)argv, err, sizeof(err));
+	return options_parse(o, APPLICATIONS, argc, (char **)(uintptr_t)argv, err, sizeof(err));
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/apps.h"
 #include "option/options.h"
 
 static void print_hex(const uint8_t *bytes, size_t n)
@@ -26,7 +27,8 @@ static int make(char **a)
 	char err[200];
 	struct frame_label label = {(uint16_t)atoi(a[1]), (uint16_t)atoi(a[2]), strtoull(a[3], NULL, 0)};
 
-	if (options_parse(&o, sizeof(argv) / sizeof(argv[0]), argv, err, sizeof(err)) != OPTIONS_RUN) {
+	if (options_parse(&o, APPLICATIONS, sizeof(argv) / sizeof(argv[0]), argv, err, sizeof(err)) !=
+	        OPTIONS_RUN) {
 		fprintf(stderr, "%s\n", err);
 		return 2;
 	}

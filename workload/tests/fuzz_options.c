@@ -10,6 +10,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* One of each kind that the command line tells apart, without code. */
+static const struct application CLIENT = {.name = "client", .sends = true, .round_trip = true},
+                                REPLAY = {.name = "replay", .sends = true, .any_frame = true},
+                                CAPTURE = {.name = "capture", .any_frame = true},
+                                FORWARD = {.name = "forward", .forwards = true};
+static const struct application *const APPS[] = {&CLIENT, &REPLAY, &CAPTURE, &FORWARD, NULL};
+
 static void check_accepted(const struct options *o)
 {
 	assert(o->packet_size >= FRAME_PACKET_MIN && o->packet_size <= FRAME_PACKET_MAX);
@@ -18,8 +25,8 @@ static void check_accepted(const struct options *o)
 	assert(o->histogram_digits >= 1 && o->histogram_digits <= 5);
 	assert(o->rate_pps >= 0 && o->rate_pps <= 1e9 && o->window_s >= 0.001);
 	assert(o->duration_s >= 0);
-	assert(options_any_frame(o) || o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
-	assert(!options_any_frame(o) || (o->file && (o->io == IO_RAW || o->io == IO_DPDK)));
+	assert(o->app->any_frame || o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
+	assert(!o->app->any_frame || (o->file && (o->io == IO_RAW || o->io == IO_DPDK)));
 	assert(o->fault == FAULT_NONE || o->fault_every >= 1);
 }
 
@@ -45,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at < size && argc < 69; at += strlen(text + at) + 1)
 		argv[argc++] = text + at;
 	argv[argc] = NULL;
-	outcome = options_parse(&o, argc, argv, err, sizeof(err));
+	outcome = options_parse(&o, APPS, argc, argv, err, sizeof(err));
 	assert((outcome == OPTIONS_BAD) == (err[0] != 0));
 	if (outcome == OPTIONS_RUN)
 		check_accepted(&o);

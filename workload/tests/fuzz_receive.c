@@ -11,8 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct options OPTIONS = {.app = APP_SERVER,
-        .app_name = "server",
+static const struct options OPTIONS = {.app_name = "server",
         .packet_size = 72,
         .burst = 4,
         .touch = true,

@@ -15,7 +15,7 @@ static void defaults(void)
 	inet_pton(AF_INET, "10.0.0.1", &local);
 	inet_pton(AF_INET, "10.0.0.2", &remote);
 	CHECK(parse3(&o, NULL, NULL, NULL) == OPTIONS_RUN);
-	CHECK(o.app == APP_SEND && o.io == IO_UDP && strcmp(o.app_name, "send") == 0);
+	CHECK(o.app == &app_send && o.io == IO_UDP && strcmp(o.app_name, "send") == 0);
 	CHECK(o.ends.local_ip.s_addr == local.s_addr && o.ends.remote_ip.s_addr == remote.s_addr);
 	CHECK(memcmp(o.ends.local_mac, "\x02\0\0\0\0\x0a", 6) == 0 &&
 	        memcmp(o.ends.remote_mac, "\x02\0\0\0\0\x0b", 6) == 0);
@@ -231,10 +231,13 @@ static void help_lists_every_option(void)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	struct options o;
 
 	CHECK(out);
-	options_help(out, "send");
+	CHECK(parse3(&o, "--help", NULL, NULL) == OPTIONS_HELP);
+	options_help(out, APPLICATIONS, &o);
 	fclose(out);
+	CHECK_CONTAINS(text, "usage: icbench-workload send LOCAL_IP");
 	for (size_t i = 0; i < sizeof(NUMERIC) / sizeof(NUMERIC[0]); i++)
 		CHECK_CONTAINS(text, NUMERIC[i].name);
 	CHECK_CONTAINS(text, "-p, --packet-size BYTES");

@@ -14,14 +14,14 @@ static void applications(void)
 		const char *linked[] = {"/usr/bin/dpdk-send", ADDRESSES};
 
 		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_UDP);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_UDP);
 		snprintf(twin, sizeof(twin), "dpdk-%s", NAMES[i]);
 		argv[1] = twin;
 		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
 		linked[0] = twin;
 		CHECK(parse_line(&o, 5, linked) == OPTIONS_RUN);
-		CHECK((int)o.app == i && o.io == IO_DPDK);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_DPDK);
 	}
 }
 
@@ -34,15 +34,17 @@ static void without_an_application(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "send, recv, client, server, replay, capture, forward, a dpdk- twin, or pause");
 	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "'sned'");
+	CHECK_CONTAINS(err, "send, recv, client, server, replay, capture, forward, a dpdk- twin, or pause");
 	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
 	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
 	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);
 	CHECK(!o.app_name);
 	CHECK(parse_line(&o, 3, app_help) == OPTIONS_HELP);
 	CHECK(strcmp(o.app_name, "recv") == 0);
-	CHECK(options_parse(&o, 0, NULL, err, sizeof(err)) == OPTIONS_BAD);
+	CHECK(options_parse(&o, APPLICATIONS, 0, NULL, err, sizeof(err)) == OPTIONS_BAD);
 }
 
 static void addresses(void)
@@ -81,7 +83,7 @@ static void options_between_addresses(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
-	CHECK(o.app == APP_RECV && o.mmsg && o.burst == 8 && o.drain_s == 1);
+	CHECK(o.app == &app_recv && o.mmsg && o.burst == 8 && o.drain_s == 1);
 }
 
 static void eal_options(void)

@@ -13,13 +13,8 @@
 #define WINDOWS 40u
 #define SLOT 256u
 
-static const struct options OPTIONS = {.app = APP_RECV,
-        .app_name = "recv",
-        .packet_size = 128,
-        .burst = 64,
-        .touch = true,
-        .stream_id = 7,
-        .drain_s = 1};
+static const struct options OPTIONS = {
+        .app_name = "recv", .packet_size = 128, .burst = 64, .touch = true, .stream_id = 7, .drain_s = 1};
 
 struct model {
 	uint8_t seen[FRAMES];

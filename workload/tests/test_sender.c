@@ -73,8 +73,7 @@ static void lengths_of_trains(void)
 
 static void one_train_a_window(void)
 {
-	struct options o = {.app = APP_SEND,
-	        .packet_size = 64,
+	struct options o = {.packet_size = 64,
 	        .burst = PORT_BURST,
 	        .window_s = 0.01,
 	        .duration_s = 0.06,
@@ -110,8 +109,7 @@ static void one_train_a_window(void)
 
 static void the_first_of_a_burst(void)
 {
-	struct options o = {.app = APP_SEND,
-	        .packet_size = 64,
+	struct options o = {.packet_size = 64,
 	        .burst = PORT_BURST,
 	        .window_s = 1,
 	        .rate_pps = 1e9,
@@ -136,8 +134,7 @@ static void the_first_of_a_burst(void)
 /* What a port refuses is waiting, not work. */
 static void refusals_are_idle(void)
 {
-	struct options o = {.app = APP_SEND,
-	        .packet_size = 64,
+	struct options o = {.packet_size = 64,
 	        .burst = PORT_BURST,
 	        .window_s = 0.01,
 	        .duration_s = 0.01,

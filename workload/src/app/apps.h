@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The applications: one loop each, written once for all backends. Each returns an exit code. */
+/* The table of applications: one loop each, written once for all backends. */
 #ifndef ICBENCH_APPS_H
 #define ICBENCH_APPS_H
 
-struct run;
+#include "option/application.h"
 
-int app_send(struct run *r);
-int app_recv(struct run *r);
-int app_client(struct run *r);
-int app_server(struct run *r);
-int app_replay(struct run *r);
-int app_capture(struct run *r);
-int app_forward(struct run *r);
+/* ROW(name) is app_name, in a file of that name. This is the only place where they are listed. */
+#define APPS(ROW)                                                                                            \
+	ROW(send)                                                                                            \
+	ROW(recv)                                                                                            \
+	ROW(client)                                                                                          \
+	ROW(server)                                                                                          \
+	ROW(replay)                                                                                          \
+	ROW(capture)                                                                                         \
+	ROW(forward)
+
+#define APPS_DECLARE(name) extern const struct application app_##name;
+APPS(APPS_DECLARE)
+
+/* The rows, then NULL. */
+extern const struct application *const APPLICATIONS[];
 
 /* A container's init: reaps children until SIGTERM or SIGINT. */
 int app_pause(void);

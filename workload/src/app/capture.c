@@ -6,6 +6,13 @@
 
 #include "pcap/capture.h"
 
+static struct capture capture;
+
+static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
+{
+	return capture_open(&capture, r, o->file, err, err_len);
+}
+
 /* --duration, counted from the start. */
 static bool duration_over(struct run *r)
 {
@@ -18,7 +25,7 @@ static bool duration_over(struct run *r)
 }
 
 /* Until --count, --duration or a stop; then what the ring holds is taken, too. */
-static const char *loop(struct run *r, struct capture *c)
+static const char *capture_all(struct run *r, struct capture *c)
 {
 	const struct options *o = r->o;
 	uint64_t most = o->count ? o->count : UINT64_MAX;
@@ -45,14 +52,14 @@ static const char *loop(struct run *r, struct capture *c)
 	return NULL;
 }
 
-int app_capture(struct run *r)
+static int loop(struct run *r)
 {
 	struct json *j = &r->json;
-	struct capture *c = r->capture;
+	struct capture *c = &capture;
 	const char *own;
 
 	capture_begin(c);
-	own = loop(r, c);
+	own = capture_all(r, c);
 	capture_end(c);
 	json_begin_line(j, "summary");
 	json_string(j, "role", "capture");
@@ -61,3 +68,6 @@ int app_capture(struct run *r)
 	run_finish_summary(r);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
+
+const struct application app_capture = {
+        .name = "capture", .any_frame = true, .prepare = prepare, .loop = loop};

@@ -199,7 +199,7 @@ static bool await_answers(struct client *c)
 	return true;
 }
 
-static void loop(struct client *c)
+static void send_all(struct client *c)
 {
 	struct run *r = c->r;
 	enum sender_step step;
@@ -270,7 +270,7 @@ static void tear_down(struct client *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-int app_client(struct run *r)
+static int loop(struct run *r)
 {
 	struct client c;
 
@@ -284,7 +284,7 @@ int app_client(struct run *r)
 		tear_down(&c);
 		return EXIT_SETUP;
 	}
-	loop(&c);
+	send_all(&c);
 	if (c.threaded) {
 		atomic_store(&c.finish, true);
 		pthread_join(c.thread, NULL);
@@ -293,3 +293,5 @@ int app_client(struct run *r)
 	tear_down(&c);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
+
+const struct application app_client = {.name = "client", .sends = true, .round_trip = true, .loop = loop};

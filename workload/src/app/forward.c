@@ -124,7 +124,7 @@ static void drain(struct forward *f)
 }
 
 /* Returns whether --duration ended it. */
-static bool loop(struct forward *f)
+static bool forward_all(struct forward *f)
 {
 	struct run *r = f->r;
 	uint64_t end = r->start + cycles_of(r, r->o->warmup_s + r->o->duration_s);
@@ -160,13 +160,13 @@ static int forward(struct forward *f)
 	run_say_ready(r, all_links_up(f), false);
 	run_count_from_here(r);
 	r->start = clock_cycles();
-	over = loop(f);
+	over = forward_all(f);
 	drain(f);
 	write_summary(f, over);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
 
-int app_forward(struct run *r)
+static int loop(struct run *r)
 {
 	const struct forward_ops *ops = choose_ops(r->o);
 	char err[256] = "built without DPDK; install libdpdk-dev and build again";
@@ -189,3 +189,5 @@ int app_forward(struct run *r)
 	ops->close(io);
 	return code;
 }
+
+const struct application app_forward = {.name = "forward", .forwards = true, .loop = loop};

@@ -14,7 +14,9 @@ static void burst(struct serve *s, const struct io_frame *frames, unsigned n, ui
 	s->r->ops->rx_release(s->r->io);
 }
 
-int app_recv(struct run *r)
+static int loop(struct run *r)
 {
 	return serve(r, "receiver", burst);
 }
+
+const struct application app_recv = {.name = "recv", .loop = loop};

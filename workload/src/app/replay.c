@@ -1,20 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/apps.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 
+#include "base/frame.h"
 #include "pcap/capture.h"
 #include "pcap/replay.h"
 
 struct playing {
 	struct run *r;
-	struct pcap file;   /* with --step the one being sent */
+	struct pcap file;   /* with --step as it was for the last line `go` */
 	struct replay sent; /* its r is NULL until the first pass begins */
-	bool sending, began, failed;
+	struct capture capture;
+	bool captures, sending, began, failed;
 	unsigned steps;       /* lines `go` that have been served */
 	uint64_t last_cycles; /* when the last frame of all left */
 };
+
+static struct playing playing;
+
+/* The port has to have room for the largest frame of the file. */
+static void fit_packet_size(struct run *r, struct options *o, const struct pcap *file)
+{
+	static char reason[PATH_MAX + 64];
+	const struct pcap_frame *largest = replay_largest(file);
+	uint32_t needed = replay_packet_size(largest);
+
+	o->packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
+	snprintf(reason, sizeof(reason), "the largest frame of %s is number %zu", o->file,
+	        (size_t)(largest - file->frames) + 1);
+	r->packet_size_reason = reason;
+}
+
+static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
+{
+	if (!o->step) {
+		if (!pcap_read(&playing.file, o->file, err, err_len))
+			return false;
+		fit_packet_size(r, o, &playing.file);
+	}
+	playing.captures = o->capture_file != NULL;
+	return !playing.captures || capture_open(&playing.capture, r, o->capture_file, err, err_len);
+}
 
 /* --step: the file as it is now, once more. */
 static void begin_step(struct playing *a)
@@ -68,7 +97,7 @@ static void begin(struct playing *a)
 		if (a->steps < control_steps())
 			begin_step(a);
 	} else if (!a->began && run_note_start(r)) {
-		replay_start(&a->sent, r, r->frames, r->start);
+		replay_start(&a->sent, r, &a->file, r->start);
 		a->began = a->sending = true;
 	}
 }
@@ -96,12 +125,12 @@ static const char *over(const struct playing *a)
 		return "duration";
 	if (o->step || !a->began || a->sending)
 		return NULL;
-	if (a->r->capture && !time_over(a, o->drain_s, a->last_cycles))
+	if (a->captures && !time_over(a, o->drain_s, a->last_cycles))
 		return NULL;
 	return o->count && a->sent.scheduled >= o->count ? "count" : "end";
 }
 
-static const char *loop(struct playing *a)
+static const char *replay_all(struct playing *a)
 {
 	struct run *r = a->r;
 
@@ -115,8 +144,8 @@ static const char *loop(struct playing *a)
 			if (a->sent.done)
 				finish_sending(a);
 		}
-		if (r->capture)
-			busy |= capture_poll(r->capture, IO_BURST_MAX) > 0;
+		if (a->captures)
+			busy |= capture_poll(&a->capture, IO_BURST_MAX) > 0;
 		own = over(a);
 		if (own)
 			return own;
@@ -126,26 +155,30 @@ static const char *loop(struct playing *a)
 	return NULL;
 }
 
-int app_replay(struct run *r)
+static int loop(struct run *r)
 {
-	struct playing a = {.r = r};
+	struct playing *a = &playing;
 	struct json *j = &r->json;
 	const char *own;
 
-	if (r->capture)
-		capture_begin(r->capture);
-	own = loop(&a);
-	if (r->capture)
-		capture_end(r->capture);
+	a->r = r;
+	if (a->captures)
+		capture_begin(&a->capture);
+	own = replay_all(a);
+	if (a->captures)
+		capture_end(&a->capture);
 	json_begin_line(j, "summary");
 	json_string(j, "role", "replay");
-	json_string(j, "reason", run_reason(r, a.failed ? "error" : own));
-	replay_json(&a.sent, j);
-	if (r->capture)
-		capture_json(r->capture, j);
+	json_string(j, "reason", run_reason(r, a->failed ? "error" : own));
+	replay_json(&a->sent, j);
+	if (a->captures)
+		capture_json(&a->capture, j);
 	run_finish_summary(r);
-	pcap_free(&a.file);
-	if (a.failed)
+	pcap_free(&a->file);
+	if (a->failed)
 		return EXIT_SETUP;
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
+
+const struct application app_replay = {
+        .name = "replay", .sends = true, .any_frame = true, .prepare = prepare, .loop = loop};

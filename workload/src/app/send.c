@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "run/run.h"
 #include "traffic/sender.h"
 
 /* A tenth of a window: what one time slice of a shared core costs is caught up with, while the frames a
@@ -41,7 +42,7 @@ static void write_summary(struct sender *s)
 	run_finish_summary(s->r);
 }
 
-int app_send(struct run *r)
+static int loop(struct run *r)
 {
 	struct sender s;
 
@@ -60,3 +61,5 @@ int app_send(struct run *r)
 	sender_free(&s);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
+
+const struct application app_send = {.name = "send", .sends = true, .loop = loop};

@@ -32,7 +32,9 @@ static void burst(struct serve *s, const struct io_frame *frames, unsigned n, ui
 	s->rx.windows[s->rx.current].refused += ours - (unsigned)taken;
 }
 
-int app_server(struct run *r)
+static int loop(struct run *r)
 {
 	return serve(r, "server", burst);
 }
+
+const struct application app_server = {.name = "server", .round_trip = true, .loop = loop};

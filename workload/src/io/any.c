@@ -30,7 +30,7 @@ struct io {
 static bool bind_interface(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	/* Who only sends has no use for what arrives. */
-	bool receives = o->app == APP_CAPTURE || o->capture_file;
+	bool receives = !o->app->sends || o->capture_file;
 	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = receives ? htons(ETH_P_ALL) : 0};
 	struct packet_mreq all = {.mr_type = PACKET_MR_PROMISC};
 	int on = 1;

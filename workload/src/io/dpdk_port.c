@@ -177,14 +177,12 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
 	if (!strcmp(port->driver, MEMIF))
-		port->linger_s = o->app == APP_SEND || o->app == APP_CLIENT || o->app == APP_REPLAY
-		                         ? LINGER_SENDER_S
-		                         : LINGER_RECEIVER_S;
+		port->linger_s = o->app->sends ? LINGER_SENDER_S : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
 		return false;
 	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends
 	 * what it received, a forwarder nothing else, and some of it twice. */
-	if (o->app != APP_SERVER && o->app != APP_FORWARD)
+	if (o->app->sends || !(o->app->round_trip || o->app->forwards))
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
 	if (ret)
@@ -224,7 +222,7 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
 	dpdk_port_mac(port, mac);
-	if (memcmp(mac, o->ends.local_mac, sizeof(mac)) != 0 || options_any_frame(o)) {
+	if (memcmp(mac, o->ends.local_mac, sizeof(mac)) != 0 || o->app->any_frame) {
 		(void)rte_eth_promiscuous_enable(port->id);
 		/* A virtual function that may not have all frames may still have all to groups. */
 		(void)rte_eth_allmulticast_enable(port->id);

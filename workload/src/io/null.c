@@ -34,7 +34,7 @@ static uint8_t *slot(const struct io *io, unsigned i)
 
 static bool echoes(const struct io *io)
 {
-	return io->o->app == APP_CLIENT;
+	return io->o->app->sends && io->o->app->round_trip;
 }
 
 static void null_close(struct io *io)

@@ -58,7 +58,7 @@ bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *
 
 	s->fd = -1;
 	s->mmsg = o->mmsg;
-	s->prompt = o->app == APP_CLIENT || o->app == APP_SERVER;
+	s->prompt = o->app->round_trip;
 	s->flags = o->blocking ? 0 : MSG_DONTWAIT;
 	tx->slots = rx->slots = o->burst;
 	tx->length = tx_length;

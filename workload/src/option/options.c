@@ -9,28 +9,32 @@
 #include "base/frame.h"
 #include "option/table.h"
 
-static const struct {
-	const char *name;
-	enum app app;
-} APPS[] = {{"send", APP_SEND}, {"recv", APP_RECV}, {"client", APP_CLIENT}, {"server", APP_SERVER},
-        {"replay", APP_REPLAY}, {"capture", APP_CAPTURE}, {"forward", APP_FORWARD}};
-
 /* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
 struct failure {
 	char *text;
 	size_t size;
 };
 
-static bool find_app(const char *name, struct options *o)
+void options_app_names(const struct application *const apps[], char *text, size_t size)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; apps[i] && length < size; i++)
+		length +=
+		        (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", apps[i]->name);
+}
+
+static bool find_app(const struct application *const apps[], const char *name, struct options *o)
 {
 	const char *bare = strncmp(name, "dpdk-", 5) == 0 ? name + 5 : name;
 
-	for (size_t i = 0; i < sizeof(APPS) / sizeof(APPS[0]); i++) {
-		if (strcmp(bare, APPS[i].name) == 0) {
-			o->app = APPS[i].app;
+	for (size_t i = 0; apps[i]; i++) {
+		if (strcmp(bare, apps[i]->name) == 0) {
+			o->app = apps[i];
 			o->app_name = name;
 			o->io = bare == name ? IO_UDP : IO_DPDK;
-			if (options_any_frame(o) || o->app == APP_FORWARD)
+			if (o->app->any_frame || o->app->forwards)
 				o->packet_size = OPTIONS_LARGEST_FRAME;
 			return true;
 		}
@@ -119,7 +123,7 @@ static bool store_address(struct options *o, unsigned position, const char *text
 	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
 	bool ok = false;
 
-	if (options_any_frame(o) && !o->file) {
+	if (o->app->any_frame && !o->file) {
 		o->file = text;
 		ok = *text != '\0';
 		if (!ok)
@@ -127,7 +131,7 @@ static bool store_address(struct options *o, unsigned position, const char *text
 		return ok;
 	}
 
-	if (o->app == APP_FORWARD) {
+	if (o->app->forwards) {
 		snprintf(f->text, f->size, "unexpected argument '%.60s': %.40s has no addresses", text,
 		        o->app_name);
 		return false;
@@ -171,7 +175,7 @@ static bool check_any_frame(const struct options *o, struct failure *f)
 		        "one of them out");
 	else if (o->step && !o->supervised)
 		snprintf(f->text, f->size, "--step waits for lines 'go' on stdin: add --supervised");
-	else if (o->capture_file && o->app == APP_REPLAY && strcmp(o->capture_file, o->file) == 0)
+	else if (o->capture_file && o->app->sends && strcmp(o->capture_file, o->file) == 0)
 		snprintf(f->text, f->size,
 		        "--capture %.60s would overwrite the file to be sent: name another", o->capture_file);
 	else
@@ -185,9 +189,9 @@ static bool check_positions(const struct options *o, unsigned positions, struct 
 {
 	unsigned addresses = positions - (o->file != NULL);
 
-	if (options_any_frame(o) && !o->file)
+	if (o->app->any_frame && !o->file)
 		snprintf(f->text, f->size, "%.40s needs a FILE in pcap format", o->app_name);
-	else if (addresses < 4 && o->app != APP_FORWARD && !(options_any_frame(o) && !addresses))
+	else if (addresses < 4 && !o->app->forwards && !(o->app->any_frame && !addresses))
 		snprintf(f->text, f->size,
 		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
 		        o->app_name, addresses);
@@ -228,9 +232,9 @@ static bool check_forwarder(const struct options *o, struct failure *f)
 /* What no single row can say. */
 static bool check_together(const struct options *o, struct failure *f)
 {
-	if (options_any_frame(o) && !check_any_frame(o, f))
+	if (o->app->any_frame && !check_any_frame(o, f))
 		return false;
-	if (!options_any_frame(o) && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
+	if (!o->app->any_frame && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
 		snprintf(f->text, f->size,
 		        "--duration %g holds more than %u windows of %g s; choose a longer --window",
 		        o->duration_s, FRAME_WINDOW_LAST, o->window_s);
@@ -245,7 +249,7 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);
 	else
-		return o->app != APP_FORWARD || check_forwarder(o, f);
+		return !o->app->forwards || check_forwarder(o, f);
 	return false;
 }
 
@@ -283,21 +287,22 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 	return check_together(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
 }
 
-enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len)
+enum options_outcome options_parse(struct options *o, const struct application *const apps[], int argc,
+        char **argv, char *err, size_t err_len)
 {
 	struct failure f = {err, err_len};
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
 	const char *called = argc ? (slash ? slash + 1 : argv[0]) : "";
+	char names[128];
 	bool linked;
 
 	*o = OPTION_DEFAULTS;
-	linked = find_app(called, o);
+	options_app_names(apps, names, sizeof(names));
+	linked = find_app(apps, called, o);
 	if (!linked) {
 		if (argc < 2) {
-			snprintf(err, err_len,
-			        "an application is missing: send, recv, client, server, replay, capture, "
-			        "forward, a "
-			        "dpdk- twin, or pause");
+			snprintf(
+			        err, err_len, "an application is missing: %s, a dpdk- twin, or pause", names);
 			return OPTIONS_BAD;
 		}
 		if (strcmp(argv[1], "--version") == 0)
@@ -306,11 +311,10 @@ enum options_outcome options_parse(struct options *o, int argc, char **argv, cha
 			return OPTIONS_HELP;
 		if (strcmp(argv[1], "pause") == 0)
 			return OPTIONS_PAUSE;
-		if (!find_app(argv[1], o)) {
+		if (!find_app(apps, argv[1], o)) {
 			snprintf(err, err_len,
-			        "unknown application '%.60s': choose send, recv, client, server, replay, "
-			        "capture, forward, a dpdk- twin, or pause",
-			        argv[1]);
+			        "unknown application '%.60s': choose %s, a dpdk- twin, or pause", argv[1],
+			        names);
 			return OPTIONS_BAD;
 		}
 	}

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "base/frame.h"
+#include "option/application.h"
 
-enum app { APP_SEND, APP_RECV, APP_CLIENT, APP_SERVER, APP_REPLAY, APP_CAPTURE, APP_FORWARD };
 enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 
@@ -23,7 +23,7 @@ enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 #define FORWARD_PORTS_MAX 32u
 
 struct options {
-	enum app app;
+	const struct application *app;
 	const char *app_name; /* as typed, "dpdk-send" */
 	enum io_kind io;
 	struct frame_ends ends;
@@ -54,22 +54,21 @@ struct options {
 
 enum options_outcome {
 	OPTIONS_RUN,     /* o is complete */
-	OPTIONS_HELP,    /* --help was asked for; o->app_name is set or NULL */
+	OPTIONS_HELP,    /* --help was asked for; o->app and o->app_name are set or NULL */
 	OPTIONS_VERSION, /* --version was asked for */
 	OPTIONS_PAUSE,   /* the application is `pause` */
 	OPTIONS_BAD,     /* err holds one sentence */
 };
 
-/* Parses a whole command line; argv[0] may be an application's name too. o keeps pointers into argv. */
-enum options_outcome options_parse(struct options *o, int argc, char **argv, char *err, size_t err_len);
+/* Parses a whole command line for one of `apps` (NULL behind the last); argv[0] may be an application's name
+ * too. o keeps pointers into argv. */
+enum options_outcome options_parse(struct options *o, const struct application *const apps[], int argc,
+        char **argv, char *err, size_t err_len);
 
-/* Whether the application carries frames of any kind, from or into a file. */
-static inline bool options_any_frame(const struct options *o)
-{
-	return o->app == APP_REPLAY || o->app == APP_CAPTURE;
-}
+/* "send, recv, client" and so on, cut to size. */
+void options_app_names(const struct application *const apps[], char *text, size_t size);
 
-/* Usage and the table. app_name may be NULL. */
-void options_help(FILE *out, const char *app_name);
+/* Usage of o->app, or of all, and the table. */
+void options_help(FILE *out, const struct application *const apps[], const struct options *o);
 
 #endif

@@ -12,8 +12,6 @@
 
 #include "base/frame.h"
 #include "io/fault.h"
-#include "pcap/capture.h"
-#include "pcap/replay.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
@@ -21,17 +19,17 @@
 /* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
 
-/* Whether it announces itself: who captures sends nothing that nobody asked for. */
+/* Whether it announces itself, as receivers do: who captures sends nothing that nobody asked for. */
 static bool announces(const struct options *o)
 {
-	return o->app != APP_SEND && !options_any_frame(o);
+	return (o->app->round_trip || !o->app->sends) && !o->app->any_frame;
 }
 
 static const struct io_ops *choose_ops(const struct options *o)
 {
 	switch (o->io) {
 	case IO_RAW:
-		return options_any_frame(o) ? &io_any : &io_raw;
+		return o->app->any_frame ? &io_any : &io_raw;
 	case IO_NULL:
 		return &io_null;
 	case IO_DPDK:
@@ -167,14 +165,14 @@ uint64_t run_involuntary_switches(void)
 	return (uint64_t)usage.ru_nivcsw;
 }
 
-static int run_opened(struct run *r, run_app app)
+static int run_opened(struct run *r)
 {
 	bool announced = false;
 
 	say_hello(r);
 	if (!wait_for_link(r)) {
 		if (control_stopped())
-			return app(r); /* ends at once, with a summary */
+			return r->o->app->loop(r); /* ends at once, with a summary */
 		fprintf(stderr,
 		        "icbench-workload %s: the link did not come up within %d s; is the other end "
 		        "there?\n",
@@ -189,72 +187,49 @@ static int run_opened(struct run *r, run_app app)
 	}
 	run_say_ready(r, true, announced);
 	run_count_from_here(r);
-	return app(r);
+	return r->o->app->loop(r);
 }
 
-/* Files come before the port: a bad one has changed nothing. */
-struct files {
-	struct options options; /* with the packet size that the file asks for */
-	struct pcap frames;
-	struct capture capture;
-};
-
-static bool open_files(struct run *r, struct files *files, char *err, size_t err_len)
+/* Says why the port could not be opened, and what it was that asked for so much. */
+static int port_failed(const struct run *r, const char *err)
 {
-	const struct options *o = r->o;
-	const char *into = o->app == APP_CAPTURE ? o->file : o->app == APP_REPLAY ? o->capture_file : NULL;
-	uint32_t needed;
-
-	if (o->app == APP_REPLAY && !o->step) {
-		if (!pcap_read(&files->frames, o->file, err, err_len))
-			return false;
-		r->frames = &files->frames;
-		needed = replay_packet_size(replay_largest(r->frames));
-		files->options = *o;
-		files->options.packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
-		r->o = &files->options;
-	}
-	if (!into)
-		return true;
-	r->capture = &files->capture;
-	return capture_open(r->capture, r, into, err, err_len);
-}
-
-/* Says why the port could not be opened, and which frame it was that asked for so much. */
-static int port_failed(const struct run *r, const struct options *o, const char *err)
-{
-	fprintf(stderr, "icbench-workload %s: %s", o->app_name, err);
-	if (r->frames && strncmp(err, "packet size", 11) == 0)
-		fprintf(stderr, " (the largest frame of %s is number %zu)", o->file,
-		        (size_t)(replay_largest(r->frames) - r->frames->frames) + 1);
+	fprintf(stderr, "icbench-workload %s: %s", r->o->app_name, err);
+	if (r->packet_size_reason && strncmp(err, "packet size", 11) == 0)
+		fprintf(stderr, " (%s)", r->packet_size_reason);
 	fputs("\n", stderr);
 	return EXIT_SETUP;
 }
 
-static int open_and_run(struct run *r, run_app app)
+/* Only a plain sender has faults. */
+static bool has_fault(const struct options *o)
+{
+	return o->fault != FAULT_NONE && o->app->sends && !o->app->round_trip && !o->app->any_frame;
+}
+
+static int open_and_run(struct run *r)
 {
 	const struct options *o = r->o;
 	char err[256] = "";
 	int code;
 
 	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
-	if (r->io && o->fault != FAULT_NONE && o->app == APP_SEND)
+	if (r->io && has_fault(o))
 		r->io = io_fault_wrap(&r->ops, r->io, o, &control_abandon, err, sizeof(err));
 	if (!r->io)
-		return port_failed(r, o, err);
-	code = run_opened(r, app);
+		return port_failed(r, err);
+	code = run_opened(r);
 	r->ops->close(r->io);
 	return code;
 }
 
-int run(const struct options *o, run_app app)
+int run(struct options *o)
 {
+	const struct application *app = o->app;
 	struct run r = {.o = o};
-	struct files files = {0};
 	char err[256] = "";
 	int code;
 
-	if (o->app != APP_FORWARD && !(r.ops = choose_ops(o))) {
+	if (!app->forwards && !(r.ops = choose_ops(o))) {
 		fprintf(stderr,
 		        "icbench-workload %s: built without DPDK; install libdpdk-dev and build again\n",
 		        o->app_name);
@@ -267,9 +242,8 @@ int run(const struct options *o, run_app app)
 		        o->app_name);
 		return EXIT_CLOCK;
 	}
-	if (!open_files(&r, &files, err, sizeof(err))) {
+	if (app->prepare && !app->prepare(&r, o, err, sizeof(err))) {
 		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
-		pcap_free(&files.frames);
 		return EXIT_SETUP;
 	}
 	emit_init(&r.emit, STDOUT_FILENO, o->silent);
@@ -280,9 +254,8 @@ int run(const struct options *o, run_app app)
 		return EXIT_SETUP;
 	}
 	clock_calibrate(&r.clock);
-	code = o->app == APP_FORWARD ? app(&r) : open_and_run(&r, app);
+	code = app->forwards ? app->loop(&r) : open_and_run(&r);
 	emit_close(&r.emit);
 	json_free(&r.json);
-	pcap_free(&files.frames);
 	return code;
 }

@@ -22,9 +22,6 @@ enum exit_code {
 	EXIT_CLOCK = 6,
 };
 
-struct capture;
-struct pcap;
-
 /* The port's state after an I/O error: errno and which call failed. */
 struct run_error {
 	int number;
@@ -39,19 +36,15 @@ struct run {
 	struct emit emit;
 	struct json json;
 	struct run_error error;
-	const struct pcap *frames; /* what replay sends; NULL with --step */
-	struct capture *capture;   /* where capture, and replay --capture, write; else NULL */
-	uint64_t start;            /* cycles: when window 0 begins */
-	uint64_t next_announce;    /* cycles */
-	uint64_t cpu_ns_before;    /* when the loop began */
+	const char *packet_size_reason; /* what asked for it, if not the command line; else NULL */
+	uint64_t start;                 /* cycles: when window 0 begins */
+	uint64_t next_announce;         /* cycles */
+	uint64_t cpu_ns_before;         /* when the loop began */
 	uint64_t voluntary_before, involuntary_before;
 };
 
-/* The application's loop; returns an exit code. */
-typedef int (*run_app)(struct run *r);
-
-/* Sets everything up, runs the loop, and ends; returns the program's exit code. */
-int run(const struct options *o, run_app app);
+/* Sets everything up, runs the application's loop, and ends; returns the program's exit code. */
+int run(struct options *o);
 
 /* hello, up to json_end_line(), for a port with these facts; then run_say(). */
 void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts);

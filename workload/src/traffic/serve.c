@@ -14,7 +14,7 @@
 
 static bool is_server(const struct serve *s)
 {
-	return s->r->o->app == APP_SERVER;
+	return s->r->o->app->round_trip;
 }
 
 static void write_window(struct serve *s, uint16_t number, const struct window_rx *w, bool provisional)
