@@ -29,6 +29,9 @@ int main(int argc, char **argv)
 	case OPTIONS_VERSION:
 		print_version();
 		return EXIT_OK;
+	case OPTIONS_LIST:
+		options_print(stdout);
+		return EXIT_OK;
 	case OPTIONS_PAUSE:
 		return app_pause();
 	case OPTIONS_BAD:

@@ -29,6 +29,7 @@ static void without_an_application(void)
 {
 	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
 	const char *pause[] = {"icbench-workload", "pause"}, *version[] = {"icbench-workload", "--version"};
+	const char *list[] = {"icbench-workload", "--options"};
 	const char *help[] = {"icbench-workload", "--help"},
 	           *app_help[] = {"icbench-workload", "recv", "--help"};
 	struct options o;
@@ -40,6 +41,7 @@ static void without_an_application(void)
 	CHECK_CONTAINS(err, "send, recv, client, server, replay, capture, forward, a dpdk- twin, or pause");
 	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
 	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
+	CHECK(parse_line(&o, 2, list) == OPTIONS_LIST);
 	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);
 	CHECK(!o.app_name);
 	CHECK(parse_line(&o, 3, app_help) == OPTIONS_HELP);

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What --help prints. */
+/* What --help and --options print. */
 #include "option/table.h"
 
+#include <ctype.h>
 #include <string.h>
 
-static void print_default(FILE *out, const struct option_row *row)
+#include "base/json.h"
+
+/* A number's default; false if the row is about none. */
+static bool default_number(const struct option_row *row, double *number)
 {
-	const char *field = (const char *)&OPTION_DEFAULTS + row->offset;
+	const void *field = (const char *)&OPTION_DEFAULTS + row->offset;
 
 	switch (row->kind) {
 	case KIND_U16:
-		fprintf(out, " [%u]", *(const uint16_t *)(const void *)field);
-		break;
+		*number = *(const uint16_t *)field;
+		return true;
 	case KIND_U32:
-		fprintf(out, " [%u]", *(const uint32_t *)(const void *)field);
-		break;
+		*number = *(const uint32_t *)field;
+		return true;
 	case KIND_U64:
-		fprintf(out, " [%llu]", (unsigned long long)*(const uint64_t *)(const void *)field);
-		break;
+		*number = (double)*(const uint64_t *)field;
+		return true;
 	case KIND_RATE:
 	case KIND_SECONDS:
 	case KIND_MICROSECONDS:
-		fprintf(out, " [%g]", *(const double *)(const void *)field);
-		break;
+		*number = *(const double *)field;
+		return true;
 	default:
-		break;
+		return false;
 	}
 }
 
@@ -50,23 +54,61 @@ void options_help(FILE *out, const struct application *const apps[], const struc
 		        "       icbench-workload forward -R IF -R IF [options]\n"
 		        "       icbench-workload dpdk-forward [options] -- EAL options\n"
 		        "       icbench-workload pause\n"
-		        "       icbench-workload --version | --help | APP --help\n"
-		        "APP is one of %s, or one of these with dpdk- in front.\n",
+		        "       icbench-workload --version | --options | --help | APP --help\n"
+		        "APP is %s, or one of these with dpdk- in front.\n"
+		        "--options prints the options below as lines of JSON.\n",
 		        names);
 	fputs("\n", out);
 	for (size_t i = 0; i < OPTION_ROWS; i++) {
 		const struct option_row *row = &OPTION_TABLE[i];
 		char left[40], letter[5] = "    ";
-		char range[64] = "";
+		char range[64] = "", otherwise[32] = "";
+		double number;
 
 		if (row->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
 		snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
 		        row->argument ? row->argument : "");
-		if (row->max > row->min && row->kind != KIND_FAULT && row->kind != KIND_TRAIN)
+		if (default_number(row, &number)) {
 			snprintf(range, sizeof(range), " (%.15g to %.15g)", row->min, row->max);
-		fprintf(out, "  %-26s %s%s", left, row->help, range);
-		print_default(out, row);
-		fputs("\n", out);
+			snprintf(otherwise, sizeof(otherwise), " [%g]", number);
+		}
+		fprintf(out, "  %-26s %s%s%s\n", left, row->help, range, otherwise);
 	}
+}
+
+/* What a number counts: "s", "us", "frames"; empty for N, a bare number. */
+static void unit_of(const struct option_row *row, char *unit, size_t size)
+{
+	size_t length = 0;
+
+	for (const char *c = row->argument; strcmp(row->argument, "N") != 0 && *c && length + 1 < size; c++)
+		unit[length++] = (char)tolower((unsigned char)*c);
+	unit[length] = '\0';
+}
+
+void options_print(FILE *out)
+{
+	struct json j = {0};
+
+	for (size_t i = 0; i < OPTION_ROWS; i++) {
+		const struct option_row *row = &OPTION_TABLE[i];
+		char letter[2] = {row->letter, '\0'}, unit[16] = "";
+		double number;
+
+		json_begin_line(&j, "option");
+		json_string(&j, "name", row->name);
+		json_string(&j, "letter", row->letter ? letter : NULL);
+		json_string(&j, "argument", row->argument);
+		if (default_number(row, &number)) {
+			unit_of(row, unit, sizeof(unit));
+			json_double(&j, "default", number);
+			json_double(&j, "least", row->min);
+			json_double(&j, "greatest", row->max);
+			json_string(&j, "unit", *unit ? unit : NULL);
+		}
+		json_end_line(&j);
+		fwrite(j.text, 1, j.length, out);
+	}
+	json_free(&j);
 }

@@ -307,6 +307,8 @@ enum options_outcome options_parse(struct options *o, const struct application *
 		}
 		if (strcmp(argv[1], "--version") == 0)
 			return OPTIONS_VERSION;
+		if (strcmp(argv[1], "--options") == 0)
+			return OPTIONS_LIST;
 		if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 			return OPTIONS_HELP;
 		if (strcmp(argv[1], "pause") == 0)

@@ -56,6 +56,7 @@ enum options_outcome {
 	OPTIONS_RUN,     /* o is complete */
 	OPTIONS_HELP,    /* --help was asked for; o->app and o->app_name are set or NULL */
 	OPTIONS_VERSION, /* --version was asked for */
+	OPTIONS_LIST,    /* --options was asked for */
 	OPTIONS_PAUSE,   /* the application is `pause` */
 	OPTIONS_BAD,     /* err holds one sentence */
 };
@@ -70,5 +71,9 @@ void options_app_names(const struct application *const apps[], char *text, size_
 
 /* Usage of o->app, or of all, and the table. */
 void options_help(FILE *out, const struct application *const apps[], const struct options *o);
+
+/* The table as lines of JSON: name, letter and argument; of a number also its default, least, greatest and
+ * unit. */
+void options_print(FILE *out);
 
 #endif
