@@ -19,6 +19,7 @@ struct io {
 	struct clock clock;
 	struct window_cursor cursor;
 	uint64_t made; /* frames a receiver has been given */
+	bool echoes;   /* what is sent comes back, as a client needs it */
 	bool started, ended;
 	unsigned slots, head, tail; /* lent for sending at head; a client's echoes wait from tail to head */
 	unsigned on_loan;           /* received frames not yet released */
@@ -30,11 +31,6 @@ struct io {
 static uint8_t *slot(const struct io *io, unsigned i)
 {
 	return io->buffers + i % io->slots * io->stride;
-}
-
-static bool echoes(const struct io *io)
-{
-	return io->o->app->sends && io->o->app->round_trip;
 }
 
 static void null_close(struct io *io)
@@ -53,7 +49,8 @@ static struct io *null_open(const struct options *o, int eal_argc, char **eal_ar
 		io->o = o;
 		io->length = frame_payload_bytes(o->packet_size);
 		io->stride = (io->length + 63) / 64 * 64;
-		io->slots = echoes(io) ? ECHO_SLOTS : IO_BURST_MAX;
+		io->echoes = o->app->sends && o->app->round_trip;
+		io->slots = io->echoes ? ECHO_SLOTS : IO_BURST_MAX;
 		io->buffers = aligned_alloc(64, io->stride * io->slots);
 	}
 	if (!io || !io->buffers) {
@@ -79,7 +76,7 @@ static bool null_link_up(struct io *io)
 
 static unsigned null_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 {
-	if (echoes(io)) {
+	if (io->echoes) {
 		unsigned room = io->slots - (io->head - io->tail);
 
 		n = n < room ? n : room;
@@ -91,7 +88,7 @@ static unsigned null_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 
 static int null_tx_commit(struct io *io, unsigned n)
 {
-	if (echoes(io))
+	if (io->echoes)
 		io->head += n;
 	return (int)n;
 }
@@ -147,7 +144,7 @@ static int null_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 {
 	unsigned waiting = io->head - io->tail;
 
-	if (!echoes(io))
+	if (!io->echoes)
 		return make_burst(io, frames, n);
 	n = n < waiting ? n : waiting;
 	for (unsigned i = 0; i < n; i++)
