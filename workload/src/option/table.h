@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one table of options, and how a row reads its value; for options.c alone. */
+/* The one table of options, and how a row reads its value; for this folder alone. */
 #ifndef ICBENCH_OPTION_TABLE_H
 #define ICBENCH_OPTION_TABLE_H
 
