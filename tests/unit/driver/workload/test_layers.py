@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_WORKLOAD = Path(__file__).parents[2] / "workload"
+_WORKLOAD = Path(__file__).parents[4] / "workload"
 _SRC = _WORKLOAD / "src"
 _FILES = sorted(_SRC.glob("**/*.[ch]"))
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]*)"', re.MULTILINE)

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench import option_table, values
-from pytest_icbench.case import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Case
+from pytest_icbench.config import option_table, values
+from pytest_icbench.config.options import DEFAULT_RING
+from pytest_icbench.driver.workload.command import WorkloadCommand
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
-from pytest_icbench.executable import workload_path
-from pytest_icbench.measure.presets import PRESETS
-from pytest_icbench.measure.settings import PROTOCOLS, Settings
-from pytest_icbench.options import DEFAULT_RING
-from pytest_icbench.placement import YIELD_EVERY_FRAMES
-from pytest_icbench.workload import WorkloadCommand
+from pytest_icbench.model.case import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Case
+from pytest_icbench.model.search_goal import PRESETS
+from pytest_icbench.model.settings import PROTOCOLS, Settings
+from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES
 
-_DOCUMENT = Path(__file__).parents[2] / "docs" / "workload.md"
+_DOCUMENT = Path(__file__).parents[4] / "docs" / "workload.md"
 
 #: Fields of ``WorkloadCommand`` that are numbers of an option, and the option.
 _FIELDS = {
