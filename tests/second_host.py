@@ -28,6 +28,9 @@ from pytest_icbench.driver.workload.executable import workload_path
 SSHD = "/usr/sbin/sshd"
 #: The end of each cable in the second host.
 THERE_NIC = "cable0"
+#: What this host calls itself to a command that ``under_a_name`` runs: a real name can be so short that it stands in
+#: compressed data by chance.
+HERE_NAME = "icbench-first-of-two"
 #: Its clock goes this much ahead of this host's, in seconds: nothing may rely on both agreeing.
 CLOCK_AHEAD_S = 86_400
 _WAIT_S = 10.0
@@ -73,6 +76,12 @@ Host {address}
   GlobalKnownHostsFile /dev/null
   StrictHostKeyChecking yes
 """
+
+
+def under_a_name(argv: Sequence[str]) -> list[str]:
+    """The command line that runs another one, in the same process, on a host called ``HERE_NAME``."""
+    rename = f'echo {HERE_NAME} >/proc/sys/kernel/hostname && exec "$@"'
+    return ["unshare", "--uts", "sh", "-c", rename, "sh", *argv]
 
 
 def unsupported_reason() -> str | None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ import pytest_icbench
 from pytest_icbench.store.results import FILE_NAME
 from tests.host import snapshot
 from tests.plugin.conftest import LOAD
-from tests.second_host import THERE_NIC, SecondHost
+from tests.second_host import HERE_NAME, THERE_NIC, SecondHost, under_a_name
 
 SCENARIO = """
 import pytest
@@ -63,7 +62,7 @@ class Run:
             argv.append("--icbench-node=netns")
         self._output = (directory / "output").open("w")  # no pipe: what outlives pytest could hold it open
         self.process = subprocess.Popen(
-            argv,
+            under_a_name(argv),
             cwd=directory,
             stdout=self._output,
             stderr=self._output,
@@ -163,6 +162,6 @@ def listening() -> set[str]:
 
 
 def names_of(other: SecondHost) -> list[str]:
-    """What must not stand in a report: names, addresses and keys of either host."""
+    """What must not stand in a report of a run ``under_a_name``: names, addresses and keys of either host."""
     keys = [word for name in ("host_key.pub", "client_key.pub") for word in other.read(name).split() if len(word) > 30]
-    return [other.address, other.here_address, "icbench-second", os.uname().nodename, "SHA256:", "ssh-ed25519", *keys]
+    return [other.address, other.here_address, "icbench-second", HERE_NAME, "SHA256:", "ssh-ed25519", *keys]

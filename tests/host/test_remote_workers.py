@@ -19,7 +19,7 @@ from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import read_info, read_tests
 from tests.host.remote_runs import names_of, told
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
-from tests.second_host import SecondHost, second_host, unsupported_reason
+from tests.second_host import SecondHost, second_host, under_a_name, unsupported_reason
 
 pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
 
@@ -61,7 +61,7 @@ def start(
     # xdist knows a path below a directory that it copies only if it is absolute, and takes every word for a path.
     argv += [f"--rsyncdir={scenarios}", str(scenarios / "test_x.py"), *arguments]
     with (directory / "output").open("w") as output:
-        return subprocess.Popen(argv, cwd=directory, stdout=output, stderr=output)
+        return subprocess.Popen(under_a_name(argv), cwd=directory, stdout=output, stderr=output)
 
 
 def results(directory: Path) -> list[dict[str, Any]]:
