@@ -111,6 +111,8 @@ class Run:
         self.counted: list[ports.Ports] = []
         self.counts = enough is None
         self.heard_at: dict[int, float] = {}
+        #: When the newest look at what was said began. Patience ends by it: the harness may be kept off its CPU, too.
+        self.listened_at = 0.0
         self.stream: WindowStream | None = None
 
     def run(self, index: int, executable: Path | None) -> Launch:
@@ -153,6 +155,7 @@ class Run:
             self.counted.append(self.work.ask(self.rig.counters))
 
     def _poll(self, timeout_s: float) -> None:
+        self.listened_at = time.monotonic()
         told = self.rig.poll(self.id, max(timeout_s, 0.0))
         now = time.monotonic()
         try:
@@ -184,7 +187,7 @@ class Run:
 
     def _until_ready(self, deadline: float) -> None:
         while not self.launch_output.ready:
-            if time.monotonic() >= deadline:
+            if self.listened_at >= deadline:
                 self._give_up("ready", f"not ready within {READY_TIMEOUT_S:g} s")
             self._poll(min(TICK_S, deadline - time.monotonic()))
 
@@ -212,9 +215,10 @@ class Run:
                 samples.pop(0)
                 self.work.sample()
                 deadline += time.monotonic() - now  # a switch that does not answer keeps us from hearing anybody
-            if now >= deadline:
-                self._give_up("summary", f"still running {now - senders_end:.1f} s after the measured time; it hangs")
-            self._check_silence(now, senders_end)
+            if self.listened_at >= deadline:
+                late = self.listened_at - senders_end
+                self._give_up("summary", f"still running {late:.1f} s after the measured time; it hangs")
+            self._check_silence(self.listened_at, senders_end)
             if self.enough is not None and self.enough(self.launch_output):
                 self.enough = None
                 if samples and self.settling is not None:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
@@ -14,6 +17,7 @@ from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import (
+    FRAMES,
     RTT,
     Place,
     ScriptedRig,
@@ -146,6 +150,24 @@ def test_every_wait_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WorkloadError, match=r"^recv of pair 1: still running .* it hangs\ntail of 1"):
         one(rig)
     assert rig.log[-1] == "rig end"
+
+
+def test_a_harness_that_looks_late_hears_what_was_said_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(launch, "END_MARGIN_S", 0.0)
+
+    class Late(ScriptedRig):
+        def launch(self, plan: Any) -> str:
+            launch_id = super().launch(plan)
+            time.sleep(0.1)
+            return launch_id
+
+        def start(self, launch_id: str, delay_s: float = 0.0) -> int:
+            begin = super().start(launch_id, delay_s)
+            time.sleep(0.2)
+            return begin
+
+    assert one(Late()).total("received") == 3 * FRAMES
 
 
 def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
