@@ -39,11 +39,13 @@ _BUFFERS = 32768
 #: With buffers that hold a jumbo frame whole.
 _JUMBO_BUFFERS = 16384
 _JUMBO_BUFFER_BYTES = 10240
-#: How long its prompt may take to answer, in seconds.
-_ANSWER_S = 1.0
+#: How long its prompt may take to answer, in seconds. It needs a millisecond, and on a busy host its turn.
+_ANSWER_S = 5.0
 _POLL_S = 0.002
 #: Cycles of polls that brought frames, over all cores, since forwarding began (it says "total" before DPDK 23.11).
 _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
+#: Frames that it forwarded to a port and that the port did not take, since forwarding began.
+_NOT_TAKEN = re.compile(rb"Forward statistics for port (\d+)\b.*\n.*\n +TX-packets: \d+ +TX-dropped: (\d+)")
 #: The last line of its answer has come: its prompt waits again.
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
@@ -167,9 +169,14 @@ class TestPmd(DaemonSwitch):
         ports = range(len(self._indexes))
         stats = query(path, *(f"/ethdev/stats,{port}" for port in ports))
         links = query(path, *(f"/ethdev/link_status,{port}" for port in ports))
-        return [self._port(*each) for each in zip(self._indexes, stats, links, strict=True)]
+        not_taken = {int(port): int(frames) for port, frames in _NOT_TAKEN.findall(self._forwarding() or b"")}
+        dropped = [not_taken.get(port) for port in ports]
+        return [self._port(*each) for each in zip(self._indexes, stats, links, dropped, strict=True)]
 
-    def _port(self, index: int, stats: dict[str, int] | None, link: dict[str, str] | None) -> PortCounters:
+    def _port(
+        self, index: int, stats: dict[str, int] | None, link: dict[str, str] | None, not_taken: int | None
+    ) -> PortCounters:
+        """``not_taken``: a full ring is no error to DPDK's ports, so that only who forwards counts what it costs."""
         if stats is None or link is None:
             raise ProvisionError(f"testpmd does not count on the port of endpoint {index}: did it close it?")
         if self._memif and link.get("status") != "UP":
@@ -180,11 +187,22 @@ class TestPmd(DaemonSwitch):
             rx_packets=stats["ipackets"],
             tx_packets=stats["opackets"],
             rx_dropped=stats["imissed"] + stats["ierrors"] + stats["rx_nombuf"],
-            tx_dropped=stats["oerrors"],
+            tx_dropped=not_taken,
         )
 
     def busy(self) -> Busy | None:
-        """Cycles of polls that brought frames, from its prompt; None if that does not answer within a second."""
+        """Cycles of polls that brought frames, from its prompt; None if that does not answer."""
+        answer = self._forwarding()
+        if answer is None:
+            return None
+        found = _CYCLES.search(answer)  # missing where nothing was forwarded yet
+        return Busy(busy_cycles=int(found[1]) if found else 0, workers=self._workers)
+
+    def _forwarding(self) -> bytes | None:
+        """What its prompt tells about forwarding; None if it does not answer, now or before.
+
+        It is not asked again then: an answer that comes late would be taken for the next.
+        """
         daemon = self.live()
         question, answer = daemon.process.stdin, daemon.process.stdout
         if not self._prompts or question is None or answer is None:
@@ -194,12 +212,10 @@ class TestPmd(DaemonSwitch):
         said, deadline = b"", time.monotonic() + _ANSWER_S
         while time.monotonic() < deadline:
             said += answer.read(65536) or b""
-            found = _CYCLES.search(said)
-            if found is not None:
-                return Busy(busy_cycles=int(found[1]), workers=self._workers)
             if _PROMPT.search(said):
-                return Busy(busy_cycles=0, workers=self._workers)  # nothing was forwarded yet
+                return said
             time.sleep(_POLL_S)
+        self._prompts = False
         return None
 
     def assignment(self) -> Mapping[int, int] | None:

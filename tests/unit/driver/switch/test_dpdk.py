@@ -264,29 +264,45 @@ class TestCounters:
         thread.join(2)
 
     def fill(self, answers: dict[str, Any], status: str = "UP") -> None:
-        for port, (received, sent, lost) in enumerate([(7, 2, 0), (2, 5, 2)]):
+        for port, (received, sent) in enumerate([(7, 2), (2, 5)]):
             answers[f"/ethdev/stats,{port}"] = {
                 "ipackets": received,
                 "opackets": sent,
-                "oerrors": lost,
+                "oerrors": 0,
                 "imissed": 0,
                 "ierrors": 0,
                 "rx_nombuf": 0,
             }
             answers[f"/ethdev/link_status,{port}"] = {"status": status}
 
-    def test_of_vhost_ports(self, session: Any, telemetry: dict[str, Any]) -> None:
+    def test_of_vhost_ports(self, session: Any, telemetry: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
         self.fill(telemetry, "DOWN")
         switch = TestPmd()
         switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+        prompt_of(switch, monkeypatch, STATS.format(7, CYCLES_22))
         first, second = switch.counters() or []
         assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (7, 2, 0)
         assert (second.index, second.rx_packets, second.tx_packets, second.tx_dropped) == (1, 2, 5, 2)
 
-    def test_a_memif_without_its_peer_tells_nothing(self, session: Any, telemetry: dict[str, Any]) -> None:
+    def test_without_an_answer_nobody_knows_what_was_dropped(
+        self, session: Any, telemetry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.fill(telemetry)
+        switch = TestPmd()
+        switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+        prompt = prompt_of(switch, monkeypatch)
+        assert [(port.tx_packets, port.tx_dropped) for port in switch.counters() or []] == [(2, None), (5, None)]
+        prompt.said.append(STATS.format(1, CYCLES_22).encode())  # late, and no answer to what is asked next
+        assert switch.busy() is None
+        assert prompt.asked == b"show fwd stats all\n"
+
+    def test_a_memif_without_its_peer_tells_nothing(
+        self, session: Any, telemetry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.fill(telemetry, "DOWN")
         switch = TestPmd()
         switch.start(session, spec_of(session.dir, port="memif"), attachments_of(session.dir))
+        prompt_of(switch, monkeypatch, *[STATS.format(7, CYCLES_22)] * 2)
         assert [port.rx_packets for port in switch.counters() or []] == [None, None]
         self.fill(telemetry, "UP")
         assert [port.rx_packets for port in switch.counters() or []] == [7, 2]
@@ -301,6 +317,16 @@ class TestCounters:
 
 
 STATS = """
+  ---------------------- Forward statistics for port 0  ----------------------
+  RX-packets: {0}              RX-dropped: 0             RX-total: {0}
+  TX-packets: 2              TX-dropped: 0             TX-total: 2
+  ----------------------------------------------------------------------------
+
+  ---------------------- Forward statistics for port 1  ----------------------
+  RX-packets: 2              RX-dropped: 0             RX-total: 2
+  TX-packets: 5              TX-dropped: 2             TX-total: {0}
+  ----------------------------------------------------------------------------
+
   +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++
   RX-packets: {0}       RX-dropped: 0             RX-total: {0}
   ++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++
@@ -310,15 +336,20 @@ CYCLES_23 = "\n  CPU cycles/packet=105.83 (busy cycles=5021518070 / total io pac
 
 
 class Prompt:
-    """A pipe to a testpmd: what is asked, and what it says, in pieces."""
+    """A pipe to a testpmd: what is asked, and what it says to it, in pieces."""
 
     def __init__(self, *pieces: str) -> None:
         self.asked = b""
-        self.pieces: list[bytes | None] = [b"old news\n", None, *(piece.encode() for piece in pieces)]
+        self.pieces = [piece.encode() for piece in pieces]
+        self.said = [b"old news\n"]
         self.closed = False
 
     def write(self, text: bytes) -> None:
         self.asked += text
+        while self.pieces:
+            self.said.append(self.pieces.pop(0))
+            if self.said[-1].endswith(b"testpmd> "):
+                break
 
     def flush(self) -> None: ...
 
@@ -326,7 +357,18 @@ class Prompt:
         raise AssertionError("set_blocking is patched")
 
     def read(self, size: int) -> bytes | None:
-        return self.pieces.pop(0) if self.pieces else None
+        return self.said.pop(0) if self.said else None
+
+
+def prompt_of(switch: TestPmd, monkeypatch: pytest.MonkeyPatch, *pieces: str) -> Prompt:
+    """What a started testpmd's pipe has become."""
+    monkeypatch.setattr(testpmd, "_ANSWER_S", 0.05)
+    monkeypatch.setattr("os.set_blocking", lambda descriptor, blocking: None)
+    monkeypatch.setattr(Prompt, "fileno", lambda self: 0)
+    assert switch.daemon is not None
+    process: Any = switch.daemon.process
+    process.stdin = process.stdout = prompt = Prompt(*pieces)
+    return prompt
 
 
 @pytest.mark.parametrize(
@@ -343,14 +385,9 @@ class Prompt:
 def test_testpmd_tells_its_busy_cycles(
     session: Any, monkeypatch: pytest.MonkeyPatch, pieces: tuple[str, ...], expected: Busy | None
 ) -> None:
-    monkeypatch.setattr(testpmd, "_ANSWER_S", 0.05)
-    monkeypatch.setattr("os.set_blocking", lambda descriptor, blocking: None)
-    monkeypatch.setattr(Prompt, "fileno", lambda self: 0)
     switch = TestPmd()
     switch.start(session, spec_of(session.dir, worker_cpus=(2, 5)), attachments_of(session.dir, pairs=2))
-    assert switch.daemon is not None
-    process: Any = switch.daemon.process
-    process.stdin = process.stdout = prompt = Prompt(*pieces)
+    prompt = prompt_of(switch, monkeypatch, *pieces)
     assert switch.busy() == expected
     assert prompt.asked == b"show fwd stats all\n"
 
@@ -362,10 +399,6 @@ def test_testpmd_without_stdbuf_is_not_asked(session: Any, monkeypatch: pytest.M
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     (started,) = session.spawner.started
     assert started.argv[0] == str(session.binaries["testpmd"])
-    assert switch.daemon is not None
-    process: Any = switch.daemon.process
-    process.stdin = process.stdout = prompt = Prompt(STATS.format(1, CYCLES_22))
-    monkeypatch.setattr("os.set_blocking", lambda descriptor, blocking: None)
-    monkeypatch.setattr(Prompt, "fileno", lambda self: 0)
+    prompt = prompt_of(switch, monkeypatch, STATS.format(1, CYCLES_22))
     assert switch.busy() is None
     assert prompt.asked == b""
