@@ -146,18 +146,28 @@ def inject(pid: int, content: bytes, times: int) -> None:
     thread.join(10)
 
 
+def stream_of(pid: int) -> int:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return int(words[words.index(b"--stream-id") + 1])
+
+
 @pytest.mark.parametrize(
-    ("stream", "reason", "sentence"),
+    ("another", "reason", "sentence"),
     [
-        (2, "flooded", "received 400 frames of others beside"),
-        (1, "corrupted", "received 400 damaged frames beside"),
+        (1, "flooded", "received 400 frames of others beside"),
+        (0, "corrupted", "received 400 damaged frames beside"),
     ],
 )
-def test_frames_of_another_pair_and_damaged_ones(session: HostSession, stream: int, reason: str, sentence: str) -> None:
+def test_frames_of_another_pair_and_damaged_ones(
+    session: HostSession, another: int, reason: str, sentence: str
+) -> None:
     case = replace(BRIDGE, packet_size=256, touch=True)
     with built(session, case, node="netns") as rig:
-        content = frame(rig.endpoints[0], rig.endpoints[1], stream)
-        found = measured(rig, case, lambda pids: inject(pids[0], content, 400), replace(QUICK, repeats=1))
+
+        def send(pids: list[int]) -> None:
+            inject(pids[0], frame(rig.endpoints[0], rig.endpoints[1], stream_of(pids[0]) + another), 400)
+
+        found = measured(rig, case, send, replace(QUICK, repeats=1))
     assert sentence in invalid(found, reason)
 
 

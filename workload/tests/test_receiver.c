@@ -196,6 +196,38 @@ static void windows_and_end(void)
 	receiver_free(&rx);
 }
 
+static void take_label(struct receiver *rx, struct frame_label label)
+{
+	struct io_frame f;
+	uint8_t buffer[SLOT];
+
+	put_frame(&f, buffer, OURS, label.sequence);
+	frame_stamp(f.payload, label, 1);
+	receiver_take(rx, &f, 1, 10, NULL);
+}
+
+/* What an earlier launch of the same pair left on the way ends nothing, and is not counted as received. */
+static void earlier_launch(void)
+{
+	const uint16_t earlier = OPTIONS.stream_id + 256;
+	struct run r = run_for(&OPTIONS);
+	struct receiver rx;
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	take_label(&rx, (struct frame_label){earlier, FRAME_WINDOW_CONTROL, 5});
+	CHECK_EQUAL(rx.end_mark, 0);
+	CHECK_EQUAL(rx.foreign, 0);
+	take_label(&rx, (struct frame_label){earlier, 1, 4});
+	CHECK_EQUAL(rx.received, 0);
+	CHECK_EQUAL(rx.foreign, 1);
+	take_label(&rx, (struct frame_label){OPTIONS.stream_id + 1, FRAME_WINDOW_CONTROL, 5});
+	CHECK_EQUAL(rx.foreign, 2);
+	take_label(&rx, (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 5});
+	CHECK_EQUAL(rx.end_mark, 5);
+	CHECK_EQUAL(rx.foreign, 2);
+	receiver_free(&rx);
+}
+
 static void told_to_stop(void)
 {
 	struct run r = run_for(&OPTIONS);
@@ -220,6 +252,7 @@ int main(void)
 		random_traffic(seed, 400);
 	}
 	windows_and_end();
+	earlier_launch();
 	told_to_stop();
 	return 0;
 }

@@ -18,10 +18,22 @@ _APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
     "throughput": ("send", "recv"),
     "latency": ("client", "server"),
 }
+#: Streams of one launch: a pair has its number, and the next launch as many numbers higher.
+_STREAMS = 256
 
 
-def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, WorkloadCommand]:
-    """One command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b."""
+def pair_of(stream: int) -> int:
+    """The number of the pair that a stream belongs to, 1 is the first."""
+    return stream % _STREAMS
+
+
+def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) -> dict[int, WorkloadCommand]:
+    """One command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b.
+
+    Args:
+        launch: a number that launches shortly before it do not have. A frame of an earlier launch may still wait in a
+            switch that was off its CPU; by its stream it is known for what it is.
+    """
     endpoints, placement = rig.endpoints, rig.placement
     found = {}
     for index in range(2 * case.pairs):
@@ -36,7 +48,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings) -> dict[int, Work
             cpu=placement.endpoints[index],
             packet_size=case.packet_size,
             burst=case.burst,
-            stream=index // 2 + 1,
+            stream=launch % _STREAMS * _STREAMS + index // 2 + 1,
             rate_pps=case.rate.pps or 0,
             # A receiver learns from its sender's end mark when to end.
             duration_s=settings.sending_s if leads else 0.0,

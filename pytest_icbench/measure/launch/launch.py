@@ -6,6 +6,7 @@ Every wait has a bound. Whatever happens, no process of the launch is alive afte
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -51,6 +52,9 @@ BUSY_MARGIN_S = 0.03
 #: Time that a server is given after its client has ended, before it is told to stop.
 FOLLOWER_GRACE_S = 0.2
 
+#: Numbers of launches, of all rigs.
+_LAUNCHES = itertools.count()
+
 #: Told with the frames received per second in the newest window over all pairs.
 OnRate = Callable[[float], None]
 
@@ -93,7 +97,7 @@ class Run:
         self.settings = settings if case.dimension == "throughput" else settings.for_histograms
         self.on_rate = on_rate
         self.ended_early_s: float | None = None
-        self.commands = commands(rig, case, self.settings)
+        self.commands = commands(rig, case, self.settings, next(_LAUNCHES))
         self.launch_output = LaunchOutput(self.commands)
         self.settling: Settling | None = None
         if enough is None and self.settings.settles:

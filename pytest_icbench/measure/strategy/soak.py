@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_icbench.driver.workload.output import WindowLine
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.measure.launch.commands import pair_of
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import LossEvent
@@ -127,7 +128,7 @@ class WindowStream:
         for key in [key for key in self._pending if key[0] == leader.stream and key[1] < leader.window]:
             del self._pending[key]
         data: dict[str, Any] = {
-            "pair": leader.stream,
+            "pair": pair_of(leader.stream),
             "number": leader.window,
             "start_ns": sent.start_ns,
             "duration_ns": sent.duration_ns,

@@ -57,6 +57,12 @@ static inline uint64_t frame_tag(uint16_t stream, uint16_t window)
 	return (uint64_t)stream << 48 | (uint64_t)window << 32;
 }
 
+/* Whether two tags are of one pair: the low byte of a stream tells pairs apart, the high one launches. */
+static inline bool frame_same_pair(uint64_t a, uint64_t b)
+{
+	return ((a ^ b) >> 48 & UINT8_MAX) == 0;
+}
+
 static inline void frame_stamp_tagged(uint8_t *payload, uint64_t tag, uint64_t sequence, uint64_t time_be)
 {
 	uint64_t head = htobe64(tag | (sequence >> 16 & UINT32_MAX));

@@ -129,12 +129,14 @@ void receiver_take(
 			s.bytes += f->frame_len;
 			continue;
 		}
-		if ((tag ^ stream) >> 48)
-			goto foreign;
-		if ((uint16_t)(tag >> 32) == FRAME_WINDOW_CONTROL) {
-			take_control(rx, sequence);
+		if ((uint16_t)(tag >> 32) == FRAME_WINDOW_CONTROL && frame_same_pair(tag, stream)) {
+			/* An end mark that an earlier launch left on the way ends nothing here. */
+			if ((tag ^ stream) >> 48 == 0)
+				take_control(rx, sequence);
 			goto not_ours;
 		}
+		if ((tag ^ stream) >> 48)
+			goto foreign;
 		if (s.n)
 			account_stretch(rx, &s, now, verdicts);
 		s = (struct run_length){
