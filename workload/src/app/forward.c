@@ -84,10 +84,12 @@ static void write_counters(struct forward *f)
 static bool poll_all(struct forward *f, bool receiving)
 {
 	bool moved = false;
+	/* Before it looks: what was there when somebody asked is counted in the answer. */
+	const bool asked = control_counters_asked();
 
 	for (unsigned i = 0; i < f->ports; i++)
 		moved |= forward_poll(f, &f->way[i], receiving);
-	if (control_counters_asked())
+	if (asked)
 		write_counters(f);
 	return moved;
 }
