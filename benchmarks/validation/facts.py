@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_icbench.driver.workload.version import package_version, workload_version
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.host import facts
+from pytest_icbench.version import package_version
 
 
 def host_facts() -> dict[str, Any]:

@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.workload.version import package_version
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.version import package_version
 
 SCHEMA = 1
 Undo = Callable[..., None]

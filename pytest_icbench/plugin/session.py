@@ -134,7 +134,7 @@ class State:
         if items is not None:
             self._select(items)
         if not self._header_shown and (self._items or (self.options.given and items is None)):
-            from pytest_icbench.driver.workload.version import header_line
+            from pytest_icbench.plugin.header import header_line
 
             self._header_shown = True
             lines.append(header_line())

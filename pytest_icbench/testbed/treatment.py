@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:
     """The part that is the same for all cases of a run."""
     from pytest_icbench.driver.node.lxc.node import load as load_lxc
-    from pytest_icbench.driver.workload.version import package_version, workload_version
+    from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.host import facts
+    from pytest_icbench.version import package_version
 
     version = workload_version()
     return {

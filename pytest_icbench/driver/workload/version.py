@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Versions of the package, the workload and the DPDK inside it."""
+"""Versions of the workload and of the DPDK inside it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.host.process import run
 
 _LINE = re.compile(r"icbench-workload (?P<workload>[^,\s]+), (?:DPDK (?P<dpdk>\S+)|without DPDK)")
 
@@ -23,26 +24,14 @@ class WorkloadVersion:
     build: str | None = None
 
 
-def package_version() -> str:
-    """Of the installed package; ``unknown`` in a source tree that is not installed."""
-    try:
-        return metadata.version("pytest-icbench")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
 @lru_cache(maxsize=1)
 def workload_version() -> WorkloadVersion:
     """What ``icbench-workload --version`` says. Raises WorkloadError if there is no workload that runs."""
-    from pytest_icbench.driver.workload.executable import workload_path
-
     return version_of(workload_path())
 
 
 def version_of(path: Path) -> WorkloadVersion:
     """What a workload's ``--version`` says. Raises WorkloadError if it is none."""
-    from pytest_icbench.host.process import run
-
     said = run([str(path), "--version"], timeout_s=10, check=False)
     match = _LINE.search(said.stdout)
     if match is None:
@@ -50,14 +39,3 @@ def version_of(path: Path) -> WorkloadVersion:
         raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload anew (make)")
     build = re.search(r"^built with (.+)$", said.stdout, re.MULTILINE)
     return WorkloadVersion(match["workload"], match["dpdk"], build[1] if build else None)
-
-
-def header_line() -> str:
-    """For pytest's header: package, workload, DPDK."""
-    line = f"icbench: {package_version()}"
-    try:
-        version = workload_version()
-    except Exception as error:  # a header must not end the run: the cases say the same when they are set up
-        return f"{line}, no workload ({str(error).splitlines()[0]})"
-    dpdk = f"DPDK {version.dpdk}" if version.dpdk else "DPDK absent: socket applications only"
-    return f"{line}, workload {version.workload}, {dpdk}"

@@ -28,7 +28,7 @@ _NO_PYTHON = 127
 _ANSWER = "icbench-package "
 _ASK = (
     "import sys; sys.path[:] = [part for part in sys.path if part]; "
-    f"from pytest_icbench.driver.workload.version import package_version; print('{_ANSWER}' + package_version())"
+    f"from pytest_icbench.version import package_version; print('{_ANSWER}' + package_version())"
 )
 _PYTHON_ERROR = re.compile(r"\w+Error: ")
 _NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")

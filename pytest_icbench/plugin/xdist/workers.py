@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.driver.workload.version import package_version
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case_id import host_key, sends
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import TestRecord
+from pytest_icbench.version import package_version
 
 
 def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None:

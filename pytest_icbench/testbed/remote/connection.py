@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench import errors
-from pytest_icbench.driver.workload.version import package_version
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.testbed.remote import ssh
+from pytest_icbench.version import package_version
 
 #: Of the calls; raised with every change of what crosses the connection.
 PROTOCOL = 1
@@ -45,7 +45,7 @@ except Exception:
     pass
 try:
     from pytest_icbench.testbed.remote.connection import PROTOCOL
-    from pytest_icbench.driver.workload.version import package_version
+    from pytest_icbench.version import package_version
     found["protocol"], found["package"] = PROTOCOL, package_version()
 except Exception as error:
     found["error"] = "%s: %s" % (type(error).__name__, error)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from pytest_icbench.driver.workload.version import package_version, workload_version
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.testbed.remote.connection import Connection
+from pytest_icbench.version import package_version
 
 
 def examine_remote(host: str, python: str | None, pf: str | None) -> list[Finding]:

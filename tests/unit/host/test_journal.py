@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.driver.workload.version import package_version
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import journal as module
 from pytest_icbench.host.journal import Entry, Journal, Owner, process_start_time, undo_kind
+from pytest_icbench.version import package_version
 
 
 @pytest.fixture
