@@ -34,6 +34,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Units of the whole pool, and rounds of one.
 UNITS, ROUNDS = 60, 6
@@ -134,7 +135,7 @@ def record(file: Path, units: int, settings: Settings) -> Pool:
 def measured(units: int, block: int, settings: Settings) -> Iterator[Unit]:
     """Units of one block, on rigs of its own."""
     cases = {name: Case("forward", variant=f"cost{cost_of(slower)}") for name, slower in RIGS.items()}
-    with HostSession() as session, ExitStack() as stack:
+    with HostSession(UNDO_KINDS) as session, ExitStack() as stack:
         built: dict[str, Rig] = {}
         for name, case in cases.items():
             built[name] = stack.enter_context(rigs.built(session, case, settings))

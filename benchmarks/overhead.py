@@ -23,6 +23,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import Estimate, median_estimate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Seconds.
 LAUNCH_LIMIT, RIG_LIMIT = 0.6, 1.5
@@ -78,7 +79,7 @@ def main() -> int:
     arguments = parser.parse_args()
     failed = False
     print(f"{'case':<32}{'s a rig':<26}{'s a launch':<26}limits: {RIG_LIMIT} and {LAUNCH_LIMIT}")
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         for case in CASES:
             if arguments.switch and case.switch not in arguments.switch:
                 continue

@@ -45,10 +45,11 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _recover(arguments: argparse.Namespace) -> int:
     from pytest_icbench.host.recover import recover
     from pytest_icbench.host.session import RUN_DIR
+    from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
     if os.geteuid() != 0:
         raise UsageError("recover changes the host back and needs root: run it as root")
-    done = recover(RUN_DIR, forget=arguments.forget)
+    done = recover(RUN_DIR, UNDO_KINDS, forget=arguments.forget)
     for sentence in done.sentences() or ["nothing to undo"]:
         print(sentence)
     for sentence in done.failures:

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.session import HostSession
 
 
 class Changes:
     """What one part of a session changes. Undone by the journal's own undo functions, as after the session's death."""
 
-    def __init__(self, session: HostSession) -> None:
+    def __init__(self, session: Holder) -> None:
         self.session = session
         self._entries: list[int] = []
 

@@ -11,6 +11,7 @@ from pytest_icbench.host import facts
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 
 #: Stolen share of a CPU's time from which it is reported.
@@ -151,7 +152,7 @@ def _memory(root: Root) -> Iterator[Finding]:
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
             ("transparent_hugepage=madvise",),
         )
-    memory = facts.memory_kib(root)
+    memory = memory_kib(root)
     used = memory.get("SwapTotal", 0) - memory.get("SwapFree", 0)
     if used > 0:
         yield Finding(

@@ -11,11 +11,11 @@ import hmac
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root
 
 #: Kernel parameters that change what a packet path costs.
@@ -43,16 +43,6 @@ def iommu_parameters(root: Root) -> tuple[str, ...]:
     """Kernel parameters that switch the IOMMU on."""
     amd = "AMD" in cpu_info(root).get("vendor_id", "")
     return ("amd_iommu=on" if amd else "intel_iommu=on", "iommu=pt")
-
-
-def memory_kib(root: Root) -> dict[str, int]:
-    """/proc/meminfo in KiB (pages where it counts pages)."""
-    found: dict[str, int] = {}
-    for line in (root.read("/proc/meminfo") or "").splitlines():
-        key, _, value = line.partition(":")
-        with suppress(ValueError, IndexError):
-            found[key] = int(value.split()[0])
-    return found
 
 
 def hypervisor(root: Root) -> str | None:

@@ -10,11 +10,10 @@ alone: it may be what the change stands on, as a namespace is for the NIC within
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,17 +24,6 @@ from pytest_icbench.version import package_version
 
 SCHEMA = 1
 Undo = Callable[..., None]
-
-#: Modules that register undo kinds, for a recovery that has imported nothing else.
-KIND_MODULES = (
-    "pytest_icbench.host.undo",
-    "pytest_icbench.host.net.nic",
-    "pytest_icbench.host.resource.pci",
-    "pytest_icbench.host.resource.modules",
-    "pytest_icbench.host.net.vf",
-    "pytest_icbench.driver.node.cgroups",
-    "pytest_icbench.driver.node.lxc.node",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +41,11 @@ class UndoKind:
     survives_reboot: bool = False
 
 
-_kinds: dict[str, UndoKind] = {}
-#: Modules of undo kinds that could not be imported, with the reason.
-_not_loaded: dict[str, str] = {}
-
-
-def undo_kind(name: str, *, early: bool = False, survives_reboot: bool = False) -> Callable[[Undo], Undo]:
-    """Registers the decorated function as the undo of entries of this kind; see ``UndoKind``."""
-
-    def register(function: Undo) -> Undo:
-        _kinds[name] = UndoKind(function, early, survives_reboot)
-        return function
-
-    return register
-
-
-def load_kinds() -> None:
-    """Imports the modules that register undo kinds; one that is not installed is passed over."""
-    for module in KIND_MODULES:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            _not_loaded[module] = str(error)
-        else:
-            _not_loaded.pop(module, None)
-
-
 def _not_understood(entry: Entry, why: TypeError, left: int, version: str | None) -> str:
     """``left``: how many changes are left alone for it. ``version``: what made the journal."""
     before = f", so {left} older change{'s are' if left > 1 else ' is'} left alone" if left else ""
     maker = f"pytest-icbench {version} or later" if version else "the pytest-icbench that made it"
-    reasons = "".join(f"; {module}: {reason}" for module, reason in _not_loaded.items())
-    return (
-        f"nobody knows how to undo {entry.kind} {entry.data} ({why}){before}:"
-        f" run `icbench recover` of {maker}, with the plug-ins it had{reasons}"
-    )
+    return f"nobody knows how to undo {entry.kind} {entry.data} ({why}){before}: run `icbench recover` of {maker}"
 
 
 def boot_id() -> str:
@@ -176,10 +134,12 @@ class Journal:
 
     Args:
         path: its file; made with its header if there is none, else read (recovery).
+        kinds: how each kind of change is undone, by the name that an entry has it under.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kinds: Mapping[str, UndoKind]) -> None:
         self.path = path
+        self._kinds = kinds
         self._lock = threading.Lock()
         old = path.read_bytes() if path.exists() else b""
         content = _parse(old.decode(errors="replace"))
@@ -243,13 +203,12 @@ class Journal:
         return self._undo([entry for entry in self.pending() if entry.number in wanted])
 
     def _undo(self, pending: list[Entry], *, past_unknown: bool = False) -> list[str]:
-        load_kinds()
         rebooted = self.owner is not None and self.owner.boot != boot_id()
         entries = pending[::-1]
-        entries.sort(key=lambda entry: not (entry.kind in _kinds and _kinds[entry.kind].early))
+        entries.sort(key=lambda entry: not (entry.kind in self._kinds and self._kinds[entry.kind].early))
         failures = []
         for place, entry in enumerate(entries):
-            kind = _kinds.get(entry.kind)
+            kind = self._kinds.get(entry.kind)
             try:
                 if kind is None:
                     raise TypeError("its kind is unknown")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entering a network namespace for a moment, in the calling thread only, and giving one a name."""
+"""Entering a network namespace for a moment, in the calling thread only, and keeping one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.session import HostSession
 
 CLONE_NEWNET = 0x40000000
 _MS_BIND = 0x1000
@@ -82,17 +78,8 @@ def entered(netns: str | None) -> Iterator[None]:
         yield
 
 
-def pin_netns(session: HostSession, netns: str, suffix: str) -> str:
-    """Gives a namespace, say a node's, a name of the session's, so that it outlives its processes. Returns the path.
-
-    ``links.delete_netns`` takes it off again. Raises ProvisionError.
-    """
-    name = session.name(suffix)
-    path = NETNS_DIR / name
-    session.note("netns", name, name=name)
-    NETNS_DIR.mkdir(parents=True, exist_ok=True)
-    path.touch(exist_ok=False)
+def bind(netns: str, path: Path) -> None:
+    """Mounts a namespace on a file, so that it outlives its processes. Raises OSError."""
     if _libc.mount(os.fsencode(netns), os.fsencode(path), b"none", _MS_BIND, None) != 0:
         number = ctypes.get_errno()
-        raise ProvisionError(f"network namespace {name} cannot be kept ({os.strerror(number)}): run as root")
-    return str(path)
+        raise OSError(number, os.strerror(number))

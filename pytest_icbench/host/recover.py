@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.journal import Journal
+from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, SessionBusyError
 
 
@@ -31,7 +32,7 @@ class Recovery:
         return said + [f"session {name} is alive and was left alone" for name in self.live]
 
 
-def undo_dead_sessions(run_dir: Path, *, forget: bool = False) -> Recovery:
+def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
     """Undoes every session below ``run_dir`` whose process has ended. The caller holds the lock: none is being made."""
     recovery = Recovery()
     for directory in sorted(path for path in run_dir.iterdir() if path.is_dir()):
@@ -40,7 +41,7 @@ def undo_dead_sessions(run_dir: Path, *, forget: bool = False) -> Recovery:
             remove_tree(directory)
             recovery.undone[name] = 0
             continue
-        journal = Journal(directory / "journal")
+        journal = Journal(directory / "journal", kinds)
         try:
             if journal.owner is not None and journal.owner.alive():
                 recovery.live.append(name)
@@ -58,10 +59,11 @@ def undo_dead_sessions(run_dir: Path, *, forget: bool = False) -> Recovery:
     return recovery
 
 
-def recover(run_dir: Path, *, forget: bool = False) -> Recovery:
+def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
     """As ``undo_dead_sessions``, with the lock. While a session runs nothing is touched: it did this at its start.
 
     Args:
+        kinds: how each kind of change is undone; what dead sessions changed may be of any.
         forget: whether to drop the journal even of what could not be undone, so that sessions can start again. What
             nobody knows how to undo is then taken as put right by hand, and what is older is undone.
 
@@ -74,6 +76,6 @@ def recover(run_dir: Path, *, forget: bool = False) -> Recovery:
     except SessionBusyError as error:
         return Recovery(live=[f"({error})"])
     try:
-        return undo_dead_sessions(run_dir, forget=forget)
+        return undo_dead_sessions(run_dir, kinds, forget=forget)
     finally:
         lock.release()

@@ -14,7 +14,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import recover
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.journal import Journal
+from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.resource.hugepages import HugePages
@@ -32,6 +32,7 @@ class HostSession:
     """Opened by its constructor: takes the lock, undoes what dead sessions left, opens a journal. A context manager.
 
     Args:
+        kinds: how each kind of change is undone, a dead session's too (``testbed.undo_kinds``).
         binaries: the user's paths by switch or tool name.
         configs: the user's own configurations by switch.
         hugepage_size_kib: 2048 or 1048576.
@@ -55,6 +56,7 @@ class HostSession:
 
     def __init__(
         self,
+        kinds: Mapping[str, UndoKind],
         *,
         binaries: Mapping[str, Path] | None = None,
         hugepage_size_kib: int = 2048,
@@ -69,7 +71,7 @@ class HostSession:
         self.configs = dict(configs or {})
         self._lock = HostLock(run_dir / "lock")
         try:
-            done = recover.undo_dead_sessions(run_dir)
+            done = recover.undo_dead_sessions(run_dir, kinds)
             if done.failures:
                 raise ProvisionError(
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
@@ -77,7 +79,7 @@ class HostSession:
                 )
             self.recovered = done.sentences()
             self.dir.mkdir(mode=0o755)
-            self.journal = Journal(self.dir / "journal")
+            self.journal = Journal(self.dir / "journal", kinds)
             self.journal.record("processes", session=self.id)
         except BaseException:
             with suppress(OSError):  # a full disk leaves a directory without a whole journal

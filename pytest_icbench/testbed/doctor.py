@@ -15,6 +15,7 @@ from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
@@ -110,7 +111,7 @@ def _cgroups(root: Root) -> Iterator[Finding]:
 
 def _huge_pages(root: Root) -> Iterator[Finding]:
     nodes = sorted({cpu.node for cpu in Topology.read(root).cpus})
-    memory = facts.memory_kib(root)
+    memory = memory_kib(root)
     spare_mib = memory.get("MemAvailable", 0) // 1024
     for node in nodes:
         sizes = hugepages.sizes(root, node)

@@ -23,6 +23,7 @@ from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from pytest_icbench.testbed.treatment import common_treatment, rig_treatment
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -89,7 +90,7 @@ class Testbed:
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
-        self.session = self._places.session = HostSession(**self._arguments, configs=self._configs)
+        self.session = self._places.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
         if self.remote is not None and needed:
             try:
                 self.remote.hold()

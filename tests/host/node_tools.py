@@ -15,6 +15,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 
 CPU = min(os.sched_getaffinity(0))
@@ -37,7 +38,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def tidy_snapshot() -> snapshot.Snapshot:
     """The host without what an earlier session may have left: the next session would remove that too."""
     if os.geteuid() == 0:
-        recover(RUN_DIR)
+        recover(RUN_DIR, UNDO_KINDS)
     return snapshot.take()
 
 
@@ -51,7 +52,7 @@ def clean() -> Iterator[None]:
 
 @pytest.fixture
 def session(clean: None) -> Iterator[HostSession]:
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         yield session
 
 

@@ -13,6 +13,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
@@ -35,7 +36,7 @@ def offered() -> None:
 
 def test_taken_and_usable_and_given_back(clean: None) -> None:
     before = total()
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         hugepages.reserve(session, 0, 64)
         assert hugepages.counts(_ROOT, 0, 2048)[1] >= 32
         with mmap.mmap(-1, 64 << 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _MAP_HUGETLB) as memory:
@@ -76,7 +77,7 @@ def test_a_page_of_one_gib(clean: None) -> None:
     if 1048576 not in hugepages.sizes(_ROOT):
         pytest.skip("this kernel has no huge pages of 1 GiB")
     before = total(1048576)
-    with HostSession(hugepage_size_kib=1048576) as session:
+    with HostSession(UNDO_KINDS, hugepage_size_kib=1048576) as session:
         refusal = ""
         try:
             hugepages.reserve(session, 0, 100)

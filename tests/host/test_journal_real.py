@@ -20,6 +20,7 @@ from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import clean
 
@@ -33,15 +34,17 @@ SEED = 20240517
 HARNESS = """
 import itertools, sys
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.host import hugepages, links
+from pytest_icbench.host.net import links
+from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.process import run
 from pytest_icbench.host.net.links import End
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.host.signals import SignalGuard
 
 guard = SignalGuard()
 guard.install()
-with HostSession() as session:
+with HostSession(UNDO_KINDS) as session:
     print(session.id, flush=True)
     stubborn = ["sh", "-c", "trap '' TERM INT HUP; sleep 600 & while :; do sleep 600; done"]
     hugepages.reserve(session, 0, 32)
@@ -124,12 +127,12 @@ def test_recover_puts_everything_back() -> None:
         "huge pages",
     ):
         assert any(expected in one for one in said), expected
-    done = recover(RUN_DIR)
+    done = recover(RUN_DIR, UNDO_KINDS)
     assert done.failures == []
     assert done.undone.keys() == {session}
     assert done.undone[session] > 8
     assert snapshot.left_since(before) == []
-    assert recover(RUN_DIR).sentences() == []
+    assert recover(RUN_DIR, UNDO_KINDS).sentences() == []
 
 
 def test_the_next_session_puts_everything_back() -> None:
@@ -138,7 +141,7 @@ def test_the_next_session_puts_everything_back() -> None:
     dead = line(process)
     assert line(process) == "up"
     kill(process)
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         assert len(session.recovered) == 1
         assert f"session {dead}:" in session.recovered[0]
     assert snapshot.left_since(before) == []
@@ -151,18 +154,18 @@ def test_a_live_session_is_not_touched(capsys: pytest.CaptureFixture[str]) -> No
     try:
         assert line(process) == "up"
         there = stand_still(process)
-        done = recover(RUN_DIR)
+        done = recover(RUN_DIR, UNDO_KINDS)
         assert (done.undone, done.failures) == ({}, [])
         assert f"process {process.pid}" in done.live[0]
         assert main.main(["recover"]) == 0
         assert f"process {process.pid}" in capsys.readouterr().out
         with pytest.raises(SessionBusyError, match=f"process {process.pid}, since"):
-            HostSession()
+            HostSession(UNDO_KINDS)
         assert snapshot.difference(there, snapshot.take()) == []
-        assert Journal(RUN_DIR / session / "journal").pending()
+        assert Journal(RUN_DIR / session / "journal", UNDO_KINDS).pending()
     finally:
         kill(process)
-        recover(RUN_DIR)
+        recover(RUN_DIR, UNDO_KINDS)
     assert snapshot.left_since(before) == []
 
 
@@ -189,7 +192,7 @@ def test_killed_at_random_moments() -> None:
         line(process)
         time.sleep(moments.uniform(0, 0.4))
         kill(process)
-        done = recover(RUN_DIR)
+        done = recover(RUN_DIR, UNDO_KINDS)
         assert done.failures == []
         assert snapshot.left_since(before) == []
 
@@ -203,8 +206,8 @@ def test_recovery_itself_can_be_killed() -> None:
     time.sleep(0.3)
     kill(process)
     script = (
-        "from pytest_icbench.host import links, undo\nfrom pytest_icbench import cli\n"
-        "print(1, flush=True)\ncli.main(['recover'])"
+        "from pytest_icbench.cli import main\nfrom pytest_icbench.testbed import undo_kinds\n"
+        "print(1, flush=True)\nmain.main(['recover'])"
     )
     for _ in range(4):
         interrupted = subprocess.Popen(
@@ -215,20 +218,21 @@ def test_recovery_itself_can_be_killed() -> None:
         time.sleep(moments.uniform(0, 0.15))
         interrupted.kill()
         interrupted.communicate()
-    assert recover(RUN_DIR).failures == []
+    assert recover(RUN_DIR, UNDO_KINDS).failures == []
     assert snapshot.left_since(before) == []
 
 
 def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
     script = (
         "import os\nfrom pytest_icbench.host.session import HostSession\n"
-        "s = HostSession(); s.journal.record('command', argv=['sh', '-c', 'echo stuck >&2; exit 3'])\n"
+        "from pytest_icbench.testbed.undo_kinds import UNDO_KINDS\n"
+        "s = HostSession(UNDO_KINDS); s.journal.record('command', argv=['sh', '-c', 'echo stuck >&2; exit 3'])\n"
         "s.journal.record('tree', path=str(s.dir / 'x')); os._exit(0)"
     )
     run_once = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], check=True, timeout=20)
     assert run_once.returncode == 0
     with pytest.raises(ProvisionError, match=r"(?s)an earlier session left cannot be removed.*icbench recover.*stuck"):
-        HostSession()
+        HostSession(UNDO_KINDS)
     assert main.main(["recover"]) == 1
     assert "stuck" in capsys.readouterr().err
     assert main.main(["recover", "--forget"]) == 1
@@ -237,14 +241,14 @@ def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.Cap
 
 def test_killed_before_the_journal(clean: None) -> None:
     (RUN_DIR / "zzzzzz" / "lxc").mkdir(parents=True)
-    done = recover(RUN_DIR)
+    done = recover(RUN_DIR, UNDO_KINDS)
     assert done.undone == {"zzzzzz": 0}
 
 
 def test_a_mount_below_the_session_is_never_emptied(clean: None, tmp_path: Path) -> None:
     """A directory that somebody bound into the session's keeps its files."""
     (tmp_path / "precious").write_text("x")
-    session = HostSession()
+    session = HostSession(UNDO_KINDS)
     (session.dir / "bound").mkdir()
     subprocess.run(["mount", "--bind", tmp_path, session.dir / "bound"], check=True)
     session.close()

@@ -17,6 +17,7 @@ from pytest_icbench.host.net.links import End
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import clean, session
 
@@ -203,7 +204,7 @@ def test_the_thread_is_back_in_its_namespace_even_after_an_error(ends: tuple[str
 
 def test_everything_goes_with_the_session(clean: None) -> None:
     before = snapshot.take()
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         path = links.create_netns(session, "a")
         links.create_pair(session, End("eth0", path, A), End(session.name_link("p0")))
         links.create_bridge(session, session.name_link("br"))

@@ -20,6 +20,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import CPU, clean, output, require, session, spawn, started
 
 __all__ = ["clean", "session"]  # fixtures
@@ -153,7 +154,7 @@ def test_controllers_enabled_for_containers_are_taken_back(clean: None) -> None:
         pytest.skip("cgroup v1 has no controllers to enable")
     control = Path(layout.hierarchies[0].top) / "cgroup.subtree_control"
     before = control.read_text()
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         started(session, "lxc")
         assert "cpuset" in control.read_text().split()
     assert control.read_text() == before

@@ -19,6 +19,7 @@ from pytest_icbench.driver.node.lxc.remains import end_container
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import kind, require, tidy_snapshot
 
@@ -28,6 +29,7 @@ __all__ = ["kind"]  # fixture
 HARNESS = """
 import itertools, sys
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.driver.node.registry import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec
 
@@ -40,7 +42,7 @@ def node(suffix):
 def run(node, script):
     node.spawn(["/bin/sh", "-c", script], cpus=node.spec.cpus, log=session.dir / "log")
 
-session = HostSession()
+session = HostSession(UNDO_KINDS)
 print("session", flush=True)
 spinning = node("spinning")
 run(spinning, "while :; do :; done")
@@ -64,7 +66,7 @@ def harness(kind: str) -> subprocess.Popen[str]:
 def kill_and_recover(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGKILL)
     assert process.wait(10) == -signal.SIGKILL
-    recovery = recover(RUN_DIR)
+    recovery = recover(RUN_DIR, UNDO_KINDS)
     assert recovery.failures == []
     assert len(recovery.undone) == 1
 

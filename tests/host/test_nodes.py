@@ -15,6 +15,7 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.node.registry import make_node
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import CPU, clean, cpu_ticks, kind, output, session, spawn, started
 
@@ -149,7 +150,7 @@ def test_a_stopped_node_leaves_nothing_while_the_session_goes_on(session: HostSe
 
 
 def test_a_session_ends_nodes_that_nobody_stopped(clean: None, kind: str) -> None:
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         processes = [spawn(session, started(session, kind, name), "while :; do :; done") for name in ("a", "b")]
         paused = started(session, kind, "c")
         processes.append(spawn(session, paused, "sleep 60"))

@@ -88,7 +88,8 @@ def other_version(other: SecondHost, directory: Path) -> Iterator[list[str]]:
 def lock_held(other: SecondHost, directory: Path) -> Iterator[list[str]]:
     source = (
         "import sys; from pytest_icbench.host.session import HostSession\n"
-        "with HostSession(): print('held', flush=True); sys.stdin.read()"
+        "from pytest_icbench.testbed.undo_kinds import UNDO_KINDS\n"
+        "with HostSession(UNDO_KINDS): print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(
         other.enter([sys.executable, "-P", "-c", source]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -24,6 +24,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import clean, session, tidy_snapshot
 from tests.host.rig_tools import built
@@ -97,7 +98,7 @@ case "$*" in *--help|*--version) echo "{INTRODUCTION[name]}"; exit 0;; esac
 def test_a_switch_that_ends_at_once(clean: None, tmp_path: Path, name: str) -> None:
     binary = pretender(tmp_path / name, name, "echo 'EAL: no such thing' >&2; exit 7")
     told = rf"(?s)^{PROGRAM.get(name, name)} ended with exit code 7; .*EAL: no such thing"
-    with HostSession(binaries={name: binary}) as session:
+    with HostSession(UNDO_KINDS, binaries={name: binary}) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
@@ -115,7 +116,7 @@ def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, mo
         monkeypatch.setattr(place, constant, 0.3)
     binary = pretender(tmp_path / name, name, "echo waiting >&2; exec sleep 1000")
     told = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"
-    with HostSession(binaries={name: binary}) as session:
+    with HostSession(UNDO_KINDS, binaries={name: binary}) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
@@ -182,7 +183,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherSwitch]:
 
 def test_an_open_vswitch_that_runs_already_is_untouched(other: OtherSwitch) -> None:
     before, state = snapshot.take(), other.state()
-    with HostSession() as session, built(session, Case("ovs")) as rig:
+    with HostSession(UNDO_KINDS) as session, built(session, Case("ovs")) as rig:
         assert_heard(there_and_back(rig, Case("ovs")))
         assert other.state() == state
     assert other.state() == state

@@ -21,6 +21,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built
 
@@ -177,7 +178,7 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
     def ethernet(to: bytes, source: bytes) -> bytes:
         return to + source + b"\x88\xb5" + bytes(46)
 
-    with HostSession(configs={"snabb": {"mac_timeout_s": 2}}) as session, built(session, case) as rig:
+    with HostSession(UNDO_KINDS, configs={"snabb": {"mac_timeout_s": 2}}) as session, built(session, case) as rig:
         exchange = Exchange(rig, case)
         asked = ethernet(stranger, bytes.fromhex(exchange.addresses[0].mac.replace(":", "")))
 

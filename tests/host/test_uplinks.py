@@ -29,6 +29,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import Via
 from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
 from tests.host.node_tools import require, tidy_snapshot
@@ -87,7 +88,7 @@ def flags_of() -> int:
 
 
 def test_a_nic_goes_and_comes_back_as_it_was(joined: None) -> None:
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "sw")
         changes = Changes(session)
         nic.take(changes, NIC, netns, new_name="uplink0", mtu=1500)
@@ -104,7 +105,7 @@ def test_a_nic_goes_and_comes_back_as_it_was(joined: None) -> None:
 
 def test_a_session_that_ends_with_an_error_gives_it_back(joined: None) -> None:
     def fail() -> None:
-        with HostSession() as session:
+        with HostSession(UNDO_KINDS) as session:
             nic.take(Changes(session), NIC, links.create_netns(session, "sw"), new_name="uplink0", mtu=1500)
             assert not links.exists(NIC)
             raise ZeroDivisionError
@@ -115,10 +116,11 @@ def test_a_session_that_ends_with_an_error_gives_it_back(joined: None) -> None:
 
 KILLED = f"""
 import os, signal
-from pytest_icbench.host import links, nic
+from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.session import HostSession
-session = HostSession()
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+session = HostSession(UNDO_KINDS)
 netns = links.create_netns(session, "sw")
 nic.take(Changes(session), {NIC!r}, netns, new_name="uplink0", mtu=9000, promiscuous=True)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -128,13 +130,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_killed_session_gives_it_back_when_it_is_recovered(joined: None) -> None:
     assert subprocess.run([sys.executable, "-c", KILLED], timeout=60).returncode == -signal.SIGKILL
     assert not links.exists(NIC)
-    assert recover(RUN_DIR).failures == []
+    assert recover(RUN_DIR, UNDO_KINDS).failures == []
     assert links.exists(NIC)
 
 
 ASKING = f"""
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host import nic
+from pytest_icbench.host.net import nic
 try:
     nic.check({NIC!r})
 except Unsupported as error:
@@ -194,7 +196,7 @@ def test_nics_that_the_host_needs_are_refused(joined: None, monkeypatch: pytest.
 def test_the_nic_of_a_default_route_is_refused(route: str) -> None:
     from pytest_icbench.host.namespaces import entered
 
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "other")
         run(["ip", "link", "add", "d0", "type", "veth", "peer", "name", "d1"], timeout_s=5, netns=netns)
         ipv6 = "/proc/sys/net/ipv6/conf/d0/disable_ipv6"
@@ -213,7 +215,7 @@ def test_the_nic_of_a_default_route_is_refused(route: str) -> None:
 
 def test_a_cable_without_its_other_end(joined: None) -> None:
     run(["ip", "link", "set", ENDS[1], "down"], timeout_s=5)
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "sw")
         nic.take(Changes(session), NIC, netns, new_name="uplink0", mtu=1500)
         with pytest.raises(ProvisionError, match=r"the uplink icbupa has no carrier after 0.1 s: connect its cable"):
@@ -236,7 +238,7 @@ CASES: list[tuple[Case, Via]] = [
 def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) -> None:
     require("lxc")
     switch = builtin_switches()[case.switch]
-    with HostSession(binaries=binaries()) as session:
+    with HostSession(UNDO_KINDS, binaries=binaries()) as session:
         try:
             switch().probe(session, session.binaries.get(case.switch))
         except Unsupported as reason:

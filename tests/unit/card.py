@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource import pci
 from pytest_icbench.host.root import Root
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.unit.recorded import expand
 from tests.unit.recording_host import RecordingSession
 
@@ -84,7 +85,7 @@ class CardSession(RecordingSession):
     def __init__(self, directory: Path, tree: str, pf: str | None) -> None:
         super().__init__(directory, self._modprobe)
         self.root: CardRoot = CardRoot(expand(tree, directory / "root").base)  # type: ignore[assignment]
-        self.journal = Journal(directory / "journal")
+        self.journal = Journal(directory / "journal", UNDO_KINDS)
         self.pf = pf
         #: What modprobe shows, by module.
         self.depends: dict[str, list[str]] = {}

@@ -19,6 +19,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, priority, reflector, rigs
 from validation.model import Found, Row, Settings
 
@@ -58,7 +59,7 @@ LEAST_MAX_NS, LEAST_P999_NS = 49_000_000, 35_000_000
 
 
 def check(settings: Settings) -> Found:
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         where = rigs.placement(session, STALLED).endpoints[::-1]
         found, curves = stalls(session, settings)
     rows, shifts = delays((where[0], where[1]), settings)

@@ -23,6 +23,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import median_estimate
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
 
@@ -137,7 +138,7 @@ def by_switches(settings: Settings) -> tuple[list[Row], list[str]]:
     rows: list[Row] = []
     # Without a warm-up every frame is in a window.
     lengths = Lengths(duration_s=settings.amount(2, 0.3), warmup_s=0.0, drain_s=1.0)
-    with HostSession(binaries=settings.binaries) as session:
+    with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
         cases, notes = rigs.can_run(session, [Case(name, rate=Rate(RATE_PPS)) for name in builtin_switches()])
         for case in cases:
             settings.tell(f"counters of {case.switch}")

@@ -17,6 +17,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
 
@@ -61,7 +62,7 @@ Series = dict[str, dict[str, list[int]]]
 def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: Series = {"spacing_ns": {}, "lateness_ns": {}}
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         where = rigs.placement(session, LINK)
         # A small host has no CPU to spare for what starts and reads the programs: here the receiver shares with it.
         where = replace(where, endpoints=where.endpoints[::-1])

@@ -21,6 +21,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.search_goal import goal_of
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings
 
@@ -95,7 +96,7 @@ def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
     case = Case("forward", variant=f"cost{cost}", rate=PDR)
     beside = reference_case(case, "vhost-user", family="dpdk")
     assert beside is not None
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         where = rigs.placement(session, case)
         without = replace(where, switch=())
         with rigs.built(session, case, settings, where) as rig:

@@ -14,6 +14,7 @@ from pytest_icbench.measure.stopping import confidence, why_stop
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings
 
@@ -45,7 +46,7 @@ def check(settings: Settings) -> Found:
     sessions = settings.count(SESSIONS, 4)
     series: list[list[float]] = [[] for _ in range(sessions)]
     order: list[tuple[int, int]] = []
-    with HostSession() as session, rigs.built(session, CASE, settings) as rig:
+    with HostSession(UNDO_KINDS) as session, rigs.built(session, CASE, settings) as rig:
         began = time.monotonic()
         limit_s = settings.amount(TIME_S, 15)
         running = list(range(sessions))

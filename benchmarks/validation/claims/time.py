@@ -16,6 +16,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings
 
@@ -82,7 +83,7 @@ class Outcome:
 def check(settings: Settings) -> Found:
     outcomes: list[Outcome] = []
     notes: list[str] = []
-    with HostSession() as session:
+    with HostSession(UNDO_KINDS) as session:
         for case in CASES:
             settings.tell(case.id)
             try:

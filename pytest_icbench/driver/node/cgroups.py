@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
@@ -237,7 +237,6 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
         time.sleep(_POLL_S)
 
 
-@undo_kind("cgroup")
 def undo_cgroup(name: str) -> None:
     """Ends what is still in a session's group and removes it in every hierarchy."""
     root = Root()
@@ -246,7 +245,6 @@ def undo_cgroup(name: str) -> None:
     remove_groups(layout, root, [name])
 
 
-@undo_kind("subtree_control")
 def undo_subtree_control(path: str, enabled: list[str]) -> None:
     """Takes back the controllers that were enabled for the session; one that somebody else uses by now stays."""
     control = Path(path)
@@ -256,3 +254,6 @@ def undo_subtree_control(path: str, enabled: list[str]) -> None:
         if controller not in enabled:
             with suppress(OSError):
                 control.write_text(f"-{controller}", encoding="ascii")
+
+
+UNDO_KINDS = {"cgroup": UndoKind(undo_cgroup), "subtree_control": UndoKind(undo_subtree_control)}

@@ -13,15 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cleanup import unmount_below
-from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, entered, opened, pin_netns, saved_netns, unshare
+from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, bind, entered, opened, saved_netns, unshare
 from pytest_icbench.model.endpoint import Address
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.session import HostSession
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
@@ -64,7 +62,7 @@ def _quiet(name: str) -> None:
 
 
 def create_veth(
-    session: HostSession, name_a: str, name_b: str, *, mtu: int = 1500, txqueuelen: int = TX_QUEUE_LENGTH
+    session: Holder, name_a: str, name_b: str, *, mtu: int = 1500, txqueuelen: int = TX_QUEUE_LENGTH
 ) -> None:
     """A veth pair in this process' namespace, down, without IPv6.
 
@@ -105,7 +103,7 @@ class End:
 
 
 def create_pair(
-    session: HostSession,
+    session: Holder,
     a: End,
     b: End,
     *,
@@ -158,7 +156,7 @@ def configure(end: End, *, up: bool = True) -> None:
 
 
 def move(
-    session: HostSession,  # noqa: ARG001 - the link is in its journal already
+    session: Holder,  # noqa: ARG001 - the link is in its journal already
     name: str,
     netns: str,
     new_name: str,
@@ -185,7 +183,7 @@ def _peer(address: Address) -> Address:
     return Address.of(pair, "b" if last == 1 else "a")
 
 
-def create_bridge(session: HostSession, name: str, *, mtu: int = 1500) -> None:
+def create_bridge(session: Holder, name: str, *, mtu: int = 1500) -> None:
     """A learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6; down."""
     session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
@@ -210,7 +208,7 @@ def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> No
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
 
 
-def enslave(session: HostSession, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
+def enslave(session: Holder, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
     """Makes a link a port of a bridge."""
     with netlink(doing=f"to add {name} to the bridge {bridge}") as route:
         route.link("set", index=link_index(route, name), master=link_index(route, bridge))
@@ -304,13 +302,30 @@ def remove_link(name: str, netns: str | None = None) -> None:
                     raise
 
 
-def delete_link(session: HostSession, name: str, netns: str | None = None) -> None:
+def delete_link(session: Holder, name: str, netns: str | None = None) -> None:
     """Removes a link of the session, and a veth's other end with it. Idempotent."""
     remove_link(name, netns)
     session.forget("link", name)
 
 
-def create_netns(session: HostSession, suffix: str) -> str:
+def pin_netns(session: Holder, netns: str, suffix: str) -> str:
+    """Gives a namespace, say a node's, a name of the session's, so that it outlives its processes. Returns the path.
+
+    ``delete_netns`` takes it off again. Raises ProvisionError.
+    """
+    name = session.name(suffix)
+    path = NETNS_DIR / name
+    session.note("netns", name, name=name)
+    NETNS_DIR.mkdir(parents=True, exist_ok=True)
+    path.touch(exist_ok=False)
+    try:
+        bind(netns, path)
+    except OSError as error:
+        raise ProvisionError(f"network namespace {name} cannot be kept ({error.strerror}): run as root") from None
+    return str(path)
+
+
+def create_netns(session: Holder, suffix: str) -> str:
     """A network namespace, its loopback up, IPv6 off for every link to come. Returns its path, below /run/netns."""
     with saved_netns():
         unshare(CLONE_NEWNET)
@@ -329,7 +344,7 @@ def remove_netns(name: str) -> None:
     path.unlink(missing_ok=True)
 
 
-def delete_netns(session: HostSession, path: str) -> None:
+def delete_netns(session: Holder, path: str) -> None:
     """Removes a namespace of ``create_netns``; it ends when its last process and socket do. Idempotent."""
     name = Path(path).name
     remove_netns(name)

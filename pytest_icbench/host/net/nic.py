@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink, set_offloads
@@ -216,7 +216,6 @@ def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_
         ) from None
 
 
-@undo_kind("nic")
 def undo_nic(name: str, netns: str | None, moved: str, **state: Any) -> None:
     """Fetches a NIC back and makes it what it was. One that is here already is only made what it was."""
     before = State(name=name, **state)
@@ -302,3 +301,6 @@ def _restore(before: State) -> None:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
         for each in before.routes:
             route.route("replace", oif=index, **each)
+
+
+UNDO_KINDS = {"nic": UndoKind(undo_nic)}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
 
 if TYPE_CHECKING:
@@ -133,7 +133,6 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
     return _apply(pf, index, settings)
 
 
-@undo_kind("vf")
 def undo_vf(pf: str, index: int, settings: dict[str, Any]) -> None:
     """Gives a VF its old settings again; one that has gone needs none."""
     if Path("/sys/class/net", pf).exists() and index in read(pf):
@@ -172,7 +171,6 @@ def bring_up(changes: Changes, name: str) -> None:
     _set_up(name, True)
 
 
-@undo_kind("link_down")
 def undo_link_down(name: str) -> None:
     """Sets an interface down again."""
     if is_up(name):
@@ -198,7 +196,6 @@ def remember_interface(changes: Changes, pci: str, name: str) -> None:
     changes.record("vf_interface", pci=pci, name=name, mac=mac, mtu=mtu)
 
 
-@undo_kind("vf_interface")
 def undo_interface(pci: str, name: str, mac: str, mtu: int) -> None:
     """Makes the interface of a function what it was."""
     found = _interface_of(pci)
@@ -232,3 +229,10 @@ def driver_version(name: str) -> str | None:
         driver, version, firmware = (data[at : at + 32].split(b"\0")[0].decode() for at in (4, 36, 68))
         return f"{driver} {version}" + (f", firmware {firmware}" if firmware and firmware != "N/A" else "")
     return None
+
+
+UNDO_KINDS = {
+    "vf": UndoKind(undo_vf),
+    "link_down": UndoKind(undo_link_down),
+    "vf_interface": UndoKind(undo_interface),
+}

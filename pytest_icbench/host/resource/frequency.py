@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.session import HostSession
 
 _CPU = "/sys/devices/system/cpu"
 GOVERNOR = "performance"
@@ -66,7 +63,7 @@ def read(root: Root, cpus: Iterable[int]) -> Frequency:
     return found
 
 
-def prepare_cpus(session: HostSession, cpus: Iterable[int], *, governor: bool = True, turbo: bool = True) -> Frequency:
+def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True, turbo: bool = True) -> Frequency:
     """Sets the governor of ``cpus`` to performance and turbo off where there are such; the journal puts them back.
 
     What the kernel refuses is a warning in the result, not an error: the measurement goes on and says so.
@@ -88,7 +85,7 @@ def prepare_cpus(session: HostSession, cpus: Iterable[int], *, governor: bool = 
     return found
 
 
-def _set_governor(session: HostSession, cpu: int, warnings: list[str]) -> None:
+def _set_governor(session: Holder, cpu: int, warnings: list[str]) -> None:
     root, policy = session.root, _policy(cpu)
     now = root.read(f"{policy}/scaling_governor")
     if now is None or now == GOVERNOR:
@@ -105,7 +102,7 @@ def _set_governor(session: HostSession, cpu: int, warnings: list[str]) -> None:
     _set(session, f"{policy}/scaling_governor", GOVERNOR, warnings)
 
 
-def _set(session: HostSession, name: str, text: str, warnings: list[str]) -> None:
+def _set(session: Holder, name: str, text: str, warnings: list[str]) -> None:
     root = session.root
     old = root.read(name)
     if old is None or old == text:

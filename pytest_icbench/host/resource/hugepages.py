@@ -10,14 +10,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import facts
+from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.resource.memory import available_kib
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.session import HostSession
 
 #: How long pages of processes that are just ending are waited for.
 _SETTLE_S = 2.0
@@ -55,6 +53,16 @@ class HugePages:
         return self._pools.setdefault((node, size_kib), _Pool(total, total - free))
 
 
+class HugePageHolder(Holder, Protocol):
+    """A holder of a host with its huge pages: all of one size, in KiB."""
+
+    @property
+    def hugepages(self) -> HugePages: ...
+
+    @property
+    def hugepage_size_kib(self) -> int: ...
+
+
 def sizes(root: Root, node: int = 0) -> list[int]:
     """Huge page sizes in KiB that the kernel offers on a node."""
     names = root.list(f"/sys/devices/system/node/node{node}/hugepages")
@@ -87,7 +95,7 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
     return counts(root, node, size_kib)[0]
 
 
-def reserve(session: HostSession, node: int, mib: int) -> None:
+def reserve(session: HugePageHolder, node: int, mib: int) -> None:
     """Makes sure that ``mib`` MiB of huge pages are there for the caller, on top of earlier claims.
 
     Raises ProvisionError, everything as before, if the kernel cannot give them; what is more than the memory is refused
@@ -126,25 +134,8 @@ def _name(size_kib: int) -> str:
     return f"{size_kib // 1024}M" if size_kib < 1048576 else f"{size_kib // 1048576}G"
 
 
-def _available_kib(root: Root, node: int) -> int | None:
-    """Memory of a node that could become huge pages: free or cache; None if the kernel does not tell."""
-    fields = {}
-    for line in (root.read(f"/sys/devices/system/node/node{node}/meminfo") or "").splitlines():
-        words = line.split()  # Node 0 MemFree: 4431836 kB
-        fields[words[2].rstrip(":")] = int(words[3])
-    if "MemFree" not in fields:
-        return None
-    available = fields["MemFree"] + sum(
-        fields.get(key, 0) for key in ("Active(file)", "Inactive(file)", "SReclaimable")
-    )
-    if len(root.glob("/sys/devices/system/node/node[0-9]*")) == 1:
-        # A kernel that initialises memory as it is used counts only part of it in the node's figures.
-        available = max(available, facts.memory_kib(root).get("MemAvailable", 0))
-    return available
-
-
 def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
-    available = _available_kib(root, node)
+    available = available_kib(root, node)
     if available is not None and pages * size_kib > available:
         raise ProvisionError(
             f"{pages} more huge pages of {_name(size_kib)} are wanted on NUMA node {node}, which has only"
@@ -161,7 +152,7 @@ def _refusal(node: int, size_kib: int, *, wanted: int, got: int) -> str:
     )
 
 
-def release(session: HostSession, node: int, mib: int) -> None:
+def release(session: HugePageHolder, node: int, mib: int) -> None:
     """Ends a claim of ``reserve``; the pages stay with the session for the next one."""
     size_kib = session.hugepage_size_kib
     pool = session.hugepages.pool(session.root, node, size_kib)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
 
@@ -98,7 +98,6 @@ def expect(changes: Changes, names: Sequence[str]) -> list[str]:
     return missing
 
 
-@undo_kind("modules")
 def undo_modules(names: Sequence[str]) -> None:
     """Unloads modules, those first that were loaded last. What somebody else uses by now stays."""
     root = Root()
@@ -123,3 +122,6 @@ def _free(root: Root, name: str) -> bool:
 def _devices(root: Root, name: str) -> list[str]:
     places = [f"/sys/bus/pci/drivers/{driver}" for driver in pci_drivers(root, name)]
     return [entry for place in places for entry in root.list(place) if ":" in entry]
+
+
+UNDO_KINDS = {"modules": UndoKind(undo_modules)}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 
 if TYPE_CHECKING:
@@ -158,7 +158,6 @@ def bind(changes: Changes, pci: str, wanted: str | None) -> None:
         )
 
 
-@undo_kind("pci_driver")
 def undo_driver(base: str, pci: str, driver: str | None, override: str) -> None:
     """Gives a function back to the driver that had it; a function that has gone needs none."""
     root = Root(Path(base))
@@ -184,7 +183,6 @@ def create_vfs(changes: Changes, pci: str, count: int) -> None:
     _await(lambda: len(virtual_functions(root, pci)) >= count, f"PF {pci} has not made {count} VFs")
 
 
-@undo_kind("vf_count")
 def undo_vf_count(base: str, pci: str, count: int) -> None:
     """Puts a PF's number of VFs back. The kernel changes it only by way of none."""
     root = Root(Path(base))
@@ -207,3 +205,6 @@ def _await(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise ProvisionError(f"{what} within {SETTLE_S:g} s; see the end of dmesg")
         time.sleep(_POLL_S)
+
+
+UNDO_KINDS = {"pci_driver": UndoKind(undo_driver), "vf_count": UndoKind(undo_vf_count)}

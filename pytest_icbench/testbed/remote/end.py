@@ -23,6 +23,7 @@ from pytest_icbench.testbed.doctor import examine
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.probe import unsupported_reason
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Calls that go to a rig.
 RIG_CALLS = frozenset(
@@ -142,7 +143,7 @@ class HostEnd:
             return []
         binaries = {name: Path(path) for name, path in arguments["binaries"].items()}
         try:
-            self._session = HostSession(**{**arguments, "binaries": binaries})
+            self._session = HostSession(UNDO_KINDS, **{**arguments, "binaries": binaries})
         except Unsupported as error:
             raise ProvisionError(str(error)) from None
         return self._session.recovered

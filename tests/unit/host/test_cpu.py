@@ -17,6 +17,7 @@ from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root, format_cpu_list, parse_cpu_list
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.unit.recorded import NAMES, expand
 
 Tree = Callable[[str], Root]
@@ -38,7 +39,7 @@ class StubbornRoot(Root):
 
 def session_on(root: Root, tmp_path: Path) -> HostSession:
     """As much of a session as setting the frequency needs."""
-    return cast(HostSession, SimpleNamespace(root=root, journal=Journal(tmp_path / "journal")))
+    return cast(HostSession, SimpleNamespace(root=root, journal=Journal(tmp_path / "journal", UNDO_KINDS)))
 
 
 def files(root: Root) -> dict[str, str]:

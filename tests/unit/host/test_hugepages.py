@@ -16,6 +16,7 @@ from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.unit.recorded import expand
 
 _NODE = "/sys/devices/system/node/node{}/hugepages/hugepages-{}kB"
@@ -37,7 +38,7 @@ class KernelRoot(Root):
 def session_on(root: Root, tmp_path: Path, size_kib: int = 2048) -> HostSession:
     parts = SimpleNamespace(
         root=root,
-        journal=Journal(tmp_path / "journal"),
+        journal=Journal(tmp_path / "journal", UNDO_KINDS),
         hugepage_size_kib=size_kib,
         hugepages=hugepages.HugePages(),
     )

@@ -13,34 +13,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import journal as module
-from pytest_icbench.host.journal import Entry, Journal, Owner, process_start_time, undo_kind
+from pytest_icbench.host.journal import Entry, Journal, Owner, UndoKind, process_start_time
 from pytest_icbench.version import package_version
+
+#: Names that the kinds ``note``, ``early``, ``lasting`` and ``broken`` were called with.
+_calls: list[str] = []
+
+
+def _broken(name: str) -> None:
+    _calls.append(name)
+    raise ProvisionError(f"{name} is stuck")
+
+
+KINDS = {
+    "note": UndoKind(lambda name: _calls.append(name)),
+    "early": UndoKind(lambda name: _calls.append(name), early=True),
+    "lasting": UndoKind(lambda name: _calls.append(name), survives_reboot=True),
+    "broken": UndoKind(_broken),
+}
 
 
 @pytest.fixture
-def undone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names that the kinds ``note``, ``early``, ``lasting`` and ``broken`` were called with."""
-    module.load_kinds()  # else a later import registers its kinds in the copy
-    monkeypatch.setattr(module, "_kinds", {})
-    calls: list[str] = []
-    undo_kind("note")(lambda name: calls.append(name))
-    undo_kind("early", early=True)(lambda name: calls.append(name))
-    undo_kind("lasting", survives_reboot=True)(lambda name: calls.append(name))
-
-    @undo_kind("broken")
-    def broken(name: str) -> None:
-        calls.append(name)
-        raise ProvisionError(f"{name} is stuck")
-
-    return calls
+def undone() -> list[str]:
+    """Names that were undone, in order."""
+    _calls.clear()
+    return _calls
 
 
 def test_it_is_on_disk_before_the_caller_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[bytes] = []
     path = tmp_path / "journal"
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(path.read_bytes()))
-    log = Journal(path)
+    log = Journal(path, KINDS)
     number = log.record("note", name="a")
     assert synced[-1] == path.read_bytes()
     line = json.loads(synced[-1].splitlines()[-1])
@@ -48,7 +52,7 @@ def test_it_is_on_disk_before_the_caller_goes_on(tmp_path: Path, monkeypatch: py
 
 
 def test_undone_in_reverse_and_once(tmp_path: Path, undone: list[str]) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     for name in "abc":
         log.record("note", name=name)
     assert log.undo_all() == []
@@ -58,7 +62,7 @@ def test_undone_in_reverse_and_once(tmp_path: Path, undone: list[str]) -> None:
 
 
 def test_processes_end_before_what_they_hold_is_freed(tmp_path: Path, undone: list[str]) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     log.record("early", name="processes")
     log.record("note", name="pages")
     log.record("note", name="link")
@@ -67,23 +71,23 @@ def test_processes_end_before_what_they_hold_is_freed(tmp_path: Path, undone: li
 
 
 def test_done_is_forgotten(tmp_path: Path, undone: list[str]) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     first, second = log.record("note", name="a"), log.record("note", name="b")
     log.done(second)
     log.done(second)
     log.done(99)
-    assert Journal(log.path).pending() == [Entry(first, "note", {"name": "a"})]
+    assert Journal(log.path, KINDS).pending() == [Entry(first, "note", {"name": "a"})]
 
 
 def test_it_goes_on_after_an_error_and_keeps_what_failed(tmp_path: Path, undone: list[str]) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     log.record("note", name="a")
     log.record("broken", name="b")
     log.record("note", name="c")
     failures = log.undo_all()
     assert undone == ["c", "b", "a"]
     assert failures == ["broken {'name': 'b'} could not be undone: b is stuck"]
-    assert [entry.kind for entry in Journal(log.path).pending()] == ["broken"]
+    assert [entry.kind for entry in Journal(log.path, KINDS).pending()] == ["broken"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_what_a_newer_version_changed_keeps_what_it_may_stand_on(
     tmp_path: Path, undone: list[str], kind: str, data: dict[str, object], why: str
 ) -> None:
     """As a NIC in a namespace: with the namespace it would be gone. What came later, and processes, do not matter."""
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     log.record("early", name="processes")
     log.record("note", name="pages")
     log.record("note", name="namespace")
@@ -107,22 +111,22 @@ def test_what_a_newer_version_changed_keeps_what_it_may_stand_on(
     header, *lines = log.path.read_text().splitlines()
     assert json.loads(header)["version"] == package_version()
     log.path.write_text("\n".join([json.dumps(json.loads(header) | {"version": "9.8.7"}), *lines]) + "\n")
-    older = Journal(log.path)
+    older = Journal(log.path, KINDS)
     (failure,) = older.undo_all()
     assert undone == ["processes", "later"]
     assert failure.startswith(f"nobody knows how to undo {kind} {data} (")
     assert why in failure
     assert "), so 2 older changes are left alone: run `icbench recover` of pytest-icbench 9.8.7 or later" in failure
-    assert [entry.data["name"] for entry in Journal(log.path).pending()] == ["pages", "namespace", "eth7"]
+    assert [entry.data["name"] for entry in Journal(log.path, KINDS).pending()] == ["pages", "namespace", "eth7"]
     assert older.undo_all() == [failure]
     assert undone == ["processes", "later"]
-    undo_kind(kind)(lambda name, lanes=0: undone.append(name))
-    assert Journal(log.path).undo_all() == []
+    newer = KINDS | {kind: UndoKind(lambda name, lanes=0: undone.append(name))}
+    assert Journal(log.path, newer).undo_all() == []
     assert undone[2:] == ["eth7", "namespace", "pages"]
 
 
 def test_what_was_put_right_by_hand_is_passed_over(tmp_path: Path, undone: list[str]) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     log.record("note", name="namespace")
     log.record("moved", name="eth7")
     (failure,) = log.undo_all(past_unknown=True)
@@ -134,7 +138,7 @@ def test_what_was_put_right_by_hand_is_passed_over(tmp_path: Path, undone: list[
 def test_a_journal_that_does_not_say_its_version_can_be_undone(tmp_path: Path, undone: list[str]) -> None:
     path = tmp_path / "journal"
     path.write_text(json.dumps({"schema": 1, "owner": asdict(Owner.current())}) + "\n")
-    log = Journal(path)
+    log = Journal(path, KINDS)
     log.record("note", name="a")
     log.record("moved", name="b")
     (failure,) = log.undo_all()
@@ -144,13 +148,13 @@ def test_a_journal_that_does_not_say_its_version_can_be_undone(tmp_path: Path, u
 
 def test_the_entries_of_another_boot(tmp_path: Path, undone: list[str]) -> None:
     path = tmp_path / "journal"
-    log = Journal(path)
+    log = Journal(path, KINDS)
     log.record("note", name="gone with the boot")
     log.record("lasting", name="a directory")
     owner = asdict(Owner.current()) | {"boot": "another"}
     lines = path.read_text().splitlines()
     path.write_text("\n".join([json.dumps({"schema": 1, "owner": owner}), *lines[1:]]) + "\n")
-    again = Journal(path)
+    again = Journal(path, KINDS)
     assert again.owner is not None
     assert not again.owner.alive()
     assert again.undo_all() == []
@@ -159,12 +163,12 @@ def test_the_entries_of_another_boot(tmp_path: Path, undone: list[str]) -> None:
 
 
 def test_numbers_go_on_after_reopening(tmp_path: Path) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     numbers = [log.record("note", name="a"), log.record("note", name="b")]
     log.done(numbers[1])
     log.close()
     log.close()
-    assert Journal(tmp_path / "journal").record("note", name="c") > numbers[1]
+    assert Journal(tmp_path / "journal", KINDS).record("note", name="c") > numbers[1]
 
 
 @settings(deadline=None)
@@ -174,7 +178,7 @@ def test_a_torn_journal_is_a_prefix(steps: list[str | int], where: float) -> Non
     import tempfile
 
     with tempfile.TemporaryDirectory() as directory:
-        log = Journal(Path(directory) / "journal")
+        log = Journal(Path(directory) / "journal", KINDS)
         for step in steps:
             if isinstance(step, str):
                 log.record("note", name=step)
@@ -192,12 +196,12 @@ def test_a_torn_journal_is_a_prefix(steps: list[str | int], where: float) -> Non
             else:
                 expected.pop(value["done"], None)
         log.path.write_bytes(cut)
-        torn = Journal(log.path)
+        torn = Journal(log.path, KINDS)
         found = {entry.number: entry.data["name"] for entry in torn.pending()}
         # A last line that lacks only its newline is whole: it may be there too, never anything else.
         assert found == expected or cut + b"\n" == whole[: len(cut) + 1]
         number = torn.record("note", name="next")
-        assert Journal(log.path).pending()[-1] == Entry(number, "note", {"name": "next"})
+        assert Journal(log.path, KINDS).pending()[-1] == Entry(number, "note", {"name": "next"})
 
 
 def test_an_owner_is_known_by_pid_and_start_time() -> None:
@@ -219,7 +223,7 @@ def test_a_zombie_is_dead() -> None:
 
 def test_a_full_disk_is_an_error_before_the_change(tmp_path: Path) -> None:
     full = Path("/dev/full")
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", KINDS)
     log.close()
     log._file = os.open(full, os.O_WRONLY)
     with pytest.raises(OSError, match="No space left"):

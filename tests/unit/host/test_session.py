@@ -11,12 +11,13 @@ import pytest
 
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 
 def test_without_root_it_is_a_skip_and_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Unsupported, match="needs root: run pytest as root"):
-        HostSession(run_dir=tmp_path / "run")
+        HostSession(UNDO_KINDS, run_dir=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,41 +3,46 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import pytest_icbench
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import cleanup, journal, undo
+from pytest_icbench.host import cleanup, undo
 from pytest_icbench.host.journal import Journal, process_start_time
 from pytest_icbench.host.process import Spawner
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 
 def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:
-    script = "from pytest_icbench.host import journal; journal.load_kinds(); print(*sorted(journal._kinds))"
+    script = "from pytest_icbench.testbed.undo_kinds import UNDO_KINDS; print(*sorted(UNDO_KINDS))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(journal.__file__).parents[2],
+        cwd=Path(pytest_icbench.__file__).parents[1],
     )
-    kinds = {
-        "cgroup",
-        "command",
-        "container",
-        "file",
-        "hugepages",
-        "link",
-        "mount",
-        "netns",
-        "process",
-        "processes",
-        "tree",
-    }
-    assert kinds <= set(done.stdout.split())
+    assert done.stdout.strip() == (
+        "cgroup command container file hugepages link link_down modules mount netns nic pci_driver process processes"
+        " subtree_control tree vf vf_count vf_interface"
+    )
+
+
+def test_every_change_that_is_noted_is_of_a_kind_that_can_be_undone() -> None:
+    noted = set()
+    for path in Path(pytest_icbench.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                kind = node.args[0]
+                if node.func.attr in ("record", "note") and isinstance(kind, ast.Constant):
+                    noted.add(kind.value)
+    assert {"cgroup", "container", "link", "processes", "vf"} <= noted
+    assert noted <= set(UNDO_KINDS)
 
 
 def test_processes_of_the_session_and_no_others(tmp_path: Path) -> None:
@@ -97,7 +102,7 @@ def test_a_tree_that_is_a_link_loses_the_link_alone(tmp_path: Path) -> None:
 
 
 def test_a_command(tmp_path: Path) -> None:
-    log = Journal(tmp_path / "journal")
+    log = Journal(tmp_path / "journal", undo.UNDO_KINDS)
     log.record("command", argv=["touch", str(tmp_path / "done")])
     log.record("command", argv=["sh", "-c", "exit 3"])
     failures = log.undo_all()

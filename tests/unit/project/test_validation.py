@@ -230,7 +230,7 @@ def test_accounts_are_held_over_every_switch(validation: Any, model: Any, monkey
         return [], []
 
     monkeypatch.setattr(accounts.rigs, "can_run", can_run)
-    monkeypatch.setattr(accounts, "HostSession", lambda **_: nullcontext())
+    monkeypatch.setattr(accounts, "HostSession", lambda *_, **__: nullcontext())
     accounts.check(model.Settings())
     assert asked == list(accounts.builtin_switches())
 

@@ -25,7 +25,7 @@ from pytest_icbench.driver.node.lxc.rootfs import mount_point, skeleton
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.journal import undo_kind
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
@@ -284,7 +284,6 @@ class LxcNode:
         self._processes.clear()
 
 
-@undo_kind("container")
 def undo_container(lxcpath: str, name: str, group: str) -> None:
     """Ends a container that its session did not."""
     node = _started.pop((lxcpath, name), None)
@@ -292,3 +291,6 @@ def undo_container(lxcpath: str, name: str, group: str) -> None:
         node.reap()
     root = Root()
     end_container(lxcpath, name, group, Layout.read(root), root)
+
+
+UNDO_KINDS = {"container": UndoKind(undo_container)}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every kind of change that this package makes on a host, and how it is undone.
+
+Who opens a session, or recovers what a dead one left, hands them on.
+"""
+
+from __future__ import annotations
+
+from pytest_icbench.driver.node import cgroups
+from pytest_icbench.driver.node.lxc import node as lxc
+from pytest_icbench.host import undo
+from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.net import nic, vf
+from pytest_icbench.host.resource import modules, pci
+
+UNDO_KINDS: dict[str, UndoKind] = {
+    **undo.UNDO_KINDS,
+    **nic.UNDO_KINDS,
+    **vf.UNDO_KINDS,
+    **pci.UNDO_KINDS,
+    **modules.UNDO_KINDS,
+    **cgroups.UNDO_KINDS,
+    **lxc.UNDO_KINDS,
+}
