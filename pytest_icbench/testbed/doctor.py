@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Iterator
 
+from pytest_icbench.driver.node.lxc import node as lxc
+from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.host import disturbances, facts
@@ -140,7 +141,7 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
 
 def _lxc() -> Iterator[Finding]:
     try:
-        lxc = importlib.import_module("lxc")
+        version = lxc.version()
     except ImportError as error:
         yield Finding(
             Level.MISSING,
@@ -148,8 +149,8 @@ def _lxc() -> Iterator[Finding]:
             f"python-lxc cannot be imported ({error})",
             "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
         )
-        return
-    yield Finding(Level.GOOD, "LXC", f"version {lxc.version}")
+    else:
+        yield Finding(Level.GOOD, "LXC", f"version {version}")
 
 
 def _workload() -> Iterator[Finding]:
@@ -175,13 +176,6 @@ def _workload() -> Iterator[Finding]:
 
 
 def _switches(pf: str | None) -> Iterator[Finding]:
-    try:
-        registry = importlib.import_module("pytest_icbench.driver.switch.registry")
-    except ImportError as error:
-        yield Finding(
-            Level.MISSING, "switches", f"their drivers cannot be imported: {error}", "install the package anew"
-        )
-        return
     session = HostSession.probing(pf=pf)
     for name, driver in registry.builtin_switches().items():
         try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -170,6 +171,16 @@ def test_a_switch_that_cannot_run_is_missing_with_its_remedy(monkeypatch: pytest
     found = [finding for finding in doctor.examine(sample_s=0) if finding.topic == "absent"]
     assert found == [Finding(Level.MISSING, "absent", "absent is not installed: apt install absent")]
     assert exit_code(found) == 1
+
+
+def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxc", SimpleNamespace(version="5.0.2"))
+    assert list(doctor._lxc()) == [Finding(Level.GOOD, "LXC", "version 5.0.2")]
+    monkeypatch.setitem(sys.modules, "lxc", None)
+    (missing,) = doctor._lxc()
+    assert missing.level is Level.MISSING
+    assert missing.text.startswith("python-lxc cannot be imported (")
+    assert missing.remedy is not None
 
 
 def test_without_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -36,16 +36,27 @@ START_TIMEOUT_S = 10.0
 _started: dict[tuple[str, str], LxcNode] = {}
 
 
+def _imported() -> ModuleType:
+    """python-lxc. Raises ImportError."""
+    import lxc
+
+    return lxc  # type: ignore[no-any-return]
+
+
 def load() -> ModuleType:
     """python-lxc. Raises Unsupported with the remedy where it is not installed."""
     try:
-        import lxc
+        return _imported()
     except ImportError as error:
         raise Unsupported(
             f"LXC containers need python-lxc ({error}): pip install 'pytest-icbench[lxc]' (needs lxc-dev),"
             " or use --icbench-node netns"
         ) from None
-    return lxc  # type: ignore[no-any-return]
+
+
+def version() -> str:
+    """Version of liblxc. Raises ImportError where python-lxc is not installed."""
+    return str(_imported().version)
 
 
 def probe(session: HostSession) -> None:
