@@ -47,6 +47,14 @@ def span(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
+def clock(seconds: float) -> str:
+    """``0:07``, ``12:30``, ``1:02:03``."""
+    whole = max(round(seconds), 0)
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
+
+
 def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:
     """The end of a message about an unknown name: the nearest known one, else ``otherwise``, or all of them."""
     close = get_close_matches(name, known, n=1)

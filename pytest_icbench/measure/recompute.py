@@ -15,7 +15,7 @@ from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
-from pytest_icbench.measure.launch.counts import count_windows
+from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.side_by_side import with_comparison

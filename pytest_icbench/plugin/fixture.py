@@ -16,12 +16,12 @@ from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
+from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.plugin.items import Benchmark, check_rate
 from pytest_icbench.plugin.run import Run
-from pytest_icbench.plugin.schedule.schedule import SOAK_S
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.names import path_part, properties
 
@@ -342,7 +342,7 @@ class Icbench:
         return found
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
-        from pytest_icbench.measure.strategy.training import measure_trains
+        from pytest_icbench.measure.strategy.trains import measure_trains
 
         if not case.rate.is_max or repetitions < 1:
             raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")

@@ -177,8 +177,8 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
     """
     if case.rate.is_max or case.rate.pps is not None:
         return
+    from pytest_icbench.measure.measure import strategy_of
     from pytest_icbench.measure.mlrsearch import check_library
-    from pytest_icbench.measure.strategy.repeat import strategy_of
 
     try:
         strategy_of(case)

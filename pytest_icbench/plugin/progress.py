@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.plugin.schedule.schedule import Schedule, clock
+from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.report.names import printable
+from pytest_icbench.wording import clock
 
 #: Least time between two updates: writing costs the harness' CPU some microseconds, reading costs the user.
 LIVE_INTERVAL_S = 0.2

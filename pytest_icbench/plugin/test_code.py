@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pytest_icbench.plugin.schedule.schedule import SOAK_S
+from pytest_icbench.measure.estimate import SOAK_S
 
 
 @dataclass(frozen=True, slots=True)

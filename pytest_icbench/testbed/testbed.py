@@ -207,7 +207,7 @@ class Testbed:
         on_progress: OnProgress,
     ) -> Measurement:
         """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
-        from pytest_icbench.measure.strategy.repeat import measure
+        from pytest_icbench.measure.measure import measure
 
         rig, beside = rigs
         around = self._around(rig)

@@ -18,8 +18,8 @@ import pytest
 
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.measurement import Measurement

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.strategy.repeat import measure
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
 from pytest_icbench.measure.strategy.trains import Ladder, burst_rate, climbs, train_settings
 from pytest_icbench.model.case import Case, Rate

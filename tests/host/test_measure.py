@@ -17,8 +17,8 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig import Rig

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.strategy.repeat import measure
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.settings import Settings

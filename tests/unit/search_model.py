@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat, search
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts

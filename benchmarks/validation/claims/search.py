@@ -13,9 +13,9 @@ from unittest.mock import patch
 import search_simulation
 
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.search_goal import goal_of

@@ -22,9 +22,9 @@ from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
+from pytest_icbench.measure.launch.stream import WindowStream
 from pytest_icbench.measure.launch.switch_work import WorkTrack
 from pytest_icbench.measure.rig import MeasuredRig, away
-from pytest_icbench.measure.strategy.soak import WindowStream
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.launch import Launch, PairCounts, Window

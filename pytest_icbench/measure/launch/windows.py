@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
-from pytest_icbench.measure.launch.counts import count_windows
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Dimension
@@ -123,4 +122,44 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
         late=totals.late if totals else 0,
         foreign=totals.foreign if totals else 0,
         corrupted=totals.corrupted if totals else 0,
+    )
+
+
+def count_windows(
+    pair: int, windows: Sequence[Window], *, late: int = 0, foreign: int = 0, corrupted: int = 0
+) -> PairCounts:
+    """Totals over the kept windows. ``late foreign corrupted`` are the receiver's over the whole launch."""
+    kept = [window for window in windows if window.kept]
+    seconds = sum(window.duration_ns for window in kept) / 1e9
+
+    def total(name: str) -> int:
+        return sum(int(getattr(window, name)) for window in kept)
+
+    def total_known(name: str) -> int | None:
+        values = [getattr(window, name) for window in kept]
+        return None if not values or None in values else sum(values)
+
+    return PairCounts(
+        pair=pair,
+        scheduled=total("scheduled"),
+        sent=total("sent"),
+        refused=total("refused"),
+        not_offered=total("not_offered"),
+        tx_full=total("tx_full"),
+        received=total("received"),
+        lost=total("lost"),
+        duplicated=total("duplicated"),
+        reordered=total("reordered"),
+        late=late,
+        foreign=foreign,
+        corrupted=corrupted,
+        polls=total("polls"),
+        empty_polls=total("empty_polls"),
+        throughput_pps=total("received") / seconds if seconds else 0.0,
+        offered_pps=total("scheduled") / seconds if seconds else 0.0,
+        bursts=total("bursts"),
+        sender_busy_cycles=total_known("sender_busy_cycles"),
+        sender_idle_cycles=total_known("sender_idle_cycles"),
+        receiver_busy_cycles=total_known("receiver_busy_cycles"),
+        receiver_idle_cycles=total_known("receiver_idle_cycles"),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing. Pure.
+"""Back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing.
 
 A launch sends one train a window, and then nothing until the next. The first launch climbs in powers of two to where
 frames are lost; the second climbs many times from half of what passed to what did not, and each climb is one repetition
@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.summary.summarize import throughput_fields
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import BackToBack
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import median
 
@@ -144,3 +148,37 @@ def back_to_back(found: Sequence[Climb], rate_pps: float, throughput_pps: float 
         buffer_time_s=implied,
         corrected_buffer_time_s=corrected,
     )
+
+
+def measure_trains(
+    measure: Callable[[Settings], Measurement],
+    case: Case,
+    settings: Settings,
+    repetitions: int,
+    proven_pps: float | None,
+) -> Measurement:
+    """The measurement of the trains; it has no throughput.
+
+    Args:
+        measure: measures the case as the settings say.
+        proven_pps: rate of a pair without loss, by which the buffer time is corrected; None if none was found.
+
+    Raises what ``measure`` raises, and UsageError for a sender that does not count its cycles.
+    """
+    measured = measure(train_settings(settings, COARSE, COARSE_WINDOW_S, 1))
+    if measured.verdict == "INVALID":
+        return measured
+    launch, rate_pps = measured.per_launch[0], burst_rate(measured.per_launch[0])
+    if rate_pps is None:
+        raise UsageError("back-to-back frames need a sender that counts its cycles: not with blocking sockets")
+    found = climbs([window for window in launch.windows if window.pair == 1], COARSE)
+    ladder = fine_ladder(found)
+    if ladder is not None:
+        window_s = fine_window_s(ladder, rate_pps)
+        measured = measure(train_settings(settings, ladder, window_s, repetitions))
+        if measured.verdict == "INVALID":
+            return measured
+        windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
+        found = climbs(windows, ladder)
+    figures = back_to_back(found, rate_pps, proven_pps)
+    return replace(measured, **throughput_fields(case, None), back_to_back=figures)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
-from pytest_icbench.plugin.schedule.schedule import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
 
 if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed

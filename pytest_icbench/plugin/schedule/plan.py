@@ -10,12 +10,13 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour
-from pytest_icbench.plugin.schedule.schedule import clock, launch_estimate_s
+from pytest_icbench.wording import clock
 
 if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings

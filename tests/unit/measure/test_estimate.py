@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, estimate_s
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.schedule.schedule import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, Schedule, clock, estimate_s
 
 
 def test_a_fixed_number_of_launches() -> None:
@@ -56,23 +56,3 @@ def test_a_sweep_takes_a_launch_a_load_and_those_of_its_figure() -> None:
     assert estimate_s(Settings(), reference=False, build=False, rate=Rate(loads=())) == pytest.approx(
         whole + 10 * launch
     )
-
-
-def test_the_schedule_learns_from_what_is_done() -> None:
-    schedule = Schedule([10.0, 10.0, 10.0, 10.0])
-    assert (schedule.current, schedule.total, schedule.left_s(None)) == (1, 4, 40.0)
-    schedule.finish(20.0)
-    assert (schedule.current, schedule.left_s(None)) == (2, 60.0)
-    schedule.finish(None)  # skipped: says nothing
-    assert (schedule.current, schedule.left_s(5.0)) == (3, 25.0)
-    schedule.finish(20.0)
-    schedule.finish(20.0)
-    schedule.finish(20.0)
-    assert (schedule.current, schedule.left_s(None)) == (4, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (750, "12:30"), (3723, "1:02:03"), (-5, "0:00")]
-)
-def test_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch import preflight
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case, Rate
 from tests.unit.scripted_rig import (
     EXECUTABLE,

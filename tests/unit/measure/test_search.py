@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import Bounds
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import search
-from pytest_icbench.measure.strategy.repeat import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts
 from pytest_icbench.model.rate import Rate

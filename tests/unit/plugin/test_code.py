@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.plugin.schedule.schedule import SOAK_S
+from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.plugin.test_code import TestCode, read
 
 HOURS = 2
