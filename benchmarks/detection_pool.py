@@ -134,7 +134,7 @@ def record(file: Path, units: int, settings: Settings) -> Pool:
 
 def measured(units: int, block: int, settings: Settings) -> Iterator[Unit]:
     """Units of one block, on rigs of its own."""
-    cases = {name: Case("forward", variant=f"cost{cost_of(slower)}") for name, slower in RIGS.items()}
+    cases = {name: Case("forward", mode=f"cost{cost_of(slower)}") for name, slower in RIGS.items()}
     with HostSession(UNDO_KINDS) as session, ExitStack() as stack:
         built: dict[str, Rig] = {}
         for name, case in cases.items():

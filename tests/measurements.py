@@ -65,7 +65,7 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
         metric=case.rate.metric,
         switch=case.switch,
         port=case.port,
-        variant=case.variant,
+        variant=case.mode,
         axes=case.to_dict(),
     )
     if case.dimension == "latency":
@@ -74,7 +74,7 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:
-    """What a contender's comparison gave, first look and confirmation alike. ``more`` are other fields."""
+    """What a candidate's comparison gave, first look and confirmation alike. ``more`` are other fields."""
     low, high = ratio - 0.01, ratio + 0.01
     facts: dict[str, Any] = {
         "base": case.base.id,

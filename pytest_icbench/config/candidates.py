@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 WORKLOAD = "workload"
 _FORM = "SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
-#: The variant that a switch is without any.
+#: What the user calls the mode that a switch has by nature.
 _RESERVED = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Candidate:
     """One side that is compared with what there is.
 
     Attributes:
         target: name of a switch, or ``workload``.
         name: the user's, part of the case's id.
         kind: what is another one.
-        value: a path, or the name of one of the switch's variants.
+        value: a path, or the name of one of the switch's modes.
     """
 
     target: str
@@ -55,13 +55,13 @@ class Contender:
         return Path(self.value)
 
 
-def parse(text: str, where: str, directory: Path) -> tuple[Contender, ...]:
+def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
     """One a line. Paths are relative to ``directory`` and must be there. Raises UsageError."""
-    found: dict[tuple[str, str], Contender] = {}
+    found: dict[tuple[str, str], Candidate] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
-        contender = _one(line, where, directory)
-        if found.setdefault((contender.target, contender.name), contender) is not contender:
-            raise UsageError(f"{where}: there are two variants {contender.key}; give one another name")
+        candidate = _one(line, where, directory)
+        if found.setdefault((candidate.target, candidate.name), candidate) is not candidate:
+            raise UsageError(f"{where}: there are two variants {candidate.key}; give one another name")
     everywhere = {name for target, name in found if target == WORKLOAD}
     for target, name in found:
         if target != WORKLOAD and name in everywhere:
@@ -69,7 +69,7 @@ def parse(text: str, where: str, directory: Path) -> tuple[Contender, ...]:
     return tuple(found.values())
 
 
-def _one(line: str, where: str, directory: Path) -> Contender:
+def _one(line: str, where: str, directory: Path) -> Candidate:
     head, equals, value = line.partition("=")
     target, colon, name = head.partition(":")
     if not (target and colon and equals and value):
@@ -80,51 +80,51 @@ def _one(line: str, where: str, directory: Path) -> Contender:
         raise UsageError(f"{where}: '{name}' is what {target} is without a variant; give yours another name")
     kind, colon, rest = value.partition(":")
     if colon and kind == "variant":
-        return Contender(target, name, "variant", rest)
+        return Candidate(target, name, "variant", rest)
     config = bool(colon) and kind == "config"
     path = directory / Path(rest if config else value).expanduser()
     if not path.is_file():
         raise UsageError(f"{where}: {target}:{name}: there is no file {path}")
     if not config and not os.access(path, os.X_OK):
         raise UsageError(f"{where}: {target}:{name}: {path} is not executable")
-    return Contender(target, name, "config" if config else "binary", str(path.absolute()))
+    return Candidate(target, name, "config" if config else "binary", str(path.absolute()))
 
 
-def check(contenders: Iterable[Contender], catalogue: Mapping[str, type[Switch]], where: str) -> None:
+def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[Switch]], where: str) -> None:
     """What only the switches can tell. Raises UsageError with one sentence."""
     from pytest_icbench.config.switch_config import checked, read  # other suites load this module, too
 
-    for contender in contenders:
-        target, name = contender.target, contender.name
+    for candidate in candidates:
+        target, name = candidate.target, candidate.name
         if target == WORKLOAD:
-            _check_workload(contender, where)
+            _check_workload(candidate, where)
             continue
         if target not in catalogue:
             raise UsageError(f"{where}: there is no switch '{target}'{suggestion(target, (*catalogue, WORKLOAD))}")
         cls = catalogue[target]
-        if cls.has_variant(name):
+        if cls.has_mode(name):
             raise UsageError(f"{where}: {target} has a variant '{name}' of its own; give yours another name")
-        if contender.kind == "variant" and not cls.has_variant(contender.value):
-            known = cls.variant_help or " ".join(cls.variants) or "none"
+        if candidate.kind == "variant" and not cls.has_mode(candidate.value):
+            known = cls.mode_help or " ".join(cls.modes) or "none"
             raise UsageError(
-                f"{where}: {contender.key}: {target} has no variant '{contender.value}'; its variants: {known}"
+                f"{where}: {candidate.key}: {target} has no variant '{candidate.value}'; its variants: {known}"
             )
-        if contender.kind == "config":
-            checked(read(contender.path, where), target, cls.config_keys)
-        if contender.kind == "binary" and not cls.takes_binary:
-            raise UsageError(f"{where}: {contender.key}: {target} has no binary of its own; give config: or variant:")
+        if candidate.kind == "config":
+            checked(read(candidate.path, where), target, cls.config_keys)
+        if candidate.kind == "binary" and not cls.takes_binary:
+            raise UsageError(f"{where}: {candidate.key}: {target} has no binary of its own; give config: or variant:")
 
 
-def _check_workload(contender: Contender, where: str) -> None:
-    if contender.kind != "binary":
-        raise UsageError(f"{where}: {contender.key}: another workload is another binary; give its path")
+def _check_workload(candidate: Candidate, where: str) -> None:
+    if candidate.kind != "binary":
+        raise UsageError(f"{where}: {candidate.key}: another workload is another binary; give its path")
 
 
-def contender_key(case: Case) -> str:
+def candidate_key(case: Case) -> str:
     """By which the binary and the configuration of a case's switch are known."""
-    return case.switch if case.contender is None else f"{case.switch}:{case.contender}"
+    return case.switch if case.candidate is None else f"{case.switch}:{case.candidate}"
 
 
-def of_switch(contenders: Iterable[Contender], switch: str) -> tuple[Contender, ...]:
+def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
     """Those that cases of a switch are compared with."""
-    return tuple(each for each in contenders if each.target in (switch, WORKLOAD))
+    return tuple(each for each in candidates if each.target in (switch, WORKLOAD))

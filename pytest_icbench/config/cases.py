@@ -36,7 +36,7 @@ class Request:
     Attributes:
         switch: names and groups, as written.
         api, port: None or names, ``all`` among them.
-        variant: None or names, ``default`` among them for the natural one, ``wires`` for all ``wire_variants``.
+        variant: None or names of modes, ``default`` among them for the natural one, ``wires`` for all ``wire_modes``.
         remote: over two hosts; empty: where there is a second one.
         settings: names of ``measure.Settings``.
     """
@@ -68,10 +68,10 @@ _AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
     "port": parse_words,
     "variant": parse_words,
 }
-#: The variant that a switch is without any.
-DEFAULT_VARIANT = "default"
-#: All variants of a switch that are like a wire, whatever their names.
-WIRE_VARIANTS = "wires"
+#: The mode that a switch has by nature.
+DEFAULT_MODE = "default"
+#: All modes of a switch that are like a wire, whatever their names.
+WIRE_MODES = "wires"
 _FLAGS = ("blocking", "touch", "remote")
 ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
 
@@ -165,24 +165,24 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
             raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
 
 
-def _check_variants(variants: Iterable[str], switches: Collection[type[Switch]], where: str) -> None:
-    for variant in variants:
-        if variant not in (DEFAULT_VARIANT, WIRE_VARIANTS) and not any(cls.has_variant(variant) for cls in switches):
-            known = [f"{cls.name} has {cls.variant_help}" for cls in switches if cls.variant_help]
-            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{variant}'", *known]))
+def _check_modes(modes: Iterable[str], switches: Collection[type[Switch]], where: str) -> None:
+    for mode in modes:
+        if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
+            known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
+            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
 
 
-def _variants(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | None, ...]:
+def _modes(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | None, ...]:
     """Of those wanted the ones that the switch has; the natural one if it has none of them."""
     if wanted is None:
         return (None,)
     found: dict[str | None, None] = {}
     for name in wanted:
-        if name == DEFAULT_VARIANT:
+        if name == DEFAULT_MODE:
             found[None] = None
-        elif name == WIRE_VARIANTS:
-            found |= dict.fromkeys(cls.wire_variants)
-        elif cls.has_variant(name):
+        elif name == WIRE_MODES:
+            found |= dict.fromkeys(cls.wire_modes)
+        elif cls.has_mode(name):
             found[name] = None
     return tuple(found) or (None,)
 
@@ -191,7 +191,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     """All cases of a request, with the axes that the user replaced.
 
     A switch takes of ``api``, ``port`` and ``switch_cores`` what it can do; one that the marker itself names and that
-    can do none of it is an error. Of variants that it does not have it takes the natural one.
+    can do none of it is an error. Of modes that it does not have it takes the natural one.
 
     Raises:
         UsageError: one sentence that begins with ``where``.
@@ -209,7 +209,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         return (options.remote is not None if seating is None else seating.is_remote(pairs),)
 
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
-    _check_variants(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
+    _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
         cls = catalogue[name]
         named = name in request.switch
@@ -220,8 +220,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for variant, cores, (pairs, remote), (port, api), blocking, touch, size, burst, rate in product(
-            _variants(request.variant, cls),
+        for mode, cores, (pairs, remote), (port, api), blocking, touch, size, burst, rate in product(
+            _modes(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
             [(number, each) for number in options.pairs or request.pairs for each in remotes(number)],
             ways,
@@ -239,7 +239,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 rate=rate,
                 dimension=request.dimension,
                 port=None if port == cls.ports[0] else port,
-                variant=variant,
+                mode=mode,
                 switch_cores=cores,
                 api=None if cls.default_apis == (api,) else api,
                 blocking=blocking and api in SOCKET_APIS,
@@ -247,8 +247,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 remote=remote,
             )
             # What is compared is measured with its base beside it: the base needs no test of its own.
-            for beside in candidates.of_switch(options.variant, name):
-                cases[replace(case, contender=beside.name)] = None
+            for candidate in candidates.of_switch(options.variant, name):
+                cases[replace(case, candidate=candidate.name)] = None
             if not candidates.of_switch(options.variant, name):
                 cases[case] = None
     return list(cases)
@@ -310,9 +310,9 @@ def unsupported_reason(case: Case, cls: type[Switch], ring: int) -> str | None:
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
     if (reason := remote_misfit(case, cls)) is not None:
         return reason
-    if case.variant is not None and not cls.has_variant(case.variant):
-        known = cls.variant_help or " ".join(cls.variants) or "none"
-        return f"{case.switch} has no variant '{case.variant}'; its variants: {known}"
+    if case.mode is not None and not cls.has_mode(case.mode):
+        known = cls.mode_help or " ".join(cls.modes) or "none"
+        return f"{case.switch} has no variant '{case.mode}'; its variants: {known}"
     return None
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config import candidates, values
-from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.candidates import Candidate
 from pytest_icbench.config.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import circumstances
@@ -99,7 +99,7 @@ class Options:
     uplink: Mapping[str, Uplink] = field(default_factory=dict)
     host_names: bool = False
     topology: Path | None = None
-    variant: tuple[Contender, ...] = ()
+    variant: tuple[Candidate, ...] = ()
     run_files: bool = False
     given: tuple[str, ...] = ()
 

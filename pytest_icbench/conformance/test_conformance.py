@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.plugin.fixture import Icbench
 
-#: All that are candidates, and those that are asked for by name alone.
+#: All that groups stand for, and those that are asked for by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
 VARIANTS = ["default", "wires"]
 SIZES = [64, 65, 67, 68, 128, 255, 256, 511, 512, 1024, 1280, 1500, 1514, 1517, 1518]
@@ -37,7 +37,7 @@ each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, re
 
 @pytest.fixture
 def declared(icbench: Icbench) -> Abilities:
-    return abilities(icbench.switch, icbench.case.variant)
+    return abilities(icbench.switch, icbench.case.mode)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import AT_LIMIT
 from pytest_icbench.gate.margins import Allowed
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
@@ -27,7 +28,7 @@ _ORDER = ("INVALID", "REGRESSED", "INCONCLUSIVE", "IMPROVED", "PASS")
 
 
 def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -> BaselineComparison | None:
-    """The contender's comparison as the gate judges it; None if it is no number.
+    """The candidate's comparison as the gate judges it; None if it is no number.
 
     Without ``base`` nothing is said of what differs.
     """
@@ -57,7 +58,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
     changed = tuple(
         each
         for each in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
-        if not each.fact.startswith(("treatment.cpus", "treatment.contender"))
+        if not each.fact.startswith(("treatment.cpus", f"treatment.{CANDIDATE_KEY}"))
     )
     return BaselineComparison(finding.baseline or "", (finding,), treatment=changed)
 
@@ -78,36 +79,36 @@ def _more_pairs(found: SideBySide, margin: Margin) -> tuple[int | None, str | No
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """A contender over all its cases.
+    """A candidate over all its cases.
 
     Attributes:
-        contender: ``ovs:new``, and of which run where there are several.
+        candidate: ``ovs:new``, and of which run where there are several.
         decision: the worst of its cases. counts: how many have which.
         results: its lines of ``results.jsonl``.
     """
 
-    contender: str
+    candidate: str
     decision: str
     counts: str
     results: tuple[Mapping[str, Any], ...]
 
     @property
     def sentence(self) -> str:
-        return f"{self.contender} beside what there is: {self.decision} ({self.counts})"
+        return f"{self.candidate} beside what there is: {self.decision} ({self.counts})"
 
 
-def contenders(results: Iterable[Mapping[str, Any]]) -> list[Overall]:
-    """The decision for each contender, in the order in which they were measured; nothing without contenders.
+def candidates(results: Iterable[Mapping[str, Any]]) -> list[Overall]:
+    """The decision for each candidate, in the order in which they were measured; nothing without candidates.
 
     Args:
         results: of one session or of several, as lines of ``results.jsonl``.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
-        contender = (result.get("axes") or {}).get("contender")
-        if contender is not None:
+        candidate = (result.get("axes") or {}).get(CANDIDATE_KEY)
+        if candidate is not None:
             of = f" ({result[RUN]})" if result.get(RUN) else ""
-            groups.setdefault(printable(f"{result.get('switch')}:{contender}{of}"), []).append(result)
+            groups.setdefault(printable(f"{result.get('switch')}:{candidate}{of}"), []).append(result)
     found = []
     for name, group in groups.items():
         decisions = [decision_of(result) for result in group]
@@ -127,9 +128,9 @@ def error_rates(results: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def overall(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The decision for each contender over its cases, each case, and what it stands on, a sentence a line."""
+    """The decision for each candidate over its cases, each case, and what it stands on, a sentence a line."""
     lines = []
-    for each in contenders(results):
+    for each in candidates(results):
         lines += [each.sentence, *(f"  {_line(result)}" for result in each.results)]
     return lines + error_rates(results)
 
@@ -145,7 +146,7 @@ def _line(result: Mapping[str, Any]) -> str:
 
 
 def comparison_of(result: Mapping[str, Any]) -> tuple[str, str]:
-    """What a contender's comparison gave: the change with its interval, and what else there is to say."""
+    """What a candidate's comparison gave: the change with its interval, and what else there is to say."""
     found = result.get("side_by_side")
     if not found:
         return "", printable(str(result.get("reason") or ""))

@@ -27,5 +27,5 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         return None
     api = case.api
     if api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel"):
-        return replace(case, switch="veth", port=None, variant=None, contender=None, switch_cores=None)
-    return replace(case, switch="direct", port=port, variant=None, contender=None, switch_cores=None)
+        return replace(case, switch="veth", port=None, mode=None, candidate=None, switch_cores=None)
+    return replace(case, switch="direct", port=port, mode=None, candidate=None, switch_cores=None)

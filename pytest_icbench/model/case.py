@@ -23,6 +23,11 @@ MAX_FRAME_BYTES = 9216
 #: The frame that the default MTU of 1500 carries, FCS included.
 MTU_1500_FRAME_BYTES = 1518
 
+#: Under these keys files have a case's mode and its candidate; a result's treatment has the latter under the same key.
+MODE_KEY, CANDIDATE_KEY = "variant", "contender"
+_KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
+_NAMES = {key: name for name, key in _KEYS.items()}
+
 
 class Choices(Protocol):
     """What a switch offers: the part of a driver's class that a case needs to be resolved."""
@@ -43,8 +48,8 @@ class Case:
         dimension: what the measurement is about; not part of the id (a baseline's key is dimension and id).
         switch: driver name, for example ``ovs``.
         port: port kind, for example ``vhost-user``; None where the switch has its natural one.
-        variant: one of the switch's own ways to forward; None for its natural one.
-        contender: name of what is measured side by side with what there is (``--icbench-variant``); None for the
+        mode: one of the switch's own ways to forward; None for its natural one.
+        candidate: name of what is measured side by side with what there is (``--icbench-variant``); None for the
             latter.
         api: API technique of the endpoints, one of ``APIS``; None where the switch has one natural choice.
         switch_cores: worker cores of the switch; None for its natural number.
@@ -60,17 +65,17 @@ class Case:
     rate: Rate = MAXIMUM
     dimension: Dimension = "throughput"
     port: str | None = None
-    variant: str | None = None
+    mode: str | None = None
     switch_cores: int | None = None
     api: str | None = None
     blocking: bool = False
     touch: bool = False
     remote: bool = False
-    contender: str | None = None
+    candidate: str | None = None
 
     @property
     def id(self) -> str:
-        """``switch[+port][:variant][:contender][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
+        """``switch[+port][:mode][:candidate][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
 
         Only ``\\w : + - .``.
         """
@@ -95,18 +100,18 @@ class Case:
 
     @property
     def variant_label(self) -> str | None:
-        """Both kinds of variant, as the id has them: ``cost1000:new``."""
-        return ":".join(filter(None, (self.variant, self.contender))) or None
+        """Mode and candidate as the id has them: ``cost1000:new``. Users know both as variants."""
+        return ":".join(filter(None, (self.mode, self.candidate))) or None
 
     @property
     def base(self) -> Case:
-        """The case that this one is measured side by side with: itself without a contender."""
-        return replace(self, contender=None)
+        """The case that this one is measured side by side with: itself without a candidate."""
+        return replace(self, candidate=None)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Those by which its limits are found: a contender is held to what its base is held to, too."""
-        return (self.id,) if self.contender is None else (self.base.id, self.id)
+        """Those by which its limits are found: a candidate is held to what its base is held to, too."""
+        return (self.id,) if self.candidate is None else (self.base.id, self.id)
 
     @property
     def jumbo(self) -> bool:
@@ -119,8 +124,8 @@ class Case:
         return (
             self.remote,
             self.switch,
-            self.variant or "",
-            self.contender or "",
+            self.mode or "",
+            self.candidate or "",
             self.port or "",
             self.switch_cores or 0,
             self.pairs,
@@ -142,10 +147,11 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is the inverse."""
-        data = asdict(self)
+        data = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
         data["rate"] = self.rate.to_json()
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
-        return cls(**{**data, "rate": Rate.from_json(data["rate"])})
+        axes = {_NAMES.get(key, key): value for key, value in data.items()}
+        return cls(**{**axes, "rate": Rate.from_json(data["rate"])})

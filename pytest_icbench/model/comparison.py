@@ -9,15 +9,15 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """A contender against its base, launched in adjacent pairs.
+    """A candidate against its base, launched in adjacent pairs.
 
     Attributes:
         base: id of the base's case. figure: name of the figure compared.
         decision: what comes of it. note: why it does not tell, where the figures do not say it.
-        ratio, ratio_low, ratio_high: contender over base, on the launches that decide.
+        ratio, ratio_low, ratio_high: candidate over base, on the launches that decide.
         confidence: of that interval.
         base_value: the base's figure on these launches.
-        tolerated, allowance: shares by which the contender may be worse: on purpose, and by noise.
+        tolerated, allowance: shares by which the candidate may be worse: on purpose, and by noise.
         pairs: of launches that decide.
         screened: pairs of the first look; launches from this index on are those by which a finding was confirmed.
         screen: what the first look found. screen_ratio, screen_low, screen_high: its ratio, at 95 %.

@@ -98,7 +98,7 @@ class Measurement:
         identity, treatment, conditions: of the host; of what is tested; of the moment.
         settings: how it was measured.
         decision: of versions side by side, what comes of it; None for other measurements.
-        ratio_to_base: contender over base. side_by_side: how it was found.
+        ratio_to_base: candidate over base. side_by_side: how it was found.
     """
 
     case: str

@@ -41,8 +41,8 @@ How = Callable[[Case, "Settings"], Measurement]
 class _Record:
     case: Case
     measurement: Measurement
-    #: The base of a comparison: nobody judges it, and the test's properties are the contender's.
-    beside: bool = False
+    #: The base of a comparison: nobody judges it, and the test's properties are the candidate's.
+    is_base: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
 
@@ -240,10 +240,10 @@ class Icbench:
             taken = self._take(case)
             if taken is not None:
                 return taken
-            if case.contender is not None:
+            if case.candidate is not None:
                 if how is not None:
                     raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
-                how = self._beside
+                how = self._side_by_side
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)
@@ -272,9 +272,9 @@ class Icbench:
         for found in resumed.rest(self._item.nodeid):
             open_again = replace(found, verdict=None, reason=None)
             case = Case.from_dict(found.axes)
-            beside = self.case.contender is not None and case.contender is None
-            self._records.insert(0, _Record(case, open_again, beside, taken_from=resumed.name))
-            if not beside:
+            is_base = self.case.candidate is not None and case.candidate is None
+            self._records.insert(0, _Record(case, open_again, is_base, taken_from=resumed.name))
+            if not is_base:
                 self.judge(open_again)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
@@ -284,8 +284,8 @@ class Icbench:
         stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
         return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
 
-    def _beside(self, case: Case, settings: Settings) -> Measurement:
-        """A contender beside its base, at a part of the base's rate where the case is about that."""
+    def _side_by_side(self, case: Case, settings: Settings) -> Measurement:
+        """A candidate beside its base, at a part of the base's rate where the case is about that."""
         self._compared += 1
         if self._compared > self._benchmark.code.measurements:
             raise UsageError(
@@ -303,7 +303,7 @@ class Icbench:
             found = now.side_by_side and replace(now.side_by_side, base=case.base.id)
             now = replace(now, case=case.id, axes=case.to_dict(), side_by_side=found, **named)
             base = replace(base, case=case.base.id, axes=case.base.to_dict(), **named)
-        self._records.append(_Record(case.base, base, beside=True))
+        self._records.append(_Record(case.base, base, is_base=True))
         return now
 
     def _judged_by(self, measurement: Measurement) -> tuple[tuple[Limit, ...], Margins]:
@@ -313,7 +313,7 @@ class Icbench:
 
     def _base_of(self, now: Measurement) -> Measurement | None:
         """What was measured beside it; None if it was taken from a run that is resumed."""
-        named = (record.measurement for record in self._records if record.beside)
+        named = (record.measurement for record in self._records if record.is_base)
         found = now.side_by_side
         return next((each for each in named if found is not None and each.case == found.base), None)
 
@@ -365,13 +365,13 @@ class Icbench:
             windows = windows_of(measurement)
             self.windows.append(None if windows is None else windows.to_dict())
             self.taken_from.append(record.taken_from)
-            if not record.beside:
+            if not record.is_base:
                 self._item.user_properties.extend(properties(result))
 
     def unjudged(self) -> Invalid | None:
         """An INVALID measurement that nobody has looked at."""
         for record in self._records:
-            if record.measurement.verdict == "INVALID" and record.judgement is None and not record.beside:
+            if record.measurement.verdict == "INVALID" and record.judgement is None and not record.is_base:
                 return Invalid(record.measurement.reason or "unknown", record.measurement.evidence or "no evidence")
         return None
 

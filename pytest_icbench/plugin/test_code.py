@@ -32,7 +32,7 @@ class TestCode:
     measurements: int = 1
 
 
-#: Calls that compare a contender with its base.
+#: Calls that compare a candidate with its base.
 _MEASURING = frozenset({"measure", "throughput", "latency"})
 
 

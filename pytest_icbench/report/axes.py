@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
 from pytest_icbench.report.names import printable
 
 Result = Mapping[str, Any]
@@ -125,12 +126,12 @@ def rate_text(rate: object) -> str:
 
 
 def path_of(result: Result) -> str:
-    """What stands before the traffic in a case's id: switch, port, variant, contender, cores, technique."""
+    """What stands before the traffic in a case's id: switch, port, mode, candidate, cores, technique."""
     axes = result.get("axes") or {}
     parts = [str(result.get("switch") or axes.get("switch") or "?")]
     if axes.get("port"):
         parts[0] += f"+{axes['port']}"
-    parts[0] += "".join(f":{axes[name]}" for name in ("variant", "contender") if axes.get(name))
+    parts[0] += "".join(f":{axes[name]}" for name in (MODE_KEY, CANDIDATE_KEY) if axes.get(name))
     if axes.get("switch_cores") is not None:
         parts.append(f"c{axes['switch_cores']}")
     if axes.get("api"):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.gate.versions import contenders, error_rates
+from pytest_icbench.gate.versions import candidates, error_rates
 from pytest_icbench.model.verdict import GOOD, ORDER
 from pytest_icbench.report import longruns
 from pytest_icbench.report.names import printable
@@ -28,8 +28,8 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         skipped: test and reason. failed: test and the first line of what it says; without those that have a result.
     """
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
-    for contender in contenders(results):
-        lines += [f"**{escape(contender.sentence)}**", ""]
+    for candidate in candidates(results):
+        lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in error_rates(results):
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.get("verdict") not in (*GOOD, "NO_BASELINE", None)]
@@ -38,7 +38,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
     sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
     lines += _limited(sentences) + ([""] if sentences else [])
     if results:
-        against = "against the baseline" + (" or the version beside it" if contenders(results) else "")
+        against = "against the baseline" + (" or the version beside it" if candidates(results) else "")
         lines += [f"| case | figure | interval | {against} | limit by | verdict |", "| --- " * 6 + "|"]
         lines += _limited([_row(result) for result in _ordered(results)])
         lines.append("")
@@ -103,8 +103,8 @@ def _figures(result: Result) -> tuple[str, str]:
 
 
 def _change(result: Result) -> str:
-    beside = result.get("side_by_side")
-    of, name = (result, "ratio_to_baseline") if beside is None else (beside, "ratio")
+    side_by_side = result.get("side_by_side")
+    of, name = (result, "ratio_to_baseline") if side_by_side is None else (side_by_side, "ratio")
     ratio, low, high = (of.get(f"{name}{end}") for end in ("", "_low", "_high"))
     if ratio is None:
         return ""

@@ -11,11 +11,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.gate.versions import contenders
+from pytest_icbench.gate.versions import candidates
+from pytest_icbench.model.case import CANDIDATE_KEY
 
 Result = Mapping[str, Any]
 Sample = tuple[dict[str, str], float]
 
+#: The family that has what is decided of candidates.
+_CANDIDATES = "icbench_contender"
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "p99_99": "0.9999"}
 
 
@@ -28,7 +31,7 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
         found = list(samples)
         if not found:
             continue
-        kind = "info" if name in ("icbench_case", "icbench_contender") else "gauge"
+        kind = "info" if name in ("icbench_case", _CANDIDATES) else "gauge"
         lines += [f"# TYPE {name} {kind}"]
         lines += [f"# UNIT {name} {unit}"] if unit else []
         lines += [f"# HELP {name} {_escape(help_text)}"]
@@ -43,7 +46,7 @@ def _families(
     """Name, unit, help and samples of each family. ``every``: earlier results of a case too."""
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
-    yield "icbench_contender", "", "Decision for a version side by side with another.", _contenders(every)
+    yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
     said = "Greatest part of sessions that accuse a version as good as allowed."
     yield "icbench_side_by_side_error_ratio", "ratio", said, _error_rate(every)
     for end, what in (("", ""), ("_low", ", lower end of the interval"), ("_high", ", upper end of the interval")):
@@ -53,8 +56,8 @@ def _families(
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{what}.", _rtt(results, end)
         ratio = _plain(f"ratio_to_baseline{end}")
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{what}.", ratio(results)
-        beside = _beside(results, f"ratio{end}")
-        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", beside
+        ratios = _side_by_side(results, f"ratio{end}")
+        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", ratios
     loss = _plain("frame_loss_ratio")
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss(results)
     yield "icbench_launches", "", "Launches that the figures stand on.", _plain("launches")(results)
@@ -81,9 +84,9 @@ def _counts(results: Sequence[Result], skipped: int) -> Iterator[Sample]:
         yield {"verdict": "skipped"}, float(skipped)
 
 
-def _contenders(results: Sequence[Result]) -> Iterator[Sample]:
-    for each in contenders(results):
-        yield {"contender": each.contender, "decision": each.decision}, 1.0
+def _candidates(results: Sequence[Result]) -> Iterator[Sample]:
+    for each in candidates(results):
+        yield {CANDIDATE_KEY: each.candidate, "decision": each.decision}, 1.0
 
 
 def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
@@ -92,7 +95,7 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
         yield {}, float(max(stated))
 
 
-def _beside(results: Sequence[Result], name: str) -> Iterator[Sample]:
+def _side_by_side(results: Sequence[Result], name: str) -> Iterator[Sample]:
     for result in results:
         value = (result.get("side_by_side") or {}).get(name)
         if value is not None:

@@ -141,7 +141,7 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
 
 
 def _side_by_side(one: Result, other: Result) -> str | None:
-    """What was decided of a contender and its base: launches in adjacent pairs tell more than two intervals."""
+    """What was decided of a candidate and its base: launches in adjacent pairs tell more than two intervals."""
     found = one.get("side_by_side") or {}
     return f"side by side {path_of(one)} is {decision_of(one)}" if found.get("base") == other.get("case") else None
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import Result
 
 #: Columns before those of a result.
 LEADING = ("run", "test")
 #: Axes that are no column of a result themselves.
-_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", "contender")
+_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", CANDIDATE_KEY)
 #: Kinds of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
 _PLAIN = ("int", "float", "str", "bool")
 #: What users ask of the nested parts.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.case import MODE_KEY
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.names import path_part
 from pytest_icbench.store import hdr
@@ -28,8 +29,8 @@ def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
     switch = str(axes["switch"])
     if axes.get("port"):
         switch += f"+{axes['port']}"
-    if axes.get("variant"):
-        switch += f"={axes['variant']}"
+    if axes.get(MODE_KEY):
+        switch += f"={axes[MODE_KEY]}"
     rate = "max" if axes["rate"] is None else str(axes["rate"]).removesuffix("%").replace(":", "=")
     how = [measurement.dimension, api]
     how += [flag for flag in ("blocking", "touch", "remote") if axes.get(flag)]

@@ -36,7 +36,7 @@ class RunInfo:
         versions: of pytest, Python and this package.
         files: text of every file that bears on results and verdicts (limits, configurations of switches, ini file), by
             the path that it had.
-        binaries: of the workload, and of each switch and contender: path, SHA-256 and version; None for what lacks.
+        binaries: of the workload, and of each switch and candidate: path, SHA-256 and version; None for what lacks.
         identity, treatment: of the host and of what is tested, as in results; without what only a running switch tells.
         hosts: of a run on several machines, for each its identity, treatment, versions and binaries; empty for one.
         baseline: name of the baseline that was compared with, a copy of which is in ``baselines/``.

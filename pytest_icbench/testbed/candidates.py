@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contenders of a run: which binary, configuration and workload stand behind a case's name."""
+"""The candidates of a run: which binary, configuration and workload stand behind a case's name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.config.candidates import WORKLOAD, Contender, of_switch
+from pytest_icbench.config.candidates import WORKLOAD, Candidate, of_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig, checked, read
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 
 
-class Contest:
-    """What ``--icbench-variant`` named, ready for use: a contender has what its base has but for what is named.
+class Candidates:
+    """What ``--icbench-variant`` named, ready for use: a candidate has what its base has but for what is named.
 
     Args:
         user, configs: the user's configurations of the switches as they are, read and checked.
 
     Attributes:
-        binaries, user, configs: of the contenders, by names such as ``ovs:new``; ``workload:new`` among the binaries.
+        binaries, user, configs: of the candidates, by names such as ``ovs:new``; ``workload:new`` among the binaries.
 
     Raises UsageError for a configuration that cannot be read, and a workload that is none.
     """
@@ -45,86 +45,84 @@ class Contest:
         self.binaries: dict[str, Path] = {}
         self.user: dict[str, SwitchConfig] = {}
         self.configs: dict[str, dict[str, Any]] = {}
-        self._known: dict[tuple[str, str], Contender] = {}
+        self._known: dict[tuple[str, str], Candidate] = {}
         self._versions: dict[str, WorkloadVersion] = {}
         self._hashes: dict[Path, str] = {}
-        for contender in options.variant:
-            if contender.target == WORKLOAD:
-                self.binaries[contender.key] = contender.path
-                self._versions[contender.name] = _version(contender)
+        for candidate in options.variant:
+            if candidate.target == WORKLOAD:
+                self.binaries[candidate.key] = candidate.path
+                self._versions[candidate.name] = _version(candidate)
         for switch, cls in catalogue.items():
-            for contender in of_switch(options.variant, switch):
-                self._known[switch, contender.name] = contender
-                self._add(f"{switch}:{contender.name}", switch, cls, contender, options, user, configs)
+            for candidate in of_switch(options.variant, switch):
+                self._known[switch, candidate.name] = candidate
+                self._add(f"{switch}:{candidate.name}", switch, cls, candidate, options, user, configs)
 
     def _add(
         self,
         key: str,
         switch: str,
         cls: type[Switch],
-        contender: Contender,
+        candidate: Candidate,
         options: Options,
         user: Mapping[str, SwitchConfig],
         configs: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        own = contender.target == switch
-        binary = contender.path if own and contender.kind == "binary" else options.binaries.get(switch)
+        own = candidate.target == switch
+        binary = candidate.path if own and candidate.kind == "binary" else options.binaries.get(switch)
         if binary is not None:
             self.binaries[key] = binary
-        if own and contender.kind == "config":
-            self.user[key] = read(contender.path, "--icbench-variant")
+        if own and candidate.kind == "config":
+            self.user[key] = read(candidate.path, "--icbench-variant")
             self.configs[key] = checked(self.user[key], switch, cls.config_keys)
         elif switch in user:
             self.user[key], self.configs[key] = user[switch], dict(configs[switch])
 
-    def of(self, case: Case) -> Contender | None:
-        """The contender of a case, None for a base."""
-        return None if case.contender is None else self._known[case.switch, case.contender]
+    def of(self, case: Case) -> Candidate | None:
+        """The candidate of a case, None for a base."""
+        return None if case.candidate is None else self._known[case.switch, case.candidate]
 
     def built(self, case: Case) -> Case:
-        """The case as its rig is built: a contender can be another of the switch's own variants."""
-        contender = self.of(case)
-        return (
-            case if contender is None or contender.kind != "variant" else replace(case, variant=contender.value or None)
-        )
+        """The case as its rig is built: a candidate can be another of the switch's own modes."""
+        candidate = self.of(case)
+        return case if candidate is None or candidate.kind != "variant" else replace(case, mode=candidate.value or None)
 
     def workload(self, case: Case) -> Path | None:
-        """The contender's own workload, None where it has none."""
-        contender = self.of(case)
-        return None if contender is None or contender.target != WORKLOAD else contender.path
+        """The candidate's own workload, None where it has none."""
+        candidate = self.of(case)
+        return None if candidate is None or candidate.target != WORKLOAD else candidate.path
 
     def workload_treatment(self, case: Case) -> dict[str, Any]:
-        """Version and build of that workload, as a result keeps them; nothing where the contender has none."""
+        """Version and build of that workload, as a result keeps them; nothing where the candidate has none."""
         if self.workload(case) is None:
             return {}
-        version = self._versions[case.contender or ""]
+        version = self._versions[case.candidate or ""]
         return {"workload": version.workload, "workload_build": version.build, "dpdk": version.dpdk}
 
     def treatment(self, case: Case) -> dict[str, Any] | None:
         """What a result keeps of it: what is another one, and which; no directories."""
-        contender = self.of(case)
-        if contender is None:
+        candidate = self.of(case)
+        if candidate is None:
             return None
-        if contender.kind == "variant":
-            return {"target": contender.target, "kind": contender.kind, "value": contender.value}
-        path = contender.path
+        if candidate.kind == "variant":
+            return {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
+        path = candidate.path
         if path not in self._hashes:
             self._hashes[path] = _sha256(path)
         return {
-            "target": contender.target,
-            "kind": contender.kind,
+            "target": candidate.target,
+            "kind": candidate.kind,
             "value": path.name,
             "sha256": self._hashes[path],
         }
 
 
-def _version(contender: Contender) -> WorkloadVersion:
+def _version(candidate: Candidate) -> WorkloadVersion:
     from pytest_icbench.driver.workload.version import version_of
 
     try:
-        return version_of(contender.path)
+        return version_of(candidate.path)
     except (WorkloadError, ProvisionError) as error:
-        raise UsageError(f"--icbench-variant: {contender.key}: {error}") from None
+        raise UsageError(f"--icbench-variant: {candidate.key}: {error}") from None
 
 
 def _sha256(path: Path) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.config.cases import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
@@ -32,7 +32,7 @@ class Feasibility:
     Args:
         catalogue: switches by name.
         cases: those of the run: ``auto`` placement resolves to what every one of them can have.
-        binaries: the user's paths by switch, contender or tool.
+        binaries: the user's paths by switch, candidate or tool.
         seating: who the endpoints are, where somebody says so.
         remote: the second host, where one is named.
 
@@ -70,8 +70,8 @@ class Feasibility:
     def placement(self, case: Case) -> Placement:
         """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
         self._check_fit(case)
-        if case.contender is not None:
-            self._check_contest(case)
+        if case.candidate is not None:
+            self._check_candidates(case)
         self._probe(case)
         self._probe_pairs(case)
         return self._place(case, self.policy)
@@ -109,7 +109,7 @@ class Feasibility:
         if reason is not None:
             raise Unsupported(reason)
 
-    def _check_contest(self, case: Case) -> None:
+    def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
         from pytest_icbench.measure.strategy.side_by_side import check_comparable
 
@@ -189,7 +189,7 @@ class Feasibility:
     def _probe(self, case: Case) -> None:
         cls = self.catalogue[case.switch]
         api = case.resolved_api(cls)
-        name = contender_key(case)
+        name = candidate_key(case)
         key = (name, api)
         if key not in self._probed:
             self._probed[key] = self._ask(cls, api, name)

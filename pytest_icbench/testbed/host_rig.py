@@ -119,7 +119,7 @@ class HostRig:
             work_dir=work_dir,
             binary=Path(spec["binary"]) if spec.get("binary") else None,
             endpoint_cpus=tuple(self._cpus[index] for index in self._here),
-            variant=case.variant,
+            mode=case.mode,
             config=dict(spec.get("config") or {}),
             functions=[(self._seats[index].function, self._seats[index].device) for index in self._here],
             uplink=self._uplink,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
@@ -80,7 +80,7 @@ class Rig:
         """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
         if self._host is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
-        key = contender_key(self.case)
+        key = candidate_key(self.case)
         binary = self.session.binaries.get(key)
         spec = {
             "name": f"r{next(_numbers) % 1000}",

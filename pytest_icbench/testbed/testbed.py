@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config.candidates import WORKLOAD, contender_key
+from pytest_icbench.config.candidates import WORKLOAD, candidate_key
 from pytest_icbench.config.cases import read_topology
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.candidates import Contest
+from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
@@ -64,10 +64,10 @@ class Testbed:
         #: Who the endpoints are, where somebody says so.
         self.seating = read_topology(options)
         #: What is compared with what there is: its binaries and configurations are known by the names of its cases.
-        self.contest = Contest(catalogue, options, self._user, self._configs)
-        self._arguments["binaries"] |= self.contest.binaries
-        self._user |= self.contest.user
-        self._configs |= self.contest.configs
+        self.candidates = Candidates(catalogue, options, self._user, self._configs)
+        self._arguments["binaries"] |= self.candidates.binaries
+        self._user |= self.candidates.user
+        self._configs |= self.candidates.configs
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self._warnings: list[str] = []
@@ -150,7 +150,7 @@ class Testbed:
     def need(self, case: Case, settings: Settings) -> RigRequests:
         """The rigs of a case. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
-        if case.contender is not None:
+        if case.candidate is not None:
             base = case.base
             return RigRequests(
                 RigRequest(case, placement, (case.rig_key, placement)),
@@ -171,7 +171,7 @@ class Testbed:
         """A rig, not yet built."""
         from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
-        case = self.contest.built(wanted.case)
+        case = self.candidates.built(wanted.case)
         endpoint_specs = None if self.seating is None else self.seating.endpoint_specs(case.pairs)
         kind = ExclusiveRig if case.remote else Rig
         return kind(
@@ -226,7 +226,7 @@ class Testbed:
         cases: int,
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:
-        """Measures a contender beside its base, whose rigs these are: both results. Raises as ``measure`` does."""
+        """Measures a candidate beside its base, whose rigs these are: both results. Raises as ``measure`` does."""
         from pytest_icbench.measure.strategy.side_by_side import measure_versions
 
         now, base = measure_versions(
@@ -238,7 +238,7 @@ class Testbed:
             (self._around(rigs[0]), self._around(rigs[1])),
             api=case.resolved_api(self.catalogue[case.switch]),
             on_progress=on_progress,
-            executables=(self.contest.workload(case), None),
+            executables=(self.candidates.workload(case), None),
         )
         return _with_ports(now, rigs[0]), _with_ports(base, rigs[1])
 
@@ -286,12 +286,12 @@ class Testbed:
         return common_treatment(self.session.root, self.options, self._arguments["hugepage_size_kib"], self.seating)
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
-        user = self._user.get(contender_key(rig.case))
+        user = self._user.get(candidate_key(rig.case))
         return {
             **self._common_treatment,
-            **self.contest.workload_treatment(rig.case),
+            **self.candidates.workload_treatment(rig.case),
             **rig_treatment(rig, None if user is None else user.treatment()),
-            "contender": self.contest.treatment(rig.case),
+            CANDIDATE_KEY: self.candidates.treatment(rig.case),
         }
 
     def close(self) -> None:

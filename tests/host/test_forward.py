@@ -66,7 +66,7 @@ def one_way(rig: Rig) -> tuple[Launch, ForwarderPort, ForwarderPort]:
 
 @pytest.mark.parametrize("number", [N, 100])
 def test_drop_is_exact(session: HostSession, number: int) -> None:
-    with built(session, Case("forward", variant=f"drop{number}")) as rig:
+    with built(session, Case("forward", mode=f"drop{number}")) as rig:
         for _ in range(2):
             launch, a, b = one_way(rig)
             sent = launch.total("sent")
@@ -78,7 +78,7 @@ def test_drop_is_exact(session: HostSession, number: int) -> None:
 
 
 def test_duplicates_and_reordering_are_exact(session: HostSession) -> None:
-    with built(session, Case("forward", variant=f"dup{N}+reorder{N + 2}+swap")) as rig:
+    with built(session, Case("forward", mode=f"dup{N}+reorder{N + 2}+swap")) as rig:
         launch, a, _ = one_way(rig)
     sent = launch.total("sent")
     # The very last frame has no successor: the end mark lets it go.
@@ -92,15 +92,15 @@ def test_a_delay_is_never_too_short(session: HostSession) -> None:
     """And the middle of the round trips is about its double; how much more is a matter of the machine."""
     delay_ns = 20_000_000
     medians, least_ns, late_ns = {}, 0, 0
-    for variant in (None, "delay20ms"):
-        with built(session, Case("forward", variant=variant)) as rig:
+    for mode in (None, "delay20ms"):
+        with built(session, Case("forward", mode=mode)) as rig:
             case = replace(rig.case, dimension="latency", rate=Rate(1000), burst=1)
             launch = run_launch(rig, case, BRIEF)
             late_ns = forwarder(rig).counters().delay_late_max_ns
         assert launch.invalid is None, launch.evidence
         assert launch.rtt_actual is not None
         least_ns = launch.rtt_actual.minimum or 0
-        medians[variant] = launch.rtt_actual.percentile(0.5) or 0
+        medians[mode] = launch.rtt_actual.percentile(0.5) or 0
     assert least_ns >= 2 * delay_ns
     assert late_ns > 0
     assert medians[None] < 2 * delay_ns <= medians["delay20ms"] < 4 * delay_ns
@@ -109,7 +109,7 @@ def test_a_delay_is_never_too_short(session: HostSession) -> None:
 def test_a_cost_bounds_the_rate(session: HostSession) -> None:
     """No more frames pass than the cycles allow, and a forwarder that has more of them is never idle."""
     cycles = 20_000
-    with built(session, Case("forward", variant=f"cost{cycles}")) as rig:
+    with built(session, Case("forward", mode=f"cost{cycles}")) as rig:
         case = replace(rig.case, rate=Rate())
         before = forwarder(rig).counters()
         launch = run_launch(rig, case, BRIEF)

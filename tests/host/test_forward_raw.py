@@ -231,7 +231,7 @@ def test_one_sentence(words: list[str], code: int, sentence: str) -> None:
 def test_as_a_switch(session: HostSession) -> None:
     """Every pair hears its own frames, less those dropped; sockets of the kernel at both ends."""
     settings = Settings(warmup_s=0.0, duration_s=0.2, drain_s=0.3, repeats=1)
-    with built(session, Case("forward-raw", variant="drop10+swap", api="raw-mmsg", pairs=2)) as rig:
+    with built(session, Case("forward-raw", mode="drop10+swap", api="raw-mmsg", pairs=2)) as rig:
         launch = run_launch(rig, replace(rig.case, rate=Rate(2000), burst=1), settings)
         rig.check()
         counters = rig.counters()

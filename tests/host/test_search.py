@@ -18,7 +18,7 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 #: So many cycles a frame that no endpoint of a present machine is slower.
-CASE = Case("forward", variant="cost100000", rate=Rate(loss_ratio=0.1))
+CASE = Case("forward", mode="cost100000", rate=Rate(loss_ratio=0.1))
 
 
 def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession) -> None:

@@ -28,9 +28,9 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 BRIEF = Settings(warmup_s=0.05, duration_s=0.2, drain_s=0.3, repeats=1)
-#: Every port and every variant of every switch, in its natural API.
+#: Every port and every mode of every switch, in its natural API.
 PORTS = [Case(name, port=port) for name, driver in builtin_switches().items() for port in driver.ports]
-VARIANTS = [Case(name, variant=variant) for name, driver in builtin_switches().items() for variant in driver.variants]
+MODES = [Case(name, mode=mode) for name, driver in builtin_switches().items() for mode in driver.modes]
 RELAUNCHES = 5
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
@@ -55,7 +55,7 @@ def assert_heard(launch: Launch, *, foreign: int = 0) -> None:
     assert launch.total("foreign") <= foreign
 
 
-@pytest.mark.parametrize("case", [*PORTS, *VARIANTS], ids=ids)
+@pytest.mark.parametrize("case", [*PORTS, *MODES], ids=ids)
 def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
         for _ in range(RELAUNCHES):

@@ -229,7 +229,7 @@ CASES: list[tuple[Case, Via]] = [
     (Case("veth"), "kernel"),
     (Case("direct"), "af_xdp"),
     (Case("ovs"), "af_xdp"),
-    (Case("vpp", variant="xconnect"), "kernel"),
+    (Case("vpp", mode="xconnect"), "kernel"),
     (Case("vpp"), "af_xdp"),
 ]
 

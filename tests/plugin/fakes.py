@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_icbench.config.candidates import contender_key
+from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.progress import Progress
@@ -56,7 +56,7 @@ class FakeTestbed:
         unsupported: reasons by switch.
         hold_error: raised by ``hold``; ``close_error`` by ``close``.
         broken: switches that cannot be built. dead: those that die once, before the next case.
-        compared: what measuring a contender beside its base gives.
+        compared: what measuring a candidate beside its base gives.
         detail: what a measurement's progress tells instead of its launch.
     """
 
@@ -114,7 +114,7 @@ class FakeTestbed:
 
     def need(self, case: Case, settings: Settings) -> RigRequests:
         self.placement(case)
-        if case.contender is not None:
+        if case.candidate is not None:
             now, base = (RigRequest(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
             return RigRequests(now, base)
         reference = self.reference(case) if settings.reference else None
@@ -122,7 +122,7 @@ class FakeTestbed:
         return RigRequests(RigRequest(case, None, case.rig_key), beside)  # type: ignore[arg-type]
 
     def make_rig(self, wanted: RigRequest) -> FakeRig:
-        return FakeRig(contender_key(wanted.case), self.log)
+        return FakeRig(candidate_key(wanted.case), self.log)
 
     def measure(
         self,

@@ -76,13 +76,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page, tests = Page(), list[TestRecord]()
     for case in cases():
         add(page, tests, case)
-    contender = Case("snabb", contender="new")
-    add(page, tests, contender.base, VERSIONS, verdict=None)
-    slower = side_by_side(contender, "REGRESSED", 0.9)
+    candidate = Case("snabb", candidate="new")
+    add(page, tests, candidate.base, VERSIONS, verdict=None)
+    slower = side_by_side(candidate, "REGRESSED", 0.9)
     add(
         page,
         tests,
-        contender,
+        candidate,
         VERSIONS,
         verdict="REGRESSED",
         reason="slower",
@@ -177,7 +177,7 @@ def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
     assert "owned" not in opened.page.title()
 
 
-def test_a_contender_is_told_from_its_base(opened: Opened) -> None:
+def test_a_candidate_is_told_from_its_base(opened: Opened) -> None:
     page = opened.page
     decided = page.locator("section[aria-label='Side by side']").inner_text()
     assert "snabb:new beside what there is: REGRESSED (1 REGRESSED)" in decided

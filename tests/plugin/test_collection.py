@@ -105,7 +105,7 @@ def test_the_conformance_suite_takes_the_wires_of_a_switch_from_outside(inner: R
     inner.pytester.makeconftest(
         """
 from pytest_icbench.driver.switch.registry import builtin_switches
-Mine = type("Mine", (builtin_switches()["ovs"],), {"name": "mine", "variants": ("tap", "x"), "wire_variants": ("tap",)})
+Mine = type("Mine", (builtin_switches()["ovs"],), {"name": "mine", "modes": ("tap", "x"), "wire_modes": ("tap",)})
 def pytest_icbench_switches(config):
     return [Mine]
 """

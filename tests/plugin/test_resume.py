@@ -177,7 +177,7 @@ def test_another_scenario_is_refused(inner: Runner, bench: type[FakeTestbed], in
         ("config:", ("[other_config]\na = '1'\n", "[other_config]\na = '2'\n"), "*new is not what it was in *"),
     ],
 )
-def test_another_contender_is_refused(
+def test_another_candidate_is_refused(
     inner: Runner, bench: type[FakeTestbed], kind: str, texts: tuple[str, str], message: str
 ) -> None:
     bench.compared = staticmethod(lambda case: (measurement(case), measurement(case.base)))

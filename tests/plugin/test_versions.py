@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contenders in a run of pytest, on a bench without a host: ids, order, decisions, reports."""
+"""Candidates in a run of pytest, on a bench without a host: ids, order, decisions, reports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def results(inner: Runner) -> list[Measurement]:
     return [Measurement.from_json(line) for line in text.splitlines()]
 
 
-def test_a_contender_takes_its_bases_place_and_both_results_are_kept(
+def test_a_candidate_takes_its_bases_place_and_both_results_are_kept(
     inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
@@ -111,7 +111,7 @@ def test_the_margin_is_that_of_the_bases_limits(inner: Runner, bench: type[FakeT
     ]
 
 
-def test_a_contender_is_held_to_the_limits_of_its_base_and_to_its_own(
+def test_a_candidate_is_held_to_the_limits_of_its_base_and_to_its_own(
     inner: Runner, bench: type[FakeTestbed], binary: Path
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))

@@ -49,7 +49,7 @@ FIGURES = {
 }
 
 RATE, SLOW = Rate(100_000), Rate(20_000)
-#: Parts of the forwarder's variants, and the counter that tells of them.
+#: Parts of the forwarder's modes, and the counter that tells of them.
 IMPAIRMENTS = {"drop": "lost", "dup": "duplicated", "reorder": "reordered"}
 EVERY = 100
 STOP_AFTER_S, STOP_S = 0.5, 0.3
@@ -123,7 +123,7 @@ def check(settings: Settings) -> Found:
                 found, shares = stopped(rig, Case(case.switch, rate=RATE))
                 rows += found
                 data["received_share"][case.switch] = shares
-        impaired = [Case("forward", variant=f"{kind}{EVERY}", rate=SLOW, burst=4) for kind in IMPAIRMENTS]
+        impaired = [Case("forward", mode=f"{kind}{EVERY}", rate=SLOW, burst=4) for kind in IMPAIRMENTS]
         impaired, missing = rigs.can_run(session, impaired)
         for case in impaired:
             settings.tell(case.id)
@@ -140,8 +140,8 @@ def flat_out(rig: Rig, case: Case) -> Row:
 
 def foretold(rig: Rig, case: Case) -> list[Row]:
     """What a forwarder does on purpose."""
-    assert case.variant is not None
-    kind = case.variant.rstrip("0123456789")
+    assert case.mode is not None
+    kind = case.mode.rstrip("0123456789")
     # An end mark has begun the forwarder's counts anew. Without a warm-up all frames are in windows.
     launch, outputs = rigs.launch(rig, case, replace(LENGTHS, duration_s=2.0, warmup_s=0.0))
     sent, sums = launch.total("sent"), Sums.of(outputs[0], outputs[1])

@@ -93,7 +93,7 @@ def check(settings: Settings) -> Found:
 @contextmanager
 def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
     """The forwarder with its reference link on the same CPUs, and the case."""
-    case = Case("forward", variant=f"cost{cost}", rate=PDR)
+    case = Case("forward", mode=f"cost{cost}", rate=PDR)
     beside = reference_case(case, "vhost-user", family="dpdk")
     assert beside is not None
     with HostSession(UNDO_KINDS) as session:
@@ -116,7 +116,7 @@ def tsc_hz(rig: Rig, case: Case) -> int:
 
 
 def search(rig: Rig, reference: Rig, case: Case) -> Measurement:
-    return measure(rig, reference, case, LENGTHS, reference=replace(case, switch="direct", variant=None))
+    return measure(rig, reference, case, LENGTHS, reference=replace(case, switch="direct", mode=None))
 
 
 def figures(what: str, found: Measurement) -> list[Row]:
@@ -156,12 +156,12 @@ def compared(rig: Rig, reference: Rig, case: Case, first: Measurement, settings:
     for name, found in (("MLRsearch", ours), ("plain search", plain)):
         rates = [each.throughput_pps or 0.0 for each in found]
         seconds = [each.duration_s for each in found]
-        rows.append(Row(f"{name}, {case.variant}: rates, pps", " / ".join(f"{rate:,.0f}" for rate in rates)))
-        rows.append(Row(f"{name}, {case.variant}: greatest rate over least", spread(rates)))
+        rows.append(Row(f"{name}, {case.mode}: rates, pps", " / ".join(f"{rate:,.0f}" for rate in rates)))
+        rows.append(Row(f"{name}, {case.mode}: greatest rate over least", spread(rates)))
         limit = f"under {LONGEST_S:.0f}"
         rows.append(Row(f"{name}: median time, s", median(seconds)))
         rows.append(Row(f"{name}: longest time, s", max(seconds), limit, max(seconds) < LONGEST_S))
-    rows.append(Row(f"flat out beside them, {case.variant}: greatest rate over least", spread(flat_out)))
+    rows.append(Row(f"flat out beside them, {case.mode}: greatest rate over least", spread(flat_out)))
     return rows
 
 

@@ -90,10 +90,10 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
     name = arguments.switch
     if name not in catalogue:
         raise UsageError(f"--switch: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
-    variant = arguments.variant or (f"cost{COST}" if name == KNOWN else None)
-    if variant is not None and not catalogue[name].has_variant(variant):
-        known = catalogue[name].variant_help or " ".join(catalogue[name].variants) or "none"
-        raise UsageError(f"--variant: {name} has no variant '{variant}'; its variants: {known}")
+    mode = arguments.variant or (f"cost{COST}" if name == KNOWN else None)
+    if mode is not None and not catalogue[name].has_mode(mode):
+        known = catalogue[name].mode_help or " ".join(catalogue[name].modes) or "none"
+        raise UsageError(f"--variant: {name} has no variant '{mode}'; its variants: {known}")
     if arguments.api is not None and arguments.api not in catalogue[name].apis:
         raise UsageError(f"--api: {name} has no API {arguments.api}; it has {' '.join(catalogue[name].apis)}")
     rate, *others = values.rates(arguments.rate, "--rate")
@@ -106,7 +106,7 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
         name,
         packet_size=size,
         rate=rate,
-        variant=variant,
+        mode=mode,
         api=arguments.api,
         dimension="latency" if arguments.latency else "throughput",
     )
@@ -129,9 +129,9 @@ def measured(case: Case, options: Options, settings: Settings, budget_s: float) 
     from pytest_icbench.testbed.testbed import Testbed
 
     check_root()
-    bench = Testbed(builtin_switches(), options, [replace(case, contender=each.name) for each in options.variant])
+    bench = Testbed(builtin_switches(), options, [replace(case, candidate=each.name) for each in options.variant])
     for each in options.variant:
-        bench.placement(replace(case, contender=each.name))
+        bench.placement(replace(case, candidate=each.name))
     progress = _Progress()
     with ExitStack() as undo:
         undo.enter_context(SignalGuard())

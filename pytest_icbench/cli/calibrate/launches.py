@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.candidates import Candidate
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Invalid, UsageError
 from pytest_icbench.measure.summary.summarize import main_figure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: The switch whose slowness is known: the workload's own forwarder, and what it adds to each frame, in cycles.
 KNOWN, COST = "forward", 4000
-#: Names of the contenders.
+#: Names of the candidates.
 SAME, SLOWER = "same", "slower"
 #: Part of the time for the injected slow-down, and by how much it costs cycles.
 INJECTING, INJECTED = 0.2, 0.05
@@ -65,21 +65,21 @@ class Recorded:
         return self.seconds / self.pairs if self.pairs else 0.0
 
 
-def contenders(case: Case) -> tuple[Contender, ...]:
+def candidates(case: Case) -> tuple[Candidate, ...]:
     """The version beside itself, and the slower one."""
-    same = Contender(case.switch, SAME, "variant", case.variant or "")
+    same = Candidate(case.switch, SAME, "variant", case.mode or "")
     if case.switch != KNOWN:
         return (same,)
-    return same, Contender(case.switch, SLOWER, "variant", slowed(case.variant or "", INJECTED))
+    return same, Candidate(case.switch, SLOWER, "variant", slowed(case.mode or "", INJECTED))
 
 
-def slowed(variant: str, by: float) -> str:
-    """The forwarder's variant with this part more cycles a frame. Raises UsageError if it has no cost to raise."""
-    parts = variant.split("+")
+def slowed(mode: str, by: float) -> str:
+    """The forwarder's mode with this part more cycles a frame. Raises UsageError if it has no cost to raise."""
+    parts = mode.split("+")
     costs = [part for part in parts if part.startswith("cost")]
     if not costs:
         raise UsageError(
-            f"icbench calibrate: {KNOWN}:{variant} costs no cycles that could be raised; give --variant cost{COST}"
+            f"icbench calibrate: {KNOWN}:{mode} costs no cycles that could be raised; give --variant cost{COST}"
         )
     more = f"cost{round(int(costs[0].removeprefix('cost')) / (1 - by))}"
     return "+".join(more if part == costs[0] else part for part in parts)
@@ -89,7 +89,7 @@ def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, t
     """Measures until the time is up; at least one block of each kind.
 
     Args:
-        bench: holds the host; knows the contenders.
+        bench: holds the host; knows the candidates.
         tell: progress, a line each.
 
     Raises Unsupported, ProvisionError, WorkloadError, and Invalid if no frames pass.
@@ -105,7 +105,7 @@ def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, t
     for name, until_s in kinds:
         while True:
             block_began = time.monotonic()
-            _block(bench, replace(case, contender=name), settings, found, told)
+            _block(bench, replace(case, candidate=name), settings, found, told)
             now = time.monotonic()
             if now - began + (now - block_began) > until_s:
                 break
@@ -115,7 +115,7 @@ def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, t
 def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell: Tell) -> None:
     with _rigs(bench, case, settings) as rigs:
         began = time.monotonic()
-        tell(f"{case.contender}, block {len(_of(found, case)) + 1}")
+        tell(f"{case.candidate}, block {len(_of(found, case)) + 1}")
         now, base = bench.measure_versions(rigs, case, replace(settings, repeats=BLOCK), _ANY, 1, _progress(tell))
         took = time.monotonic() - began
     if now.verdict == "INVALID":
@@ -123,7 +123,7 @@ def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell
     _of(found, case).append(_quotients(case, now, base))
     found.pairs += BLOCK
     found.seconds += took
-    if case.contender == SLOWER and found.expected is None:
+    if case.candidate == SLOWER and found.expected is None:
         found.expected = expected(case, base)
     found.surroundings = {
         name: getattr(base, name) for name in ("placement", "identity", "treatment", "conditions", "settings")
@@ -131,7 +131,7 @@ def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell
 
 
 def _of(found: Recorded, case: Case) -> list[list[float]]:
-    return found.same if case.contender == SAME else found.slower
+    return found.same if case.candidate == SAME else found.slower
 
 
 def _progress(tell: Tell) -> OnProgress:
@@ -155,7 +155,7 @@ def _rigs(bench: Testbed, case: Case, settings: Settings) -> Iterator[tuple[Any,
 
 
 def _quotients(case: Case, now: Measurement, base: Measurement) -> list[float]:
-    """Speed of the contender over the base's: of latency, the base's time over the contender's."""
+    """Speed of the candidate over the base's: of latency, the base's time over the candidate's."""
     own, other = ([main_figure(case, launch) for launch in each.per_launch] for each in (now, base))
     return quotients(own, other) if case.dimension == "throughput" else quotients(other, own)
 
@@ -167,7 +167,7 @@ def expected(case: Case, base: Measurement) -> float | None:
     clock = next((launch.tsc_hz for launch in base.per_launch if launch.tsc_hz), None)
     if case.dimension != "throughput" or clock is None or not base.throughput_pps:
         return None
-    cost = int((case.variant or "").rpartition("cost")[2].partition("+")[0])
+    cost = int((case.mode or "").rpartition("cost")[2].partition("+")[0])
     more = round(cost / (1 - INJECTED)) - cost
     cycles = clock / base.throughput_pps
     return cycles / (cycles + more)
@@ -175,4 +175,4 @@ def expected(case: Case, base: Measurement) -> float | None:
 
 def options_for(options: Options, case: Case) -> Options:
     """The options with what is compared."""
-    return replace(options, variant=contenders(case))
+    return replace(options, variant=candidates(case))

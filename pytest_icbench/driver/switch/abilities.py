@@ -26,9 +26,9 @@ class Abilities:
     least_ageing_s: float | None
 
 
-def abilities(driver: type[Switch], variant: str | None = None) -> Abilities:
-    """Of a driver, in one of its variants."""
-    wire = variant is not None and variant in driver.wire_variants
+def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
+    """Of a driver, in one of its modes."""
+    wire = mode is not None and mode in driver.wire_modes
     learns = driver.learns and not wire
     reach: Reach = "all" if learns else "peer"
     return Abilities(

@@ -56,7 +56,7 @@ class SwitchSpec:
         worker_cpus: one CPU for each worker of the switch.
         service_cpus: where everything else of the switch (control threads) may run.
         mtu: layer 3 MTU of every port.
-        variant: which of its variants, None for the natural one.
+        mode: which of its ways to forward, None for the natural one.
         config: the user's own configuration, checked against ``config_keys``.
         work_dir: private directory for sockets, databases, logs; removed with the rig.
         binary: the user's binary instead of the one on PATH.
@@ -74,7 +74,7 @@ class SwitchSpec:
     work_dir: Path
     binary: Path | None = None
     endpoint_cpus: Sequence[int] = ()
-    variant: str | None = None
+    mode: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     functions: Sequence[tuple[str | None, str | None]] = ()
     uplink: Uplink | None = None
@@ -177,13 +177,13 @@ class Switch(Protocol):
     #: Whether it runs a program that the user can name another of.
     takes_binary: ClassVar[bool] = True
     #: Ways to forward beside the natural one, by name.
-    variants: ClassVar[tuple[str, ...]] = ()
-    #: What its variants look like, for messages, where they have parameters.
-    variant_help: ClassVar[str] = ""
-    #: No candidate (a known truth, a network function): no group stands for it, it is asked for by its name.
+    modes: ClassVar[tuple[str, ...]] = ()
+    #: What its modes look like, for messages, where they have parameters.
+    mode_help: ClassVar[str] = ""
+    #: Those of its modes that join the ports of a pair like a wire: they neither learn nor reach other pairs.
+    wire_modes: ClassVar[tuple[str, ...]] = ()
+    #: Nothing to choose among others (a known truth, a network function): no group stands for it, only its name.
     by_name_only: ClassVar[bool] = False
-    #: Those of them that join the ports of a pair like a wire: they neither learn nor reach other pairs.
-    wire_variants: ClassVar[tuple[str, ...]] = ()
 
     #: Ways in which it can have an uplink to another host; none: it is for one host only.
     uplinks: ClassVar[tuple[Via, ...]] = ()
@@ -194,9 +194,9 @@ class Switch(Protocol):
     config_keys: ClassVar[Mapping[str, Kind]] = {}
 
     @classmethod
-    def has_variant(cls, variant: str) -> bool:
-        """Whether it has such a variant; a driver whose variants have parameters overrides this."""
-        return variant in cls.variants
+    def has_mode(cls, mode: str) -> bool:
+        """Whether it has such a mode; a driver whose modes have parameters overrides this."""
+        return mode in cls.modes
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:  # noqa: ARG003 - as drivers override it

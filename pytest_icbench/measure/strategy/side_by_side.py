@@ -50,12 +50,12 @@ def check_comparable(case: Case) -> None:
 
 
 class PairStrategy(Strategy):
-    """``rig`` is the contender's, ``base`` the other's; of the two one runs at a time.
+    """``rig`` is the candidate's, ``base`` the other's; of the two one runs at a time.
 
     Args:
         margin: what is allowed.
         cases: comparisons of the session.
-        executables: the workload of the contender and of the base.
+        executables: the workload of the candidate and of the base.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class PairStrategy(Strategy):
             self.detail = None
         else:
             done = len(self.gathered.launches)
-            side = self.case.contender if phase == "case" else "base"
+            side = self.case.candidate if phase == "case" else "base"
             again = ", confirming" if self.first is not None else ""
             self.detail = f"{side} launch {done + 1}/{self._outlook(done)[1]}{again}"
         super()._tell(phase, pps)
@@ -248,17 +248,17 @@ def measure_versions(
     on_progress: OnProgress | None = None,
     executables: tuple[Path | None, Path | None] = (None, None),
 ) -> tuple[Measurement, Measurement]:
-    """Measures a contender beside its base.
+    """Measures a candidate beside its base.
 
     Args:
-        rigs: the contender's, running, and the base's, paused. So they are at the end, too.
-        case: the contender's.
+        rigs: the candidate's, running, and the base's, paused. So they are at the end, too.
+        case: the candidate's.
         margin: what is allowed. cases: comparisons of the session.
         around: what stands around the figures of each.
         api: the technique that a case without one comes to.
 
     Returns:
-        The contender's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
+        The candidate's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
 
     Raises what ``measure`` raises, and UsageError for a rate that is looked for.
     """
@@ -292,7 +292,7 @@ def measure_versions(
 
 
 def with_comparison(now: Measurement, found: SideBySide | None) -> Measurement:
-    """The contender's measurement with what its comparison gave; unchanged without any."""
+    """The candidate's measurement with what its comparison gave; unchanged without any."""
     if found is None:
         return now
     return replace(

@@ -69,7 +69,7 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
 
 
 def has_neighbour(bench: Testbed, benchmark: Benchmark) -> bool:
-    """Whether another launch is made beside each: of the base of a contender, or of the reference link."""
-    if benchmark.case.contender is not None:
+    """Whether another launch is made beside each: of the base of a candidate, or of the reference link."""
+    if benchmark.case.candidate is not None:
         return True
     return benchmark.settings.reference and bench.reference(benchmark.case) is not None

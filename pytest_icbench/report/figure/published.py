@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
 from pytest_icbench.report.axes import Result
 
 #: Said wherever a published figure is shown.
@@ -25,8 +26,8 @@ _DEFAULTS = {
     "pairs": 1,
     "rate": None,
     "port": None,
-    "variant": None,
-    "contender": None,
+    MODE_KEY: None,
+    CANDIDATE_KEY: None,
     "switch_cores": None,
     "remote": False,
 }

@@ -186,9 +186,9 @@ def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _side_by_side(page: Page) -> str:
-    """What is decided of each contender, and what that stands on; empty without contenders."""
+    """What is decided of each candidate, and what that stands on; empty without candidates."""
     told = []
-    for each in versions.contenders(page.results):
+    for each in versions.candidates(page.results):
         told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
         rows = [
             (

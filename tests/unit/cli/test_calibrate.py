@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.cli import main
 from pytest_icbench.cli.calibrate.command import evaluate, plan
 from pytest_icbench.cli.calibrate.curve import Point, lengths, point, sentence, table
-from pytest_icbench.cli.calibrate.launches import Recorded, contenders, slowed
+from pytest_icbench.cli.calibrate.launches import Recorded, candidates, slowed
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 
@@ -70,7 +70,7 @@ def test_the_sentence_and_the_table() -> None:
 
 def test_the_file_holds_what_was_measured() -> None:
     recorded = Recorded(same=blocks(0.005), slower=[[0.95] * 12], expected=0.951, pairs=204, seconds=612.0)
-    document = evaluate(Case("forward", variant="cost4000"), recorded, 120.0)
+    document = evaluate(Case("forward", mode="cost4000"), recorded, 120.0)
     assert document["pair_s"] == 3.0
     assert len(document["same"]) == 16
     assert document["points"][-1]["pairs"] == 20
@@ -79,13 +79,13 @@ def test_the_file_holds_what_was_measured() -> None:
     assert document["text"][-1].startswith("here, 2 min detect ")
 
 
-def test_a_slower_variant_costs_more() -> None:
+def test_a_slower_mode_costs_more() -> None:
     assert slowed("cost4000", 0.05) == "cost4211"
     assert slowed("swap+cost950", 0.05) == "swap+cost1000"
     with pytest.raises(UsageError, match="costs no cycles that could be raised"):
         slowed("swap", 0.05)
-    assert [each.key for each in contenders(Case("ovs"))] == ["ovs:same"]
-    assert [each.key for each in contenders(Case("forward", variant="cost10"))] == ["forward:same", "forward:slower"]
+    assert [each.key for each in candidates(Case("ovs"))] == ["ovs:same"]
+    assert [each.key for each in candidates(Case("forward", mode="cost10"))] == ["forward:same", "forward:slower"]
 
 
 DEFAULTS: dict[str, Any] = {

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.candidates import Contender, check, contender_key, parse
+from pytest_icbench.config.candidates import Candidate, candidate_key, check, parse
 from pytest_icbench.config.cases import check_names, expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.candidates import Contest
+from pytest_icbench.testbed.candidates import Candidates
 
 SWITCHES = builtin_switches()
 
@@ -29,15 +29,15 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def one(text: str, directory: Path) -> Contender:
+def one(text: str, directory: Path) -> Candidate:
     (found,) = parse(text, "--icbench-variant", directory)
     return found
 
 
-def test_three_kinds_of_contender(files: Path) -> None:
-    assert one("ovs:new=new ovs", files) == Contender("ovs", "new", "binary", str(files / "new ovs"))
-    assert one("ovs:rxq.2=config:ovs.toml", files) == Contender("ovs", "rxq.2", "config", str(files / "ovs.toml"))
-    assert one("forward:slow=variant:cost100", files) == Contender("forward", "slow", "variant", "cost100")
+def test_three_kinds_of_candidate(files: Path) -> None:
+    assert one("ovs:new=new ovs", files) == Candidate("ovs", "new", "binary", str(files / "new ovs"))
+    assert one("ovs:rxq.2=config:ovs.toml", files) == Candidate("ovs", "rxq.2", "config", str(files / "ovs.toml"))
+    assert one("forward:slow=variant:cost100", files) == Candidate("forward", "slow", "variant", "cost100")
 
 
 def test_several_are_lines(files: Path) -> None:
@@ -68,21 +68,21 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("contender", "sentence"),
+    ("candidate", "sentence"),
     [
-        (Contender("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
+        (Candidate("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
         (
-            Contender("vpp", "xconnect", "binary", "x"),
+            Candidate("vpp", "xconnect", "binary", "x"),
             "vpp has a variant 'xconnect' of its own; give yours another name",
         ),
-        (Contender("vpp", "new", "variant", "wire"), "vpp:new: vpp has no variant 'wire'; its variants: xconnect"),
-        (Contender("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or variant:"),
-        (Contender("workload", "w", "config", "x"), "workload:w: another workload is another binary; give its path"),
+        (Candidate("vpp", "new", "variant", "wire"), "vpp:new: vpp has no variant 'wire'; its variants: xconnect"),
+        (Candidate("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or variant:"),
+        (Candidate("workload", "w", "config", "x"), "workload:w: another workload is another binary; give its path"),
     ],
 )
-def test_what_the_switches_refuse(contender: Contender, sentence: str) -> None:
+def test_what_the_switches_refuse(candidate: Candidate, sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check([contender], SWITCHES, "--icbench-variant")
+        check([candidate], SWITCHES, "--icbench-variant")
     assert str(caught.value) == f"--icbench-variant: {sentence}"
 
 
@@ -98,9 +98,9 @@ def cases(options: Options, **marker: object) -> list[str]:
     return [case.id for case in expand(request, options, SWITCHES, "x.py::t")]
 
 
-def test_a_contender_takes_the_place_of_its_base() -> None:
+def test_a_candidate_takes_the_place_of_its_base() -> None:
     options = Options(
-        variant=(Contender("ovs", "new", "binary", "x"), Contender("ovs", "cfg", "config", "y")), switch=("ovs", "vpp")
+        variant=(Candidate("ovs", "new", "binary", "x"), Candidate("ovs", "cfg", "config", "y")), switch=("ovs", "vpp")
     )
     assert cases(options, switch=["ovs", "vpp"]) == [
         "ovs:new-64B-b32-1vs1-Rmax",
@@ -110,59 +110,59 @@ def test_a_contender_takes_the_place_of_its_base() -> None:
 
 
 def test_both_kinds_of_variant_stand_in_the_id() -> None:
-    options = Options(variant=(Contender("workload", "w", "binary", "x"),))
+    options = Options(variant=(Candidate("workload", "w", "binary", "x"),))
     assert cases(options, switch=["vpp"], variant=["default", "xconnect"]) == [
         "vpp:w-64B-b32-1vs1-Rmax",
         "vpp:xconnect:w-64B-b32-1vs1-Rmax",
     ]
 
 
-def test_a_base_is_the_case_without_its_contender() -> None:
-    case = Case("vpp", variant="xconnect", contender="w")
-    assert case.base == Case("vpp", variant="xconnect")
+def test_a_base_is_the_case_without_its_candidate() -> None:
+    case = Case("vpp", mode="xconnect", candidate="w")
+    assert case.base == Case("vpp", mode="xconnect")
     assert case.base.base == case.base
     assert case.rig_key != case.base.rig_key
     assert Case.from_dict(case.to_dict()) == case
-    assert (contender_key(case), contender_key(case.base)) == ("vpp:w", "vpp")
+    assert (candidate_key(case), candidate_key(case.base)) == ("vpp:w", "vpp")
 
 
-def test_a_contender_has_what_its_base_has_but_for_what_is_named(files: Path) -> None:
+def test_a_candidate_has_what_its_base_has_but_for_what_is_named(files: Path) -> None:
     user = {"ovs": SwitchConfig(files / "ovs.toml", "0", {"other_config": {"a": "1"}})}
     options = Options(
         variant=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)), binaries={"ovs": Path("/old")}
     )
-    contest = Contest(SWITCHES, options, user, {"ovs": {"other_config": {"a": "1"}}})
-    assert contest.binaries == {"ovs:bin": files / "new ovs", "ovs:cfg": Path("/old")}
-    assert contest.configs["ovs:bin"] == {"other_config": {"a": "1"}}
-    assert contest.configs["ovs:cfg"] == {"other_config": {"pmd-rxq-assign": "cycles"}}
-    told = contest.treatment(Case("ovs", contender="bin"))
+    candidates = Candidates(SWITCHES, options, user, {"ovs": {"other_config": {"a": "1"}}})
+    assert candidates.binaries == {"ovs:bin": files / "new ovs", "ovs:cfg": Path("/old")}
+    assert candidates.configs["ovs:bin"] == {"other_config": {"a": "1"}}
+    assert candidates.configs["ovs:cfg"] == {"other_config": {"pmd-rxq-assign": "cycles"}}
+    told = candidates.treatment(Case("ovs", candidate="bin"))
     assert told is not None
     assert (told["kind"], told["value"], len(told["sha256"])) == ("binary", "new ovs", 64)
-    assert contest.treatment(Case("ovs")) is None
+    assert candidates.treatment(Case("ovs")) is None
 
 
-def test_another_of_the_switchs_own_variants(files: Path) -> None:
-    options = Options(variant=(Contender("forward", "slow", "variant", "cost200"),))
-    contest = Contest(SWITCHES, options, {}, {})
-    case = Case("forward", variant="cost100", contender="slow")
-    assert contest.built(case).variant == "cost200"
-    assert contest.built(case.base) == case.base
-    assert contest.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
+def test_another_of_the_switchs_own_modes(files: Path) -> None:
+    options = Options(variant=(Candidate("forward", "slow", "variant", "cost200"),))
+    candidates = Candidates(SWITCHES, options, {}, {})
+    case = Case("forward", mode="cost100", candidate="slow")
+    assert candidates.built(case).mode == "cost200"
+    assert candidates.built(case.base) == case.base
+    assert candidates.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
 
 
 def test_a_workload_that_is_none_is_refused(files: Path) -> None:
-    contender = Contender("workload", "w", "binary", sys.executable)
+    candidate = Candidate("workload", "w", "binary", sys.executable)
     with pytest.raises(UsageError, match=r"^--icbench-variant: workload:w: .* --version says 'Python"):
-        Contest(SWITCHES, Options(variant=(contender,)), {}, {})
+        Candidates(SWITCHES, Options(variant=(candidate,)), {}, {})
 
 
-def test_a_workload_is_the_contenders_alone(files: Path) -> None:
+def test_a_workload_is_the_candidates_alone(files: Path) -> None:
     program = files / "icbench-workload"
     program.write_text("#!/bin/sh\necho icbench-workload 9.9, without DPDK\n")
     program.chmod(0o755)
-    contest = Contest(SWITCHES, Options(variant=(Contender("workload", "w", "binary", str(program)),)), {}, {})
-    case = Case("veth", contender="w")
-    assert contest.workload(case) == program
-    assert contest.workload(case.base) is None
-    assert contest.workload_treatment(case) == {"workload": "9.9", "workload_build": None, "dpdk": None}
-    assert contest.workload_treatment(case.base) == {}
+    candidates = Candidates(SWITCHES, Options(variant=(Candidate("workload", "w", "binary", str(program)),)), {}, {})
+    case = Case("veth", candidate="w")
+    assert candidates.workload(case) == program
+    assert candidates.workload(case.base) is None
+    assert candidates.workload_treatment(case) == {"workload": "9.9", "workload_build": None, "dpdk": None}
+    assert candidates.workload_treatment(case.base) == {}

@@ -28,12 +28,12 @@ class _Kernel:
     max_frame_bytes: ClassVar[int] = 9216
     max_pairs: ClassVar[int | None] = None
     by_name_only: ClassVar[bool] = False
-    variant_help: ClassVar[str] = ""
-    variants: ClassVar[tuple[str, ...]] = ()
+    mode_help: ClassVar[str] = ""
+    modes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def has_variant(cls, variant: str) -> bool:
-        return variant in cls.variants
+    def has_mode(cls, mode: str) -> bool:
+        return mode in cls.modes
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -51,15 +51,15 @@ class _Poll(_Kernel):
     scalable: ClassVar[bool] = True
     max_frame_bytes: ClassVar[int] = 1518
     max_pairs: ClassVar[int | None] = 1
-    variants: ClassVar[tuple[str, ...]] = ("wire", "cross")
+    modes: ClassVar[tuple[str, ...]] = ("wire", "cross")
 
 
 @dataclass
 class _Truth(_Poll):
     name: ClassVar[str] = "truth"
     by_name_only: ClassVar[bool] = True
-    variant_help: ClassVar[str] = "dropN"
-    variants: ClassVar[tuple[str, ...]] = ("drop2",)
+    mode_help: ClassVar[str] = "dropN"
+    modes: ClassVar[tuple[str, ...]] = ("drop2",)
 
 
 @dataclass
@@ -89,7 +89,7 @@ def test_an_empty_marker_is_every_switch_with_its_natural_choices() -> None:
     assert ids() == ["bridge-udp-64B-b32-1vs1-Rmax", "bridge-raw-64B-b32-1vs1-Rmax", "poll-64B-b32-1vs1-Rmax"]
 
 
-def test_a_switch_takes_the_variants_it_has() -> None:
+def test_a_switch_takes_the_modes_it_has() -> None:
     assert ids(variant="wire", api="udp dpdk") == ["bridge-udp-64B-b32-1vs1-Rmax", "poll:wire-64B-b32-1vs1-Rmax"]
     assert ids(switch="poll", variant=["cross", "default"]) == [
         "poll:cross-64B-b32-1vs1-Rmax",
@@ -113,16 +113,16 @@ def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
     assert ids(Options(switch=("dpdk",)), switch="truth") == []
 
 
-def test_a_variant_that_nobody_has_is_told_with_what_there_is() -> None:
+def test_a_mode_that_nobody_has_is_told_with_what_there_is() -> None:
     with pytest.raises(UsageError, match=r"has the variant 'drop0'; truth has dropN$"):
         ids(switch=["poll", "truth"], variant="drop0")
-    reason = unsupported_reason(Case("truth", variant="drop0"), SWITCHES["truth"], 256)
+    reason = unsupported_reason(Case("truth", mode="drop0"), SWITCHES["truth"], 256)
     assert reason == "truth has no variant 'drop0'; its variants: dropN"
     assert (
-        unsupported_reason(Case("bridge", variant="x"), SWITCHES["bridge"], 256)
+        unsupported_reason(Case("bridge", mode="x"), SWITCHES["bridge"], 256)
         == "bridge has no variant 'x'; its variants: none"
     )
-    assert unsupported_reason(Case("truth", variant="drop2"), SWITCHES["truth"], 256) is None
+    assert unsupported_reason(Case("truth", mode="drop2"), SWITCHES["truth"], 256) is None
 
 
 def test_axes_multiply_in_order() -> None:

@@ -156,7 +156,7 @@ def driver(**facts: Any) -> Any:
 def test_what_is_not_declared_follows_from_learning() -> None:
     wire = Abilities(False, "peer", "peer", vlan=True, filters=False, jumbo=True, least_ageing_s=None)
     assert abilities(driver()) == wire
-    learns = driver(learns=True, least_ageing_s=5.0, variants=("wire",), wire_variants=("wire",), max_frame_bytes=1518)
+    learns = driver(learns=True, least_ageing_s=5.0, modes=("wire",), wire_modes=("wire",), max_frame_bytes=1518)
     expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)
     assert abilities(learns) == expected
     assert abilities(learns, "wire") == replace(wire, jumbo=False)

@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
 from tests.plugin.test_versions import gives
 
-CASE = Case("ovs", contender="new")
+CASE = Case("ovs", candidate="new")
 UNSURE = "the first look said REGRESSED, fresh launches do not say it surely enough"
 
 

@@ -22,7 +22,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
 
-CASE = Case("testpmd", contender="new")
+CASE = Case("testpmd", candidate="new")
 HIGHER = Margin("higher")
 #: No busy share: nobody knows what limits, and nothing is a lower bound.
 LAUNCH_S = 1.5
@@ -86,7 +86,7 @@ class Model:
 
 @pytest.fixture
 def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
-    """A contender and its base; launches take no time, but the clock goes on."""
+    """A candidate and its base; launches take no time, but the clock goes on."""
     log: list[str] = []
     now = [1000.0]
     new, base = Model("new", log), Model("base", log, running=True, random=Random(6))
@@ -95,7 +95,7 @@ def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
         other = base if rig is new else new
         assert rig.running
         assert not other.running
-        assert (case.contender == "new") == (rig is new)
+        assert (case.candidate == "new") == (rig is new)
         rig.check()
         now[0] += LAUNCH_S
         rig.launches += 1
@@ -294,7 +294,7 @@ def test_each_side_has_its_own_workload(rigs: tuple[Model, Model]) -> None:
 @pytest.mark.parametrize("rate", [Rate(loss_ratio=0.0), Rate(loads=(1, 2))])
 def test_a_rate_that_is_looked_for_has_no_neighbour(rigs: tuple[Model, Model], rate: Rate) -> None:
     with pytest.raises(UsageError, match="is looked for, not launched, so versions cannot take turns"):
-        compare(rigs, case=Case("testpmd", contender="new", rate=rate))
+        compare(rigs, case=Case("testpmd", candidate="new", rate=rate))
 
 
 def test_pairs_without_figures_are_invalid(rigs: tuple[Model, Model]) -> None:

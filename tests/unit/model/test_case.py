@@ -23,7 +23,7 @@ cases = st.builds(
     rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
     dimension=st.sampled_from(["throughput", "latency"]),
     port=st.none() | st.sampled_from(["memif", "vhost-user-packed"]),
-    variant=st.none() | st.sampled_from(["old", "new"]),
+    mode=st.none() | st.sampled_from(["old", "new"]),
     switch_cores=st.none() | st.integers(1, 9),
     api=st.none() | st.sampled_from(APIS),
     blocking=st.booleans(),
@@ -45,7 +45,7 @@ cases = st.builds(
             Case("veth", api="udp", blocking=True, touch=True, remote=True, rate=Rate(1500)),
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
-        (Case("ovs", variant="new"), "ovs:new-64B-b32-1vs1-Rmax"),
+        (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
     ],
 )
 def test_ids(case: Case, name: str) -> None:

@@ -24,16 +24,16 @@ def item(case: Case, test: str = "test_x.py::test_rate") -> str:
 
 
 def test_groups_follow_the_rig() -> None:
-    first = Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=64, rate=Rate(1_000_000))
-    same = Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=512, touch=True, burst=1)
+    first = Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=64, rate=Rate(1_000_000))
+    same = Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=512, touch=True, burst=1)
     assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
     others = [
-        Case("ovs", variant="xconnect"),
-        Case("ovs", port="vhost-user-packed", variant="xconnect", pairs=2),
-        Case("ovs", port="vhost-user-packed", variant="xconnect", packet_size=9000),
-        Case("ovs", port="vhost-user-packed", variant="xconnect", switch_cores=2),
-        Case("ovs", port="vhost-user-packed", variant="xconnect", remote=True),
-        Case("ovs", port="vhost-user-packed", variant="xconnect", api="af_xdp"),
+        Case("ovs", mode="xconnect"),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", pairs=2),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=9000),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", switch_cores=2),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", remote=True),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", api="af_xdp"),
     ]
     groups = [rig_group(item(case)) for case in others]
     assert rig_group(item(first)) not in groups

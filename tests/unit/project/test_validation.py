@@ -226,7 +226,7 @@ def test_accounts_are_held_over_every_switch(validation: Any, model: Any, monkey
     asked: list[str] = []
 
     def can_run(_session: Any, cases: Any) -> tuple[list[Any], list[str]]:
-        asked.extend(case.switch for case in cases if case.variant is None)
+        asked.extend(case.switch for case in cases if case.mode is None)
         return [], []
 
     monkeypatch.setattr(accounts.rigs, "can_run", can_run)
@@ -246,7 +246,7 @@ def test_searches_are_repeated_and_their_spread_is_told(
 
     monkeypatch.setattr(search, "search", lambda *_: found(next(rates)))
     monkeypatch.setattr(search, "greatest", lambda *_: next(flat))
-    case = SimpleNamespace(variant="cost4000")
+    case = SimpleNamespace(mode="cost4000")
     rows = {row.what: row.value for row in search.compared(None, None, case, found(101.0), model.Settings())}
     assert rows["MLRsearch, cost4000: rates, pps"] == "101 / 90 / 91 / 99 / 98"
     assert rows["MLRsearch, cost4000: greatest rate over least"] == "12.22% more"

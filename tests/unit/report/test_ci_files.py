@@ -116,10 +116,10 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
 
 
 def versions() -> list[dict[str, Any]]:
-    """A base and its contender at two packet sizes: one is as good, the other slower."""
+    """A base and its candidate at two packet sizes: one is as good, the other slower."""
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
-        case = Case("ovs", packet_size=size, contender="new")
+        case = Case("ovs", packet_size=size, candidate="new")
         told = side_by_side(case, decision, ratio)
         found.append(measurement(case.base).to_dict())
         judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}
@@ -141,8 +141,8 @@ def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     results = [*versions(), *({**one, "decision": "PASS"} for one in versions()[2:])]
     families = {one.name: one for one in parser.text_string_to_metric_families(openmetrics.text(results))}
-    (contender,) = families["icbench_contender"].samples
-    assert contender.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
+    (candidate,) = families["icbench_contender"].samples
+    assert candidate.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
     assert [sample.value for sample in families["icbench_side_by_side_error_ratio"].samples] == [0.01]
     ratios = {sample.labels["case"]: sample.value for sample in families["icbench_side_by_side_ratio"].samples}
     assert ratios == {"ovs:new-64B-b32-1vs1-Rmax": 1.0, "ovs:new-512B-b32-1vs1-Rmax": 0.9}

@@ -134,14 +134,14 @@ def test_nobody_leads_before_itself() -> None:
 
 
 def beside(size: int = 64, decision: str = "REGRESSED") -> list[dict[str, Any]]:
-    """A base and its contender, slower by a tenth."""
-    case = Case("ovs", packet_size=size, contender="new")
+    """A base and its candidate, slower by a tenth."""
+    case = Case("ovs", packet_size=size, candidate="new")
     found = side_by_side(case, decision, 0.9)
     judged = {"verdict": decision, "decision": decision, "side_by_side": found, "ratio_to_base": 0.9}
     return [result(case.base, **at(5e6)), result(case, **at(4.5e6), **judged)]
 
 
-def test_a_contender_is_drawn_and_ranked_apart_from_its_base() -> None:
+def test_a_candidate_is_drawn_and_ranked_apart_from_its_base() -> None:
     results = [*beside(64), *beside(512)]
     assert all_series(results) == ["ovs", "ovs:new"]
     for figure in rate_figures(results, all_series(results)):
@@ -172,9 +172,9 @@ def test_a_row_with_two_versions_says_which_is_which() -> None:
     test = "t.py::test_a[ovs:new-64B-b32-1vs1-Rmax]"
     for each in beside():
         page.add(test, each)
-    base, contender = html.row_lines(page, page.places_of(test)).split("<li>")[1:]
+    base, candidate = html.row_lines(page, page.places_of(test)).split("<li>")[1:]
     assert base.startswith("throughput of ovs-64B-b32-1vs1-Rmax: <b class=ic-notjudged>not judged</b>")
-    assert contender.startswith("throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>")
+    assert candidate.startswith("throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>")
     page.add("other", beside()[0])
     assert html.row_lines(page, page.places_of("other")).startswith("<ul class=ic-lines><li>throughput: ")
 
@@ -195,7 +195,7 @@ def test_published_figures_belong_to_the_same_experiment_only() -> None:
     ]
     assert published.stated(result(Case("testpmd", pairs=2))) == []
     assert published.stated(result(Case("testpmd", packet_size=128))) == []
-    assert published.stated(result(Case("testpmd", contender="new"))) == []
+    assert published.stated(result(Case("testpmd", candidate="new"))) == []
 
 
 def test_statements_about_two_hosts_stand_beside_cases_on_two_hosts_only() -> None:

@@ -67,7 +67,7 @@ def test_lines_are_appended(tmp_path: Path) -> None:
     [
         (Case("ovs"), "raw/b32/ovs/64B/Rmax/throughput-dpdk-1vs1-c1"),
         (
-            Case("x", port="memif", variant="a/../b", rate=Rate(1000), pairs=2, dimension="latency", blocking=True),
+            Case("x", port="memif", mode="a/../b", rate=Rate(1000), pairs=2, dimension="latency", blocking=True),
             "raw/b32/x+memif=a%2F..%2Fb/64B/R1000/latency-dpdk-blocking-2vs2-c1",
         ),
     ],

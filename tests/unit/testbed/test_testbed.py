@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 import pytest_icbench.driver.workload.version
-from pytest_icbench.config.candidates import Contender
+from pytest_icbench.config.candidates import Candidate
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -132,9 +132,9 @@ def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_runs_is_known_also_where_nobody_named_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = program(tmp_path, "icbench-workload")
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(workload))
-    new = Contender("poll", "new", "binary", str(program(tmp_path, "new")))
-    found = bench(Case("poll", contender="new"), Case("bridge"), placement="cooperative", variant=(new,))
-    for case in (Case("poll", contender="new"), Case("bridge")):
+    new = Candidate("poll", "new", "binary", str(program(tmp_path, "new")))
+    found = bench(Case("poll", candidate="new"), Case("bridge"), placement="cooperative", variant=(new,))
+    for case in (Case("poll", candidate="new"), Case("bridge")):
         found.placement(case)
     assert found.programs == {
         "workload": (workload, None),

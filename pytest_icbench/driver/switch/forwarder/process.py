@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workload's forwarder as a switch's process: what a variant means to it, and what it tells while it runs."""
+"""The workload's forwarder as a switch's process: what a mode means to it, and what it tells while it runs."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8
 _OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
 _LONGEST_DELAY_US = 10_000_000
 
-#: What the parts of a variant are, for messages.
-VARIANT_HELP = (
+#: What the parts of a mode are, for messages.
+MODE_HELP = (
     "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap"
 )
 
 
-def variant_options(variant: str | None) -> list[str] | None:
-    """The forwarder's options for a variant: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
+def mode_options(mode: str | None) -> list[str] | None:
+    """The forwarder's options for a mode: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
 
     ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
     its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
 
     Returns:
-        None if it is no variant of the forwarder: an unknown part, one that stands there twice, a number out of range.
+        None if it is no mode of the forwarder: an unknown part, one that stands there twice, a number out of range.
     """
     found: dict[str, list[str]] = {}
-    for part in variant.split("+") if variant is not None else ():
+    for part in mode.split("+") if mode is not None else ():
         match = _PART.fullmatch(part)
         word = part if match is None else match["word"]
         option = ["--swap"] if part == "swap" else None if match is None else _option(match)

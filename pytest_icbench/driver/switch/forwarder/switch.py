@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``forward``: the workload's own DPDK forwarder, which does to frames exactly what its variant says.
+"""``forward``: the workload's own DPDK forwarder, which does to frames exactly what its mode says.
 
-It is a known truth for checks of the tool and a network function for service chains, no candidate among switches.
+It is a known truth for checks of the tool and a network function for service chains, nothing to choose among switches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.common.ports import (
     serving_device,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.forwarder.process import VARIANT_HELP, Forwarder, variant_options
+from pytest_icbench.driver.switch.forwarder.process import MODE_HELP, Forwarder, mode_options
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version
@@ -45,7 +45,7 @@ class ForwarderSwitch(DaemonSwitch):
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # the forwarder has 32 ports
     by_name_only = True
-    variant_help = VARIANT_HELP
+    mode_help = MODE_HELP
 
     def __init__(self) -> None:
         self.forwarder: Forwarder | None = None
@@ -53,15 +53,15 @@ class ForwarderSwitch(DaemonSwitch):
         self._facts = SwitchFacts()
 
     @classmethod
-    def has_variant(cls, variant: str) -> bool:
-        """Parts joined by ``+``: see ``forwarder.variant_options``."""
-        return variant_options(variant) is not None
+    def has_mode(cls, mode: str) -> bool:
+        """Parts joined by ``+``: see ``forwarder.mode_options``."""
+        return mode_options(mode) is not None
 
     def options(self, spec: SwitchSpec) -> list[str]:
-        """Of its variant, with room for its delay. Raises ProvisionError for a wrong one."""
-        options = variant_options(spec.variant)
+        """Of its mode, with room for its delay. Raises ProvisionError for a wrong one."""
+        options = mode_options(spec.mode)
         if options is None:
-            raise ProvisionError(f"{self.name} has no variant '{spec.variant}'; it takes {VARIANT_HELP}")
+            raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
         queue = _JUMBO_DELAY_QUEUE if spec.mtu > MTU_ETHERNET else _DELAY_QUEUE
         return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
 
@@ -116,7 +116,7 @@ class Forward(ForwarderSwitch):
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """The same for every variant."""
+        """The same for every mode."""
         return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:

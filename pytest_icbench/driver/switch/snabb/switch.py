@@ -60,7 +60,7 @@ exec "$@"
 
 
 class Snabb(DaemonSwitch):
-    """One process, one thread. ``bridge`` joins all ports; the variant ``wire`` the two of each pair."""
+    """One process, one thread. ``bridge`` joins all ports; the mode ``wire`` the two of each pair."""
 
     name = "snabb"
     family = "dpdk"
@@ -73,9 +73,9 @@ class Snabb(DaemonSwitch):
     least_ageing_s = _MAC_TIMEOUT_S
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    variants = (_WIRE,)
+    modes = (_WIRE,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"mac_timeout_s": "number"}
-    wire_variants = (_WIRE,)
+    wire_modes = (_WIRE,)
 
     def __init__(self) -> None:
         self._facts = SwitchFacts()
@@ -111,7 +111,7 @@ class Snabb(DaemonSwitch):
         """Starts it with all ports served. Raises ProvisionError with the log's tail."""
         binary = self._binary(session, spec.binary)
         sockets = [socket_path(attachment) for attachment in attachments]
-        mode = _WIRE if spec.variant == _WIRE else "bridge"
+        mode = _WIRE if spec.mode == _WIRE else "bridge"
         self._mac_timeout_s = float(spec.config.get("mac_timeout_s", _MAC_TIMEOUT_S))
         arguments = ["snsh", str(_PROGRAM), mode, f"{self._mac_timeout_s:g}", *map(str, sockets)]
         base = spec.work_dir / "var-run"

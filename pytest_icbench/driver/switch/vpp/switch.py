@@ -68,7 +68,7 @@ _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
 
 class Vpp(DaemonSwitch):
-    """A bridge domain over all ports; the variant ``xconnect`` joins the two ports of each pair."""
+    """A bridge domain over all ports; the mode ``xconnect`` joins the two ports of each pair."""
 
     name = "vpp"
     family = "dpdk"
@@ -81,9 +81,9 @@ class Vpp(DaemonSwitch):
     least_ageing_s = 60.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    variants = (_XCONNECT,)
+    modes = (_XCONNECT,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
-    wire_variants = (_XCONNECT,)
+    wire_modes = (_XCONNECT,)
     uplinks = ("kernel", "af_xdp")
 
     def __init__(self) -> None:
@@ -151,13 +151,13 @@ class Vpp(DaemonSwitch):
         with self._naming_death():
             self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
             self._facts = SwitchFacts(
-                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.variant}
+                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
             )
             for attachment, path in zip(attachments, paths, strict=True):
                 self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path)
             if self._uplink is not None:
                 self._uplink_interface = self._uplink.create(client)
-            self._join(client, attachments, spec.variant)
+            self._join(client, attachments, spec.mode)
             for interface in self._all_interfaces():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
             for command in spec.config.get("commands", ()):
@@ -165,8 +165,8 @@ class Vpp(DaemonSwitch):
         wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
-    def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], variant: str | None) -> None:
-        if variant == _XCONNECT:
+    def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], mode: str | None) -> None:
+        if mode == _XCONNECT:
             uplink = self._uplink_interface
             if uplink is not None and len(attachments) != 1:
                 raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")

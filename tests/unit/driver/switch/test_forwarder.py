@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The forwarder's driver: variants, the command line, and a conversation with a process that answers or does not."""
+"""The forwarder's driver: modes, the command line, and a conversation with a process that answers or does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.forwarder import process as forwarder
 from pytest_icbench.driver.switch.forwarder import raw_switch
 from pytest_icbench.driver.switch.forwarder import switch as forward
-from pytest_icbench.driver.switch.forwarder.process import Forwarder, variant_options
+from pytest_icbench.driver.switch.forwarder.process import Forwarder, mode_options
 from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.driver.workload.version import WorkloadVersion
@@ -32,7 +32,7 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
 
 @pytest.mark.parametrize(
-    ("variant", "options"),
+    ("mode", "options"),
     [
         (None, []),
         ("swap", ["--swap"]),
@@ -47,31 +47,31 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
         ("drop7+swap+delay1us", ["--drop", "7", "--swap", "--delay", "1"]),
     ],
 )
-def test_variants(variant: str | None, options: list[str]) -> None:
-    assert variant_options(variant) == options
-    if variant is not None:
-        assert Forward.has_variant(variant)
-        assert Case("forward", variant=variant).id == f"forward:{variant}-64B-b32-1vs1-Rmax"
+def test_modes(mode: str | None, options: list[str]) -> None:
+    assert mode_options(mode) == options
+    if mode is not None:
+        assert Forward.has_mode(mode)
+        assert Case("forward", mode=mode).id == f"forward:{mode}-64B-b32-1vs1-Rmax"
 
 
 @pytest.mark.parametrize(
-    "variant",
+    "mode",
     [
         *("", "+", "drop", "drop0", "drop-1", "drop1.5", "dropx", "drop1us", "drop01", "drop1234567890"),
         *("delay10", "delay10s", "delayus", "delay10001ms", "delay10000001us", "reorder1", "swap1", "Swap", "xconnect"),
         *("drop1+drop2", "swap+swap", "drop2+", " drop2", "drop2 swap", "drop²", "delay1us+delay1ms"),
     ],
 )
-def test_what_is_no_variant(variant: str) -> None:
-    assert variant_options(variant) is None
-    assert not Forward.has_variant(variant)
+def test_what_is_no_mode(mode: str) -> None:
+    assert mode_options(mode) is None
+    assert not Forward.has_mode(mode)
 
 
 @given(st.text("delaydropupswcost0123456789us+m", max_size=20))
-def test_options_of_any_text_are_whole(variant: str) -> None:
-    options = variant_options(variant)
+def test_options_of_any_text_are_whole(mode: str) -> None:
+    options = mode_options(mode)
     if options is not None:
-        assert sum(word.startswith("--") for word in options) == len(variant.split("+"))
+        assert sum(word.startswith("--") for word in options) == len(mode.split("+"))
 
 
 #: A forwarder as its driver hears it; {0} is what it does on a line of standard input.
@@ -140,7 +140,7 @@ def started_words(session: Any) -> tuple[list[str], list[str]]:
 
 def test_it_serves_the_ports_of_all_pairs(session: Any) -> None:
     switch = Forward()
-    spec = spec_of(session.dir, variant="drop100+swap")
+    spec = spec_of(session.dir, mode="drop100+swap")
     endpoints = switch.start(session, spec, attachments_of(session.dir, pairs=2))
     words, eal = started_words(session)
     assert words == ["--drop", "100", "--swap"]
@@ -157,7 +157,7 @@ def test_it_serves_the_ports_of_all_pairs(session: Any) -> None:
 
 
 def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
-    spec = spec_of(session.dir, variant="delay10us", mtu=9198, port="memif")
+    spec = spec_of(session.dir, mode="delay10us", mtu=9198, port="memif")
     endpoints = Forward().start(session, spec, attachments_of(session.dir))
     words, eal = started_words(session)
     assert words == ["--delay", "10", "--delay-queue", "4096", "--packet-size", "9216"]
@@ -174,7 +174,7 @@ def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: 
     monkeypatch.setattr(kernel, "remove_ends", lambda ends: made.append(tuple(str(end.index) for end in ends)))
     switch = ForwardRaw()
     places = attachments_of(session.dir)
-    spec = spec_of(session.dir, port="veth", variant="delay1ms")
+    spec = spec_of(session.dir, port="veth", mode="delay1ms")
     endpoints = switch.start(session, spec, places)
     (started,) = session.spawner.started
     words = [
@@ -252,9 +252,9 @@ def test_death_at_start_is_told_with_the_log(session: Any) -> None:
         Forward().start(session, spec_of(session.dir), attachments_of(session.dir))
 
 
-def test_a_wrong_variant_starts_nothing(session: Any) -> None:
+def test_a_wrong_mode_starts_nothing(session: Any) -> None:
     with pytest.raises(ProvisionError, match=r"forward has no variant 'drop'; it takes parts joined by \+"):
-        Forward().start(session, spec_of(session.dir, variant="drop"), attachments_of(session.dir))
+        Forward().start(session, spec_of(session.dir, mode="drop"), attachments_of(session.dir))
     assert session.spawner.started == []
 
 

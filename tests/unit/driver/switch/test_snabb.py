@@ -34,14 +34,14 @@ def start(session: Any, pairs: int = 1, **changes: Any) -> tuple[Snabb, list[Any
     return switch, switch.start(session, spec_of(session.dir, **changes), attachments_of(session.dir, pairs))
 
 
-@pytest.mark.parametrize(("variant", "mode"), [(None, "bridge"), ("wire", "wire")])
-def test_its_places_are_the_rigs(session: Any, variant: str | None, mode: str) -> None:
-    switch, endpoints = start(session, variant=variant)
+@pytest.mark.parametrize(("mode", "forwards"), [(None, "bridge"), ("wire", "wire")])
+def test_its_places_are_the_rigs(session: Any, mode: str | None, forwards: str) -> None:
+    switch, endpoints = start(session, mode=mode)
     (started,) = session.spawner.started
     sockets = [str(session.dir / "s" / f"p{index}") for index in (0, 1)]
     base = str(session.dir / "var-run")
     assert started.argv[3:7] == ["sh", base, str(session.dir), str(session.binaries["snabb"])]
-    assert started.argv[7:] == ["snsh", str(module._PROGRAM), mode, "60", *sockets]
+    assert started.argv[7:] == ["snsh", str(module._PROGRAM), forwards, "60", *sockets]
     assert started.mount_ns
     assert started.cpus == [2]
     assert endpoints == [VhostUser(Address.of(1, side), path) for side, path in zip("ab", sockets, strict=True)]  # type: ignore[arg-type]
@@ -54,14 +54,14 @@ def test_its_program_is_in_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "links"),
+    ("mode", "links"),
     [
         (None, ["p0.tx -> bridge.p0", "bridge.p0 -> p0.rx", "p1.tx -> bridge.p1", "bridge.p1 -> p1.rx"]),
         ("wire", ["p0.tx -> p1.rx", "p1.tx -> p0.rx"]),
     ],
 )
-def test_counters_are_those_of_its_links(session: Any, variant: str | None, links: list[str]) -> None:
-    switch, _ = start(session, variant=variant)
+def test_counters_are_those_of_its_links(session: Any, mode: str | None, links: list[str]) -> None:
+    switch, _ = start(session, mode=mode)
     state = session.dir / "var-run" / "snabb" / "4711" / "links"
     for number, link in enumerate(links):
         (state / link).mkdir(parents=True)
@@ -69,7 +69,7 @@ def test_counters_are_those_of_its_links(session: Any, variant: str | None, link
             (state / link / f"{name}.counter").write_bytes(struct.pack("=Q", value + number))
     ports = switch.counters() or []
     found = [(port.index, port.rx_packets, port.tx_packets, port.tx_dropped) for port in ports]
-    if variant is None:
+    if mode is None:
         assert found == [(0, 100, 91, 6), (1, 102, 93, 8)]
     else:
         assert found == [(0, 100, 91, 6), (1, 101, 90, 5)]

@@ -21,11 +21,11 @@ def row(name: str, found: Abilities) -> str:
 
 
 def rows() -> list[str]:
-    """Of each switch, and of its variants that differ."""
+    """Of each switch, and of its modes that differ."""
     found = []
     for name, driver in builtin_switches().items():
         found.append(row(f"`{name}`", abilities(driver)))
-        found += [row(f"`{name}:{variant}`", abilities(driver, variant)) for variant in driver.wire_variants]
+        found += [row(f"`{name}:{mode}`", abilities(driver, mode)) for mode in driver.wire_modes]
     return found
 
 

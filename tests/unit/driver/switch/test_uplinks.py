@@ -104,7 +104,7 @@ def test_vpp_without_the_plugin_says_so(session: Any, log: list[tuple[Any, ...]]
 
 def test_a_wire_has_two_ends(session: Any, log: list[tuple[Any, ...]]) -> None:
     with pytest.raises(ProvisionError, match="vpp:xconnect joins one port with an uplink: take one pair"):
-        start(session, uplink=KERNEL, variant="xconnect")
+        start(session, uplink=KERNEL, mode="xconnect")
 
 
 def test_a_nic_that_is_the_endpoint_is_one(tmp_path: Path) -> None:

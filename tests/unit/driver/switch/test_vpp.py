@@ -156,7 +156,7 @@ def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
 
 
 def test_cross_connects_join_the_ports_of_a_pair(session: Any, client: Client) -> None:
-    start(session, pairs=2, variant="xconnect")
+    start(session, pairs=2, mode="xconnect")
     joined = [(each["rx_sw_if_index"], each["tx_sw_if_index"]) for each in client.sent("sw_interface_set_l2_xconnect")]
     assert joined == [(1, 2), (2, 1), (3, 4), (4, 3)]
     assert client.sent("bridge_domain_add_del_v2") == []
