@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 SIZES = [64, 1500]
 # The kernel switches show their quickest socket technique, the others have one anyway.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 SIZES = [64, 512]
 RATES = "1M..1M..20M"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 #: RFC 2544's sizes.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 #: A call a frame or a call a burst, over UDP or with whole frames.
 TECHNIQUES = ["udp", "udp-mmsg", "raw", "raw-mmsg"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 
 @pytest.mark.icbench(switch=["testpmd", "ovs", "vpp"], packet_size=[64, 1500], pairs=4, switch_cores=[1, 2, 4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.api import Icbench
 
 SWITCHES = ["linux-bridge", "direct", "ovs", "vpp", "sriov"]
 

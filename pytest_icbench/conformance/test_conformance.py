@@ -11,12 +11,9 @@ import pytest
 
 pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
 
+from pytest_icbench.api import Abilities, Icbench, abilities, builtin_switches, watched_launch
 from pytest_icbench.conformance import traffic as t
-from pytest_icbench.conformance.leaks import measured_launch
 from pytest_icbench.conformance.traffic import Traffic
-from pytest_icbench.driver.switch.abilities import Abilities, abilities
-from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.plugin.fixture import Icbench
 
 #: All that groups stand for, and those that are asked for by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
@@ -155,6 +152,6 @@ def test_flows_keep_their_order_and_their_pair(traffic: Traffic) -> None:
 @each_switch
 def test_a_measured_launch_stays_in_its_pair(icbench: Icbench) -> None:
     """Pair 1 is measured as ever, while pair 2 captures: not one measuring frame comes there."""
-    launch = measured_launch(icbench)
+    launch = watched_launch(icbench.rig(), icbench.case)
     assert launch.received > 0
     assert launch.leaked == []

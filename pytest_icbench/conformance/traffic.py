@@ -14,9 +14,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from pytest_icbench.driver.switch.protocol import Reach
-from pytest_icbench.model.endpoint import Address
-from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.api import Address, Exchange, Reach
 
 #: Those of ``tagged``; 0 is none, and a priority alone.
 VLANS = (0, 1, 100, 4094)

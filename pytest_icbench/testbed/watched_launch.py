@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.testbed.exchange import Captured, replay_commands
+from pytest_icbench.testbed.rig import Rig
 
 TIMEOUT_S = 30.0
 _SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
@@ -30,12 +31,10 @@ class WatchedLaunch:
     leaked: list[bytes]
 
 
-def measured_launch(icbench: Icbench) -> WatchedLaunch:
-    """Flat out from endpoint 0 to endpoint 1. Raises WorkloadError if a process does not get ready or does not end."""
-    rig = icbench.rig()
-    listeners = range(2, len(rig.endpoints))
-    listening = replay_commands(rig, icbench.case, tag="leak", indexes=listeners)
-    found: dict[int, Command] = {**commands(rig, replace(icbench.case, pairs=1), _SETTINGS), **listening}
+def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
+    """Sends flat out from endpoint 0 to endpoint 1. Raises WorkloadError if a process is not ready, or does not end."""
+    listening = replay_commands(rig, case, tag="leak", indexes=range(2, len(rig.endpoints)))
+    found: dict[int, Command] = {**commands(rig, replace(case, pairs=1), _SETTINGS), **listening}
     captured = [Captured(command.captures) for command in listening.values()]
     launch = rig.launch(launch_plan(found, workload_path(), TIMEOUT_S))
     try:

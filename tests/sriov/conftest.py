@@ -8,9 +8,8 @@ import os
 if "ICBENCH_GUEST" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
 else:
-    from pytest_icbench.conformance import leaks
     from pytest_icbench.measure.launch import launch
-    from pytest_icbench.testbed import exchange
+    from pytest_icbench.testbed import exchange, watched_launch
 
     # Emulated, four DPDK applications take their time to start, more so on a busy host.
-    launch.READY_TIMEOUT_S = exchange.READY_S = leaks.TIMEOUT_S = 120.0
+    launch.READY_TIMEOUT_S = exchange.READY_S = watched_launch.TIMEOUT_S = 120.0

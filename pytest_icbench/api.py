@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What scenarios, drivers and conformance tests may import; everything else of the package can move.
+
+A driver is imported at the start of every pytest run of its environment, so this imports at once what drivers need, and
+the rest when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_icbench.config.switch_config import Kind
+from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
+from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.kernel import endpoint as veth_endpoint
+from pytest_icbench.driver.switch.common.kernel import node_end, probe_links, probe_netdev_api, remove_ends
+from pytest_icbench.driver.switch.common.kernel import release as kernel_release
+from pytest_icbench.driver.switch.common.ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    serving_device,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.dpdk.dpdk_process import eal_arguments, eal_version, find_binary, start_daemon
+from pytest_icbench.driver.switch.protocol import (
+    Attachment,
+    Batches,
+    Busy,
+    Needs,
+    PortCounters,
+    Reach,
+    Switch,
+    SwitchFacts,
+    SwitchSpec,
+)
+from pytest_icbench.errors import (
+    IcbenchError,
+    Invalid,
+    ProvisionError,
+    Regression,
+    Unsupported,
+    UsageError,
+    WorkloadError,
+)
+from pytest_icbench.host.net.links import End as LinkEnd
+from pytest_icbench.host.net.links import configure as configure_link
+from pytest_icbench.host.net.links import create_netns, delete_netns
+from pytest_icbench.host.process import Process
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
+from pytest_icbench.model.uplink import Uplink, Via
+
+if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.registry import builtin_switches
+    from pytest_icbench.gate.judge import Judgement
+    from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.plugin.fixture import Icbench
+    from pytest_icbench.testbed.exchange import Exchange
+    from pytest_icbench.testbed.watched_launch import WatchedLaunch, watched_launch
+
+__all__ = [  # noqa: RUF022 - by who needs them
+    # Scenarios
+    "Case",
+    "Icbench",
+    "Judgement",
+    "Measurement",
+    # Outcomes
+    "IcbenchError",
+    "Invalid",
+    "ProvisionError",
+    "Regression",
+    "Unsupported",
+    "UsageError",
+    "WorkloadError",
+    # A switch driver and what it is given and gives
+    "Address",
+    "Attachment",
+    "Batches",
+    "Busy",
+    "Endpoint",
+    "Family",
+    "HostSession",
+    "Kind",
+    "Memif",
+    "Needs",
+    "Nic",
+    "Node",
+    "NodeFacts",
+    "NodeSpec",
+    "Pci",
+    "PortCounters",
+    "Process",
+    "Reach",
+    "Switch",
+    "SwitchFacts",
+    "SwitchSpec",
+    "Uplink",
+    "Veth",
+    "VhostUser",
+    "Via",
+    # Switches of the kernel
+    "NETDEV_APIS",
+    "SOCKET_APIS",
+    "LinkEnd",
+    "configure_link",
+    "create_netns",
+    "delete_netns",
+    "kernel_release",
+    "node_end",
+    "probe_links",
+    "probe_netdev_api",
+    "remove_ends",
+    "veth_endpoint",
+    # Switches that are a process
+    "MEMIF",
+    "VHOST_USER",
+    "VHOST_USER_PACKED",
+    "Daemon",
+    "DaemonSwitch",
+    "eal_arguments",
+    "eal_version",
+    "endpoint_of",
+    "find_binary",
+    "serving_device",
+    "socket_path",
+    "start_daemon",
+    "wait_for_sockets",
+    # Conformance
+    "Abilities",
+    "Exchange",
+    "WatchedLaunch",
+    "abilities",
+    "builtin_switches",
+    "watched_launch",
+]
+
+if not TYPE_CHECKING:  # to a type checker every name of a module with this function exists
+
+    def __getattr__(name: str) -> object:
+        """What only a scenario or the conformance suite needs: it has the plugin or the measuring behind it."""
+        match name:
+            case "Icbench":
+                from pytest_icbench.plugin.fixture import Icbench
+
+                return Icbench
+            case "Judgement":
+                from pytest_icbench.gate.judge import Judgement
+
+                return Judgement
+            case "Measurement":
+                from pytest_icbench.model.measurement import Measurement
+
+                return Measurement
+            case "Exchange":
+                from pytest_icbench.testbed.exchange import Exchange
+
+                return Exchange
+            case "WatchedLaunch":
+                from pytest_icbench.testbed.watched_launch import WatchedLaunch
+
+                return WatchedLaunch
+            case "watched_launch":
+                from pytest_icbench.testbed.watched_launch import watched_launch
+
+                return watched_launch
+            case "builtin_switches":
+                from pytest_icbench.driver.switch.registry import builtin_switches
+
+                return builtin_switches
+            case _:
+                raise AttributeError(f"module 'pytest_icbench.api' has no attribute '{name}'")
