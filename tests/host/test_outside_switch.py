@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import outside_switch
 from tests.host.node_tools import clean
 
 __all__ = ["clean"]  # fixture
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-switch.md"
 LINES_MAX = 60
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
@@ -36,7 +35,7 @@ def kernel_has_macvlan() -> None:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the package in it, made without any network."""
     pytest.importorskip("setuptools", reason="setuptools is missing: pip install setuptools")
-    files = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE.read_text(), flags=re.M | re.S))
+    files = outside_switch.files()
     assert sorted(files) == ["icbench_macvlan.py", "pyproject.toml"]
     assert len(files["icbench_macvlan.py"].splitlines()) < LINES_MAX
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
@@ -61,6 +60,16 @@ def test_it_does_what_it_declares(installed: Path, tmp_path: Path) -> None:
     said = run(installed, tmp_path, "--pyargs", "pytest_icbench.conformance", "-m", "not icbench_long", "-q")
     assert " passed" in said
     assert "skipped" not in said
+
+
+def test_an_environment_with_it_runs_pytest_without_the_plugin(installed: Path, tmp_path: Path) -> None:
+    """Both entry points are there; one is blocked."""
+    (tmp_path / "test_x.py").write_text("def test_plain(): pass")
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    argv = [sys.executable, "-m", "pytest", "-p", "no:icbench", "-v"]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert "icbench-macvlan" in done.stdout
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("clean")

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The example of docs/adding-a-switch.md, as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs" / "adding-a-switch.md"
+MODULE = "icbench_macvlan"
+
+
+def files() -> dict[str, str]:
+    """The files of its package by name."""
+    return dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S))
