@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.wording import suggestion
 
 T = TypeVar("T")
 
@@ -41,8 +42,8 @@ def encode(value: Any) -> Any:
 def decode(kind: type[T], data: Any, where: str) -> T:
     """The dataclass ``kind`` from plain JSON data.
 
-    Keys that ``kind`` does not know are ignored: a later version may have added them. Keys it has defaults for may be
-    missing.
+    Keys that ``kind`` does not know are ignored: a later version may have added them. What a user writes has no later
+    version: a ``kind`` with the attribute ``EXACT`` refuses them. Keys it has defaults for may be missing.
 
     Args:
         where: what is being read, for the message (``results.jsonl line 3``).
@@ -127,16 +128,26 @@ def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, .
     return tuple(_decode(kind, item, where) for kind, item in zip(items, data, strict=True))
 
 
+def _below(where: str, name: str) -> str:
+    """The place of a key: ``results.jsonl line 3: windows``, and in an element of a list ``windows[3].begin``."""
+    return f"{where}.{name}" if where.endswith("]") else f"{where}: {name}"
+
+
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(where, "an object", data)
     arguments: dict[str, Any] = {}
+    if getattr(kind, "EXACT", False):
+        known = [name for name, *_ in _plan(kind)]
+        for name in data:
+            if name not in known:
+                raise DamagedData(f"{where}: there is no key '{name}'{suggestion(name, known)}")
     for name, hint, plain, required in _plan(kind):
         if name in data:
             value = data[name]
             # What is plainly right is taken as it is; everything else goes the long way, which has the messages.
             right = type(value) in plain and (type(value) is not float or math.isfinite(value))
-            arguments[name] = value if right else _decode(hint, value, f"{where}: {name}")
+            arguments[name] = value if right else _decode(hint, value, _below(where, name))
         elif required:
             raise DamagedData(f"{where}: {name} is missing")
     return kind(**arguments)

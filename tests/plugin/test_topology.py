@@ -28,7 +28,7 @@ def test_a_mistake_ends_pytest_before_anything_is_run(inner: Runner) -> None:
     (inner.path / "lab.toml").write_text(PAIR.replace('peer = "b"', 'peer = "c"'))
     result = inner.run("--icbench-topology=lab.toml")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["ERROR: *lab.toml line 5: there is no container 'c'; *"])
+    result.stderr.fnmatch_lines(["ERROR: *lab.toml: container[[]0].peer: there is no container 'c'; *"])
     assert not (inner.path / "reports").exists()
     assert inner.run("--icbench-topology=lost.toml").ret == 4
 
@@ -38,7 +38,7 @@ def test_dedicated_placement_is_held_against_the_file(inner: Runner) -> None:
     (inner.path / "lab.toml").write_text(PAIR.replace("peer =", "cpus = 0\npeer ="))
     result = inner.run("--icbench-topology=lab.toml", "--icbench-placement=dedicated")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["ERROR: *lab.toml line 11: CPU 0 is a's (line 5), and with *"])
+    result.stderr.fnmatch_lines(["ERROR: *lab.toml: container[[]1].cpus: CPU 0 is a's (container[[]0]), and with *"])
 
 
 def test_the_plan_says_what_it_does_not_serve(inner: Runner) -> None:

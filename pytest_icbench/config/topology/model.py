@@ -13,6 +13,7 @@ from pytest_icbench.model.endpoint_spec import EndpointSpec
 
 Host = Literal["local", "remote"]
 HOSTS: tuple[Host, ...] = ("local", "remote")
+Application = Literal["send", "client", "recv", "server"]
 
 #: What side a of a pair runs, and what side b runs then, by what is measured.
 APPLICATIONS: Mapping[Dimension, tuple[str, str]] = {

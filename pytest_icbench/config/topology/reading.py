@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology from its TOML file. Every mistake is one sentence that names the file and the line."""
+"""A topology from its TOML file. Every mistake is one sentence that names the file and the place in it."""
 
 from __future__ import annotations
 
-import hashlib
-import tomllib
-from collections.abc import Mapping, Sequence
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from pytest_icbench.config.topology import fields
-from pytest_icbench.config.topology.lines import line_of
+from pytest_icbench.config.topology.fields import File, Table, pair_number, problems
 from pytest_icbench.config.topology.model import FOLLOWERS, LEADERS, MAX_PAIRS, Container, Topology
-from pytest_icbench.config.topology.unique import check_unique
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import toml
+from pytest_icbench.model.codec import decode
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.wording import suggestion
-
-_TOP = ("pairs", "container")
 
 
 def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = False) -> Topology:
@@ -30,201 +27,179 @@ def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = Fal
 
     Raises UsageError, one sentence.
     """
-    try:
-        content = path.read_bytes()
-        text = content.decode()
-    except OSError as error:
-        raise UsageError(f"{where}: {path} cannot be read ({error.strerror}): name a topology's file") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{where}: {path} is no text in UTF-8: name a topology's file") from None
-    topology = loads(text, str(path), dedicated=dedicated)
-    return replace(topology, origin={"file": path.name, "sha256": hashlib.sha256(content).hexdigest()})
+    file = toml.read(path, where)
+    topology = _topology(file.data, str(path), dedicated)
+    return replace(topology, origin={"file": path.name, "sha256": file.sha256})
 
 
 def loads(text: str, name: str, *, dedicated: bool = False) -> Topology:
     """As ``read``, from the text; ``name`` stands for the file in messages."""
-    return _Reader(text.replace("\r\n", "\n"), name).topology(dedicated)
+    return _topology(toml.parse(text, name), name, dedicated)
 
 
-class _Reader:
-    def __init__(self, text: str, name: str) -> None:
-        self._text = text
-        self._name = name
+class _Mistake(Exception):
+    """Place and sentence."""
 
-    def _line(self, *path: str | int) -> int:
-        return line_of(self._text, path)
+    def __init__(self, index: int, key: str, sentence: str) -> None:
+        super().__init__(f"container[{index}]{key and '.'}{key}: {sentence}")
 
-    def _fail(self, sentence: str, *path: str | int) -> NoReturn:
-        raise UsageError(f"{self._name} line {self._line(*path)}: {sentence}")
 
-    def topology(self, dedicated: bool) -> Topology:
-        try:
-            document = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{self._name} is not valid TOML: {error}") from None
-        for key in document:
-            if key not in _TOP:
-                self._fail(f"a topology has no key '{key}'{suggestion(key, _TOP)}", key)
-        tables = document.get("container")
-        if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
-            self._fail("there are no containers: give each a table that begins with [[container]]", "container")
-        found = [self._container(index, table) for index, table in enumerate(tables)]
-        placed = self._paired(found)
-        self._check_number(document.get("pairs"), len(placed) // 2)
-        filled = self._with_addresses(placed)
-        check_unique(filled, lambda index, key, sentence: self._fail(sentence, "container", index, key), self._entry)
-        self._check_networks(filled)
-        self._check_cpus(filled, dedicated)
-        return Topology(tuple(container for _, container in filled))
+def _topology(data: Mapping[str, Any], name: str, dedicated: bool) -> Topology:
+    tables = data.get("container")
+    if not isinstance(tables, list) or not tables:
+        raise UsageError(f"{name}: there are no containers: give each a table that begins with [[container]]")
+    file = decode(File, {**data, "container": list(map(_plain, tables))}, name)
+    try:
+        containers = _containers(file.container)
+        _check_unique(containers)
+        _check_networks(containers)
+        _check_cpus(containers, dedicated)
+    except _Mistake as mistake:
+        raise UsageError(f"{name}: {mistake}") from None
+    _check_number(file.pairs, len(containers) // 2, name)
+    return Topology(tuple(containers.values()))
 
-    def _entry(self, index: int, key: str) -> int:
-        return self._line("container", index, key)
 
-    def _container(self, index: int, table: Mapping[str, Any]) -> Container:
-        """Its values, each by itself."""
-        for key in table:
-            if key not in fields.READERS:
-                self._fail(
-                    f"a container has no key '{key}'{suggestion(key, tuple(fields.READERS))}", "container", index, key
-                )
-        values: dict[str, Any] = {}
-        for key, reader in fields.READERS.items():
-            if key not in table:
-                if key in fields.REQUIRED:
-                    who = f"container {table['name']!r}" if isinstance(table.get("name"), str) else "a container"
-                    self._fail(f"{who} lacks its {key}: add {fields.REQUIRED[key]}", "container", index)
-                continue
-            try:
-                values[key] = reader(table[key])
-            except ValueError as error:
-                self._fail(f"{key}: {error}", "container", index, key)
-        return Container(
-            name=values["name"],
-            host=values.get("host", "local"),
-            applications=values["application"],
-            peer=values["peer"],
-            # Empty: to be filled in once its pair has a number.
-            address=Address(values.get("ip", ""), values.get("mac", ""), values.get("netmask", 0)),
-            cpus=values.get("cpus", ()),
-            socket=values.get("socket"),
-            vf=values.get("vf"),
-            pci=values.get("pci"),
-            device=values.get("device"),
+def _plain(table: Any) -> Any:
+    """A container's table without its abbreviations: a single value of a list, a number of bits."""
+    if not isinstance(table, dict):
+        return table
+    lists = {key: [table[key]] for key in ("application", "cpus") if key in table and not isinstance(table[key], list)}
+    bits = table.get("netmask")
+    return {**table, **lists, **({"netmask": str(bits)} if type(bits) is int else {})}
+
+
+def _containers(tables: Sequence[Table]) -> dict[int, Container]:
+    """The containers by their place in the file, in the order of endpoints."""
+    for index, table in enumerate(tables):
+        for key, sentence in problems(table):
+            raise _Mistake(index, key, sentence)
+    containers = {}
+    for endpoint, index in enumerate(_paired(tables)):
+        table = tables[index]
+        pci = table.pci and table.pci.lower()
+        containers[index] = Container(
+            name=table.name,
+            host=table.host,
+            applications=tuple(name for name in (*LEADERS, *FOLLOWERS) if name in table.application),
+            peer=table.peer,
+            address=table.address(Address.of(endpoint // 2 + 1, "b" if endpoint % 2 else "a")),
+            cpus=table.cpus or (),
+            socket=table.socket,
+            vf=table.vf,
+            pci=f"0000:{pci}" if pci and pci.count(":") == 1 else pci,
+            device=table.device,
         )
+    return containers
 
-    def _paired(self, found: Sequence[Container]) -> list[tuple[int, Container]]:
-        """By endpoint index, each with its place in the file."""
-        numbers: dict[str, int] = {}
-        for index, container in enumerate(found):
-            if container.name in numbers:
-                line = self._entry(numbers[container.name], "name")
-                self._fail(
-                    f"the name {container.name} stands in line {line}, too: take another", "container", index, "name"
-                )
-            numbers[container.name] = index
-        placed: list[tuple[int, Container]] = []
-        seen: set[int] = set()
-        for index, container in enumerate(found):
-            at = ("container", index, "peer")
-            if container.peer not in numbers:
-                self._fail(f"there is no container '{container.peer}'{suggestion(container.peer, tuple(numbers))}", *at)
-            other = found[numbers[container.peer]]
-            if other is container:
-                self._fail(f"{container.name} is its own peer: name the container at the other end", *at)
-            if other.peer != container.name:
-                self._fail(
-                    f"{container.name} has the peer {other.name}, whose own is {other.peer}: let each name the other",
-                    *at,
-                )
-            if index in seen:
-                continue
-            seen |= {index, numbers[other.name]}
-            placed += self._sides((index, container), (numbers[other.name], other))
-        return placed
 
-    def _sides(self, one: tuple[int, Container], two: tuple[int, Container]) -> list[tuple[int, Container]]:
-        """Who leads first."""
-        (_, first), (later, second) = one, two
-        at = ("container", later, "application")
-        if first.leads == second.leads:
-            what = "ask or send" if first.leads else "answer or receive"
-            known = FOLLOWERS if first.leads else LEADERS
-            self._fail(
-                f"{first.name} and {second.name} are peers and both {what}: let one of them be {' or '.join(known)}",
-                *at,
+def _paired(tables: Sequence[Table]) -> list[int]:
+    """Places in the file by endpoint: of each pair, in the order of its first container, who leads and who follows."""
+    places: dict[str, int] = {}
+    for index, table in enumerate(tables):
+        if places.setdefault(table.name, index) != index:
+            other = f"container[{places[table.name]}]"
+            raise _Mistake(index, "name", f"{table.name} is the name of {other}, too: take another")
+    paired: list[int] = []
+    for index, table in enumerate(tables):
+        if table.peer not in places:
+            raise _Mistake(
+                index, "peer", f"there is no container '{table.peer}'{suggestion(table.peer, tuple(places))}"
             )
-        leader, follower = (first, second) if first.leads else (second, first)
-        expected = {FOLLOWERS[LEADERS.index(each)] for each in leader.applications}
-        if expected != set(follower.applications):
-            self._fail(
-                f"{leader.name} runs {' and '.join(leader.applications)}, to which {' and '.join(sorted(expected))}"
-                f" belongs, and its peer {follower.name} {' and '.join(follower.applications)}",
-                *at,
-            )
-        return [one, two] if first.leads else [two, one]
+        peer = tables[places[table.peer]]
+        if peer is table:
+            raise _Mistake(index, "peer", f"{table.name} is its own peer: name the container at the other end")
+        if peer.peer != table.name:
+            sentence = f"{table.name} has the peer {peer.name}, whose own is {peer.peer}: let each name the other"
+            raise _Mistake(index, "peer", sentence)
+        if index not in paired:
+            later = places[peer.name]
+            _check_sides(table, peer, later)
+            paired += (index, later) if table.application[0] in LEADERS else (later, index)
+    if len(paired) > 2 * MAX_PAIRS:
+        sentence = f"there are {len(paired) // 2} pairs, and at most {MAX_PAIRS} are supported"
+        raise _Mistake(2 * MAX_PAIRS, "", sentence)
+    return paired
 
-    def _check_number(self, given: Any, pairs: int) -> None:
-        if pairs > MAX_PAIRS:
-            self._fail(f"there are {pairs} pairs, and at most {MAX_PAIRS} are supported", "container", 2 * MAX_PAIRS)
-        if given is None:
-            return
-        try:
-            wanted = fields.pair_number(given)
-        except ValueError as error:
-            self._fail(f"pairs: {error}", "pairs")
-        if wanted != pairs:
-            self._fail(f"pairs says {given}, and the containers are {pairs}vs{pairs}: change one of them", "pairs")
 
-    def _with_addresses(self, placed: Sequence[tuple[int, Container]]) -> list[tuple[int, Container]]:
-        """What the file leaves out is as without a file."""
-        filled = []
-        for position, (index, container) in enumerate(placed):
-            usual = Address.of(position // 2 + 1, "b" if position % 2 else "a")
-            given = container.address
-            address = Address(given.ip or usual.ip, given.mac or usual.mac, given.prefix or usual.prefix)
-            filled.append((index, replace(container, address=address)))
-        return filled
+def _check_sides(first: Table, second: Table, later: int) -> None:
+    """That one leads and the other follows. ``later`` is the place of the second."""
+    leads = first.application[0] in LEADERS
+    if leads == (second.application[0] in LEADERS):
+        what, known = ("ask or send", FOLLOWERS) if leads else ("answer or receive", LEADERS)
+        sentence = f"{first.name} and {second.name} are peers and both {what}: let one of them be {' or '.join(known)}"
+        raise _Mistake(later, "application", sentence)
+    leader, follower = (first, second) if leads else (second, first)
+    expected = [FOLLOWERS[LEADERS.index(name)] for name in LEADERS if name in leader.application]
+    if set(expected) != set(follower.application):
+        sentence = (
+            f"{leader.name} runs {' and '.join(leader.application)}, to which {' and '.join(expected)} belongs, and its"
+            f" peer {follower.name} {' and '.join(follower.application)}: change one of them"
+        )
+        raise _Mistake(later, "application", sentence)
 
-    def _check_networks(self, filled: Sequence[tuple[int, Container]]) -> None:
-        for (_, a), (index, b) in zip(filled[::2], filled[1::2], strict=True):
-            key = "ip"
-            for container in (a, b):
-                problem = fields.host_problem(container.address)
-                if problem is not None:
-                    place = next(number for number, each in filled if each is container)
-                    self._fail(f"{container.name}: {problem}", "container", place, key)
-            if fields.network(a.address) != fields.network(b.address):
-                self._fail(
-                    f"{b.name} ({b.address.ip}/{b.address.prefix}) and its peer {a.name}"
-                    f" ({a.address.ip}/{a.address.prefix}) are not in one network: change ip or netmask",
-                    "container",
-                    index,
-                    key,
-                )
 
-    def _check_cpus(self, filled: Sequence[tuple[int, Container]], dedicated: bool) -> None:
-        in_file = sorted(filled, key=lambda each: each[0])
-        for host in dict.fromkeys(container.host for _, container in in_file):
-            there = [(index, container) for index, container in in_file if container.host == host]
-            with_cpus = [container for _, container in there if container.cpus]
-            for index, container in there:
-                if with_cpus and not container.cpus:
-                    self._fail(
-                        f"{container.name} has no cpus, and {with_cpus[0].name} on the same host has: give them to all"
-                        f" containers of the {host} host, or to none",
-                        "container",
-                        index,
-                    )
-            owners: dict[int, tuple[int, Container]] = {}
-            for index, container in there if dedicated else ():
-                for cpu in container.cpus:
-                    if cpu in owners:
-                        before, owner = owners[cpu]
-                        self._fail(
-                            f"CPU {cpu} is {owner.name}'s (line {self._entry(before, 'cpus')}), and with"
-                            " --icbench-placement dedicated nobody shares: take another one",
-                            "container",
-                            index,
-                            "cpus",
-                        )
-                    owners[cpu] = index, container
+def _check_number(given: str | None, pairs: int, name: str) -> None:
+    try:
+        wanted = pairs if given is None else pair_number(given)
+    except ValueError as error:
+        raise UsageError(f"{name}: pairs: {error}") from None
+    if wanted != pairs:
+        raise UsageError(f"{name}: pairs: it says {given}, and the containers are {pairs}vs{pairs}: change one of them")
+
+
+def _check_unique(containers: Mapping[int, Container]) -> None:
+    """MACs and IPs are on one wire; sockets and virtual functions are a host's."""
+    owners: dict[tuple[str, str, str], int] = {}
+    for index, container in sorted(containers.items()):
+        for key, what, scope, value in _claims(container):
+            owner = owners.setdefault((key, scope, value), index)
+            if owner != index:
+                sentence = f"{container.name} has the {what} {value} of {containers[owner].name} (container[{owner}])"
+                raise _Mistake(index, key, f"{sentence}: take another one")
+
+
+def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
+    """Key, what it is called, where it has to be unique, value."""
+    yield "mac", "MAC address", "", container.address.mac
+    yield "ip", "IP address", "", container.address.ip
+    for key, what in (("socket", "socket"), ("vf", "VF"), ("pci", "PCI address"), ("device", "device")):
+        if (value := getattr(container, key)) is not None:
+            yield key, what, container.host, value
+
+
+def _check_networks(containers: Mapping[int, Container]) -> None:
+    in_order = list(containers.items())
+    networks = []
+    for index, container in in_order:
+        address = container.address
+        network = ipaddress.IPv4Interface(f"{address.ip}/{address.prefix}").network
+        networks.append(network)
+        if network.prefixlen < 31 and address.ip in (str(network.network_address), str(network.broadcast_address)):
+            sentence = f"{address.ip} is the network's own or its broadcast address in /{address.prefix}"
+            raise _Mistake(index, "ip", f"{container.name}: {sentence}: take one between")
+    for (_, leader), (index, follower), one, two in zip(
+        in_order[::2], in_order[1::2], networks[::2], networks[1::2], strict=True
+    ):
+        if one != two:
+            ends = [f"({end.address.ip}/{end.address.prefix})" for end in (follower, leader)]
+            sentence = f"{follower.name} {ends[0]} and its peer {leader.name} {ends[1]} are not in one network"
+            raise _Mistake(index, "ip", f"{sentence}: change ip or netmask")
+
+
+def _check_cpus(containers: Mapping[int, Container], dedicated: bool) -> None:
+    """All containers of a host have CPUs, or none; who shares none has them alone."""
+    in_file = sorted(containers.items())
+    with_cpus = {container.host: container.name for _, container in reversed(in_file) if container.cpus}
+    owners: dict[tuple[str, int], int] = {}
+    for index, container in in_file:
+        host = container.host
+        if host in with_cpus and not container.cpus:
+            sentence = f"{container.name} has no cpus, and {with_cpus[host]} on the same host has"
+            raise _Mistake(index, "", f"{sentence}: give them to all containers of the {host} host, or to none")
+        for cpu in container.cpus if dedicated else ():
+            owner = owners.setdefault((host, cpu), index)
+            if owner != index:
+                sentence = f"CPU {cpu} is {containers[owner].name}'s (container[{owner}])"
+                remedy = "with --icbench-placement dedicated nobody shares: take another one"
+                raise _Mistake(index, "cpus", f"{sentence}, and {remedy}")

@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.topology.fields import READERS
+from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.registry import builtin_switches
 from tests.unit.project.test_docs import ROOT, code, first_cells
@@ -69,7 +70,7 @@ def test_switches_have_the_names_that_are_given() -> None:
 
 def test_keys_of_a_container_exist_and_are_all_named() -> None:
     named = {word for word in here("The configuration file") if re.fullmatch("[a-z]+", word)}
-    assert named - {"client", "clientst"} == READERS.keys()
+    assert named - {"client", "clientst"} == {field.name for field in fields(Table)}
 
 
 def test_options_of_the_workload_exist() -> None:
