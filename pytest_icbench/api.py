@@ -53,6 +53,7 @@ from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.uplink import Uplink, Via
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Busy",
     "Endpoint",
     "Family",
+    "FramePath",
     "HostSession",
     "Kind",
     "Memif",

@@ -113,13 +113,14 @@ def _topology(arguments: argparse.Namespace) -> int:
     from pytest_icbench.config.topology.model import default
     from pytest_icbench.config.topology.writing import to_toml
     from pytest_icbench.host.resource.cpu import Topology
+    from pytest_icbench.model.path import FramePath
     from pytest_icbench.testbed.placement import plan
 
     try:
         pairs = pair_number(arguments.pairs)
     except ValueError as error:
         raise UsageError(f"topology: {error}") from None
-    here = pairs if arguments.remote else 2 * pairs
+    here = len(FramePath(pairs).leaders if arguments.remote else FramePath(pairs).endpoints)
     places = plan(Topology.read(), workers=arguments.switch_cores, endpoints=here, policy="auto").endpoints
     print(to_toml(default(pairs, remote=arguments.remote, cpus=places), hints=True), end="")
     return 0

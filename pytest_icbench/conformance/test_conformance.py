@@ -140,7 +140,7 @@ def test_it_forgets_addresses_if_declared(traffic: Traffic, declared: Abilities,
 def test_flows_keep_their_order_and_their_pair(traffic: Traffic) -> None:
     """All endpoints send at once; each gets the frames of its peer, of either size in the order they were sent in."""
     sent = {
-        index: t.flow(traffic.addresses[index], traffic.addresses[index ^ 1], (64, 1280), FLOW)
+        index: t.flow(traffic.addresses[index], traffic.addresses[traffic.path.peer(index)], (64, 1280), FLOW)
         for index in traffic.indexes
     }
     found = traffic.deliver_in_order(sent)

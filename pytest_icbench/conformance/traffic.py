@@ -14,7 +14,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from pytest_icbench.api import Address, Exchange, Reach
+from pytest_icbench.api import Address, Exchange, FramePath, Reach
 
 #: Those of ``tagged``; 0 is none, and a priority alone.
 VLANS = (0, 1, 100, 4094)
@@ -126,7 +126,7 @@ class Traffic:
     """Sends frames through a switch and says what is wrong with what comes out.
 
     Attributes:
-        addresses: of all endpoints, by index.
+        addresses: of all endpoints, by index. path: which of them are peers.
         echoes: whether a frame to many may come back to its sender.
     """
 
@@ -134,15 +134,16 @@ class Traffic:
         self._exchange = exchange
         self.echoes = echoes
         self.addresses = exchange.addresses
+        self.path = FramePath.over(self.addresses)
 
     @property
     def indexes(self) -> range:
         """Of all endpoints."""
-        return range(len(self.addresses))
+        return self.path.endpoints
 
     def reached(self, sender: int, reach: Reach) -> set[int]:
         """Endpoints that a frame of the sender reaches."""
-        others = {"all": set(self.indexes) - {sender}, "peer": {sender ^ 1}, "none": set()}
+        others = {"all": set(self.indexes) - {sender}, "peer": {self.path.across(sender)}, "none": set()}
         return others[reach]
 
     def introduce(self) -> None:
@@ -162,8 +163,9 @@ class Traffic:
 
     def _introduce(self, frames: Mapping[int, Sequence[bytes]]) -> None:
         for _ in range(_ATTEMPTS):
-            arrived = self._exchange.exchange(frames, {i: len(frames[i ^ 1]) for i in frames})
-            if all(set(arrived[i]) >= set(frames[i ^ 1]) for i in frames):
+            due = {self.path.peer(i): sent for i, sent in frames.items()}
+            arrived = self._exchange.exchange(frames, {i: len(sent) for i, sent in due.items()})
+            if all(set(arrived[i]) >= set(sent) for i, sent in due.items()):
                 return
 
     def forgotten(self) -> None:
@@ -219,11 +221,11 @@ class Traffic:
 
     def deliver_in_order(self, sent: Mapping[int, Sequence[bytes]]) -> dict[int, list[bytes]]:
         """Sends flows of frames to the senders' peers; fails if one comes out of order, or elsewhere."""
-        where = {frame: {index ^ 1} for index, frames in sent.items() for frame in frames}
-        arrived = self._exchange.exchange(sent, {index ^ 1: len(frames) for index, frames in sent.items()})
+        where = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
+        arrived = self._exchange.exchange(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
         self._check(arrived, where)
         for index, frames in arrived.items():
-            ranks = {frame: rank for rank, frame in enumerate(sent.get(index ^ 1, ()))}
+            ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
             order = [ranks[frame] for frame in frames]
             late = next((n for n in range(1, len(order)) if order[n] < order[n - 1]), None)
             assert late is None, f"endpoint {index} got frame {order[late]} of a flow behind frame {order[late - 1]}"

@@ -73,7 +73,7 @@ class PortCountersLike(Protocol):
 
 
 class MeasuredRig(Protocol):
-    """A built rig. Endpoint 2k is side a of pair k + 1 (it sends or asks), 2k + 1 is side b."""
+    """A built rig; its endpoints are numbered as ``Case.path`` says."""
 
     #: Whether traffic was seen in both directions since the rig was built or resumed.
     preflighted: bool

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 
 Dimension = Literal["throughput", "latency"]
@@ -112,6 +113,11 @@ class Case:
     def ids(self) -> tuple[str, ...]:
         """Those by which its limits are found: a candidate is held to what its base is held to, too."""
         return (self.id,) if self.candidate is None else (self.base.id, self.id)
+
+    @property
+    def path(self) -> FramePath:
+        """Its endpoints: who is whose peer, and who leads."""
+        return FramePath(self.pairs)
 
     @property
     def jumbo(self) -> bool:

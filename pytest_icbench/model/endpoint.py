@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from pytest_icbench.model.path import Side
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -22,7 +24,7 @@ class Address:
     prefix: int = 16
 
     @staticmethod
-    def of(pair: int, side: Literal["a", "b"]) -> Address:
+    def of(pair: int, side: Side) -> Address:
         """Address of one side of a pair: ``a`` sends or asks, ``b`` receives or answers. ``pair`` is 1 to 254."""
         last = 1 if side == "a" else 2
         return Address(ip=f"198.18.{pair}.{last}", mac=f"02:00:00:00:{pair:02x}:{last:02x}")

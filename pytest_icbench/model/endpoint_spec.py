@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.path import FramePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class EndpointSpec:
 
 def default_endpoint_specs(pairs: int) -> list[EndpointSpec]:
     """Those of a case without a topology."""
-    return [EndpointSpec(Address.of(index // 2 + 1, "b" if index % 2 else "a")) for index in range(2 * pairs)]
+    path = FramePath(pairs)
+    return [EndpointSpec(Address.of(path.pair(index), path.side(index))) for index in path.endpoints]
 
 
 def endpoint_specs_to_json(endpoint_specs: Sequence[EndpointSpec]) -> list[dict[str, Any]]:

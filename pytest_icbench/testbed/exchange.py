@@ -107,7 +107,7 @@ def replay_commands(
     return {
         index: ReplayCommand(
             endpoint=endpoint,
-            peer=rig.endpoints[index ^ 1].address,
+            peer=rig.endpoints[case.path.peer(index)].address,
             api=case.api,
             cpu=placement.endpoints[index],
             packet_size=MAX_FRAME_BYTES if case.jumbo else MTU_1500_FRAME_BYTES,
@@ -147,7 +147,7 @@ class Exchange:
     """Processes at all endpoints of a rig, started by the constructor; one exchange after the other.
 
     Attributes:
-        addresses: of the endpoints, by index: sides a of all pairs the even ones.
+        addresses: of the endpoints, by index.
         broken: a process or the switch has died; it cannot be used any more.
 
     Raises WorkloadError with the log's tail if a process does not get ready.

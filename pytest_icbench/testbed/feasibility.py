@@ -138,7 +138,7 @@ class Feasibility:
             except (Unsupported, ProvisionError):
                 continue  # what is skipped has no say
             away = len(self._away(case))
-            here.add((self._workers(case), 2 * case.pairs - away))
+            here.add((self._workers(case), len(case.path.endpoints) - away))
             if away:
                 there.add((self._workers(case), away))
         if not here:
@@ -167,7 +167,7 @@ class Feasibility:
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
         else:
-            here = plan(self._topology, workers=workers, endpoints=2 * case.pairs - len(away), policy=policy)
+            here = plan(self._topology, workers=workers, endpoints=len(case.path.endpoints) - len(away), policy=policy)
         if not away:
             return here
         cpus = [cpu for index, cpu in given.items() if index in away]
@@ -178,7 +178,7 @@ class Feasibility:
         if not case.remote:
             return ()
         if self._seating is None:
-            return tuple(range(1, 2 * case.pairs, 2))
+            return tuple(case.path.followers)
         hosts = self._seating.hosts(case.pairs)
         return tuple(index for index, host in enumerate(hosts) if host == "remote")
 

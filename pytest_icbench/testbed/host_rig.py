@@ -92,7 +92,7 @@ class HostRig:
         self._cpus: Sequence[int] = spec["placement"]["endpoints"]
         given = spec.get("endpoint_specs")
         self._seats = default_endpoint_specs(case.pairs) if given is None else endpoint_specs_from_json(given)
-        self._here = [int(index) for index in spec.get("here", range(2 * case.pairs))]
+        self._here = [int(index) for index in spec.get("here", case.path.endpoints)]
         uplink = spec.get("uplink")
         self._uplink = None if uplink is None else Uplink(**uplink)
         self._numa_node = int(spec["placement"]["numa_node"])
@@ -167,12 +167,12 @@ class HostRig:
         self._nodes[index] = node
         return Attachment(
             index=index,
-            pair=index // 2 + 1,
-            side="b" if index % 2 else "a",
+            pair=self._case.path.pair(index),
+            side=self._case.path.side(index),
             address=endpoint_spec.address,
             node=facts,
             socket_dir=socket_dir,
-            peer=self._seats[index ^ 1].address,
+            peer=self._seats[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
         )
 

@@ -45,7 +45,7 @@ class Rig:
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
-        endpoints: by index, sides a of all pairs the even ones; empty until built.
+        endpoints: by index; empty until built.
         endpoint_specs: who and where they are, by index.
         remote_switch: ``SwitchFacts`` of the second host's, as a dictionary.
         files: directory that all nodes share with the host, at the same path; once built.

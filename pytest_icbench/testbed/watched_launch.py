@@ -32,8 +32,11 @@ class WatchedLaunch:
 
 
 def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
-    """Sends flat out from endpoint 0 to endpoint 1. Raises WorkloadError if a process is not ready, or does not end."""
-    listening = replay_commands(rig, case, tag="leak", indexes=range(2, len(rig.endpoints)))
+    """Sends flat out over pair 1. Raises WorkloadError if a process is not ready, or does not end."""
+    path = case.path
+    sender, receiver = path.ends(1)
+    listeners = [index for index in path.endpoints if path.pair(index) != 1]
+    listening = replay_commands(rig, case, tag="leak", indexes=listeners)
     found: dict[int, Command] = {**commands(rig, replace(case, pairs=1), _SETTINGS), **listening}
     captured = [Captured(command.captures) for command in listening.values()]
     launch = rig.launch(launch_plan(found, workload_path(), TIMEOUT_S))
@@ -55,11 +58,11 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
                 rig.start(launch)
                 began = True
                 deadline = time.monotonic() + TIMEOUT_S  # four processes had theirs to start
-            if 0 in summaries and sender_over is None:
+            if sender in summaries and sender_over is None:
                 sender_over = time.monotonic()
             # A receiver that got none of the marks at the flow's end, on a busy host, does not know that it is over.
             waited = sender_over is not None and time.monotonic() - sender_over > 2 * _SETTINGS.drain_s
-            if ({0, 1} <= set(summaries) or waited) and not stopped:
+            if ({sender, receiver} <= set(summaries) or waited) and not stopped:
                 rig.tell(launch, "stop\n")
                 stopped = True
             gone = [index for index in told["exited"] if int(index) not in summaries]
@@ -72,4 +75,4 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
     finally:
         rig.end(launch)
     frames = [frame for each in captured for frame in each.fresh()]
-    return WatchedLaunch(summaries[1], [frame for frame in frames if frame[_WINDOW] != _CONTROL])
+    return WatchedLaunch(summaries[receiver], [frame for frame in frames if frame[_WINDOW] != _CONTROL])

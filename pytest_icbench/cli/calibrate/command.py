@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, lengths, point, sentence, table
+from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, LOOKS, lengths, point, sentence, table
 from pytest_icbench.cli.calibrate.launches import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
@@ -143,7 +143,7 @@ def measured(case: Case, options: Options, settings: Settings, budget_s: float) 
 
 def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
     """The figures, and the text that shows them. Pure."""
-    wanted = int(target_s / (2 * recorded.pair_s)) if recorded.pair_s else 0
+    wanted = int(target_s / (LOOKS * recorded.pair_s)) if recorded.pair_s else 0
     points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(wanted, 200))]
     text = [
         f"{case.id}, {sum(map(len, recorded.same))} pairs of the same version, {recorded.pair_s:.1f} s a pair",

@@ -28,6 +28,8 @@ FALSE_ALARMS = 0.01
 #: Pairs that are drawn together, as neighbours.
 RUN = 3
 SIMULATIONS = 2000
+#: A comparison looks twice, at launches of its own each time.
+LOOKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def point(
     allowance = max(-math.expm1(quantile(ends, FALSE_ALARMS)), 0.0)
     return Point(
         pairs=pairs,
-        seconds=2 * pairs * pair_s,
+        seconds=LOOKS * pairs * pair_s,
         allowance=allowance,
         drop_90=_drop(ends, allowance, 0.90),
         drop_95=_drop(ends, allowance, 0.95),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.path import FramePath
 
 Host = Literal["local", "remote"]
 HOSTS: tuple[Host, ...] = ("local", "remote")
@@ -66,7 +67,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Containers by endpoint index: sides a of all pairs have the even ones, in the order of the file.
+    """Containers by endpoint index, pairs in the order of the file.
 
     Attributes:
         origin: what a result keeps of the file: its name and hash.
@@ -76,12 +77,17 @@ class Topology:
     origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
+    def path(self) -> FramePath:
+        """Of all pairs."""
+        return FramePath.over(self.containers)
+
+    @property
     def pairs(self) -> int:
-        return len(self.containers) // 2
+        return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
         """The containers of a case with so many pairs: those of the first ones."""
-        return self.containers[: 2 * pairs]
+        return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
         """What the rig of a case with so many pairs is told, by endpoint index."""
@@ -134,16 +140,17 @@ def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> To
     """
     places = iter(cpus)
     containers = []
-    for index in range(2 * pairs):
-        side: Literal["a", "b"] = "b" if index % 2 else "a"
-        host: Host = "remote" if remote and side == "b" else "local"
+    path = FramePath(pairs)
+    for index in path.endpoints:
+        leads = path.leads(index)
+        host: Host = "remote" if remote and not leads else "local"
         containers.append(
             Container(
                 name=f"c{index}",
                 host=host,
-                applications=LEADERS if side == "a" else FOLLOWERS,
-                peer=f"c{index ^ 1}",
-                address=Address.of(index // 2 + 1, side),
+                applications=LEADERS if leads else FOLLOWERS,
+                peer=f"c{path.peer(index)}",
+                address=Address.of(path.pair(index), path.side(index)),
                 cpus=(next(places),) if cpus and host == "local" else (),
             )
         )

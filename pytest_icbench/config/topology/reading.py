@@ -15,6 +15,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.codec import decode
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.wording import suggestion
 
 
@@ -56,7 +57,7 @@ def _topology(data: Mapping[str, Any], name: str, dedicated: bool) -> Topology:
         _check_cpus(containers, dedicated)
     except _Mistake as mistake:
         raise UsageError(f"{name}: {mistake}") from None
-    _check_number(file.pairs, len(containers) // 2, name)
+    _check_number(file.pairs, FramePath.over(containers).pairs, name)
     return Topology(tuple(containers.values()))
 
 
@@ -75,7 +76,9 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
         for key, sentence in problems(table):
             raise _Mistake(index, key, sentence)
     containers = {}
-    for endpoint, index in enumerate(_paired(tables)):
+    places = _paired(tables)
+    path = FramePath.over(places)
+    for endpoint, index in zip(path.endpoints, places, strict=True):
         table = tables[index]
         pci = table.pci and table.pci.lower()
         containers[index] = Container(
@@ -83,7 +86,7 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
             host=table.host,
             applications=tuple(name for name in (*LEADERS, *FOLLOWERS) if name in table.application),
             peer=table.peer,
-            address=table.address(Address.of(endpoint // 2 + 1, "b" if endpoint % 2 else "a")),
+            address=table.address(Address.of(path.pair(endpoint), path.side(endpoint))),
             cpus=table.cpus or (),
             socket=table.socket,
             vf=table.vf,
@@ -116,9 +119,10 @@ def _paired(tables: Sequence[Table]) -> list[int]:
             later = places[peer.name]
             _check_sides(table, peer, later)
             paired += (index, later) if table.application[0] in LEADERS else (later, index)
-    if len(paired) > 2 * MAX_PAIRS:
-        sentence = f"there are {len(paired) // 2} pairs, and at most {MAX_PAIRS} are supported"
-        raise _Mistake(2 * MAX_PAIRS, "", sentence)
+    pairs, most = FramePath.over(paired).pairs, FramePath(MAX_PAIRS)
+    if pairs > most.pairs:
+        sentence = f"there are {pairs} pairs, and at most {MAX_PAIRS} are supported"
+        raise _Mistake(len(most.endpoints), "", sentence)
     return paired
 
 
@@ -169,18 +173,15 @@ def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _check_networks(containers: Mapping[int, Container]) -> None:
-    in_order = list(containers.items())
-    networks = []
-    for index, container in in_order:
+    in_order = []
+    for index, container in containers.items():
         address = container.address
         network = ipaddress.IPv4Interface(f"{address.ip}/{address.prefix}").network
-        networks.append(network)
+        in_order.append((index, container, network))
         if network.prefixlen < 31 and address.ip in (str(network.network_address), str(network.broadcast_address)):
             sentence = f"{address.ip} is the network's own or its broadcast address in /{address.prefix}"
             raise _Mistake(index, "ip", f"{container.name}: {sentence}: take one between")
-    for (_, leader), (index, follower), one, two in zip(
-        in_order[::2], in_order[1::2], networks[::2], networks[1::2], strict=True
-    ):
+    for (_, leader, one), (index, follower, two) in FramePath.over(in_order).by_pair(in_order):
         if one != two:
             ends = [f"({end.address.ip}/{end.address.prefix})" for end in (follower, leader)]
             sentence = f"{follower.name} {ends[0]} and its peer {leader.name} {ends[1]} are not in one network"

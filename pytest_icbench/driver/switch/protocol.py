@@ -17,6 +17,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Family
 from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.path import Side
 from pytest_icbench.model.uplink import Uplink, Via
 
 #: Which other ports a frame reaches.
@@ -28,7 +29,7 @@ class Attachment:
     """One node that wants a port.
 
     Attributes:
-        index: 0 to 2 * pairs - 1; sides a of all pairs have the even ones.
+        index: its place among all endpoints, as ``model.path`` numbers them.
         pair: 1 to pairs.
         side: ``a`` sends or asks, ``b`` receives or answers.
         socket_dir: directory bound into the node at the same path, below the switch's ``work_dir``; the port's socket
@@ -39,7 +40,7 @@ class Attachment:
 
     index: int
     pair: int
-    side: Literal["a", "b"]
+    side: Side
     address: Address
     node: NodeFacts
     socket_dir: Path

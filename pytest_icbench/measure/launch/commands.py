@@ -36,19 +36,20 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
     """
     endpoints, placement = rig.endpoints, rig.placement
     found = {}
-    for index in range(2 * case.pairs):
-        side = index % 2
-        leads = side == 0
+    path = case.path
+    for index in path.endpoints:
+        leads = path.leads(index)
+        leading, following = _APPLICATIONS[case.dimension]
         api = natural_api(case.api, endpoints[index])
         found[index] = WorkloadCommand(
-            application=_APPLICATIONS[case.dimension][side],
+            application=leading if leads else following,
             endpoint=endpoints[index],
-            peer=endpoints[index ^ 1].address,
+            peer=endpoints[path.peer(index)].address,
             api=api,
             cpu=placement.endpoints[index],
             packet_size=case.packet_size,
             burst=case.burst,
-            stream=launch % _STREAMS * _STREAMS + index // 2 + 1,
+            stream=launch % _STREAMS * _STREAMS + path.pair(index),
             rate_pps=case.rate.pps or 0,
             # A receiver learns from its sender's end mark when to end.
             duration_s=settings.sending_s if leads else 0.0,

@@ -273,16 +273,16 @@ class Run:
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         outputs = list(self.launch_output.outputs.values())
-        couples = [(outputs[2 * pair], outputs[2 * pair + 1]) for pair in range(self.case.pairs)]
+        couples = self.case.path.by_pair(outputs)
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
-        matched = assemble.by_one_clock(matched, self.case.dimension, self.away)
+        matched = assemble.by_one_clock(matched, self.case, self.away)
         dedicated = self.rig.placement.policy == "dedicated"
         if self.settling is not None:
             matched = self.settling.keep(matched)
         windows = tuple(assemble.mark_disturbed(matched, self.steal, self.cpus, dedicated=dedicated))
         pairs = tuple(
             assemble.count_pair(*couple, [window for window in windows if window.pair == number])
-            for number, couple in enumerate(couples, start=1)
+            for number, couple in zip(self.case.path.numbers, couples, strict=True)
         )
         invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         throughput = sum(pair.throughput_pps for pair in pairs)

@@ -12,6 +12,7 @@ from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.settings import Settings
 
 #: Requests of one pair, a second: all that are looked at come within 0.15 s, and a pair of sockets has time left.
@@ -61,7 +62,7 @@ def preflight(
 
 def _couples(launch_output: LaunchOutput) -> list[tuple[ProcessOutput, ProcessOutput]]:
     outputs = list(launch_output.outputs.values())
-    return list(zip(outputs[::2], outputs[1::2], strict=True))
+    return FramePath.over(outputs).by_pair(outputs)
 
 
 @dataclass(slots=True)

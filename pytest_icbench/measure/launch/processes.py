@@ -10,6 +10,7 @@ from typing import Literal
 from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning
 from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.measure.launch.commands import pair_of
 
 #: Exit codes after which the same would happen again: bad usage, set-up failed, no link.
 _LASTING = (2, 3, 5)
@@ -38,7 +39,12 @@ class ProcessOutput:
     def name(self) -> str:
         """For messages: ``dpdk-recv of pair 1``."""
         twin = "dpdk-" if self.command.uses_dpdk else ""
-        return f"{twin}{self.command.application} of pair {self.index // 2 + 1}"
+        return f"{twin}{self.command.application} of pair {self.pair}"
+
+    @property
+    def pair(self) -> int:
+        """Number of its pair, which its stream tells."""
+        return pair_of(self.command.stream)
 
     @property
     def over(self) -> bool:

@@ -109,7 +109,7 @@ class SettlingTimes(Settling):
     def keep(self, windows: Sequence[Window]) -> list[Window]:
         """The same windows, of which those are kept whose answers the histograms have."""
         first = {
-            output.index // 2 + 1: output.summary.rtt_from
+            output.pair: output.summary.rtt_from
             for output in self._choir.outputs.values()
             if output.leads and output.summary is not None
         }

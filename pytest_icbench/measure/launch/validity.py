@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.launch import Window
+from pytest_icbench.model.path import FramePath
 
 #: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to
 #: be raised with a change here, in the workload's accounts or in the bottleneck's load_indicators that moves figures.
@@ -85,9 +86,9 @@ def _waiting(window: Window) -> bool:
     return window.scheduled > 0 or window.tx_full > 0
 
 
-def no_forwarding(windows: Sequence[Window], pairs: int) -> str | None:
+def no_forwarding(windows: Sequence[Window], path: FramePath) -> str | None:
     """Every pair received something of what it sent or wanted to send."""
-    for pair in range(1, pairs + 1):
+    for pair in path.numbers:
         own = [window for window in windows if window.pair == pair]
         if own and not any(window.received for window in own):
             sent, full = sum(window.sent for window in own), sum(window.tx_full for window in own)
@@ -115,11 +116,11 @@ def flooded(outputs: Sequence[ProcessOutput]) -> str | None:
     return None
 
 
-def stalled(windows: Sequence[Window], pairs: int) -> str | None:
+def stalled(windows: Sequence[Window], path: FramePath) -> str | None:
     """A pair that received frames, and then none although frames were waiting: to its end, or for half of its kept
     windows. The end may lie behind the kept windows: a path that is dead by then died while it was measured.
     """
-    for pair in range(1, pairs + 1):
+    for pair in path.numbers:
         own = [window for window in windows if window.pair == pair]
         waited = [window for window in own if _waiting(window)]
         last = max((window.number for window in own if window.kept), default=0)
@@ -148,15 +149,15 @@ def judge_launch(
     outputs: Sequence[ProcessOutput], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
 ) -> tuple[str, str] | None:
     """The first reason for which the launch is INVALID, with its evidence; None for a valid one."""
-    pairs = len(outputs) // 2
-    couples = [(outputs[2 * pair], outputs[2 * pair + 1]) for pair in range(pairs)]
+    path = FramePath.over(outputs)
+    couples = path.by_pair(outputs)
     checks = [("accounts", accounts(*couple)) for couple in couples]
     checks += [
         ("accounts", window_accounts(windows)),
         ("clock", clock(windows, asked_ns, warmup_s)),
-        ("no-forwarding", no_forwarding(windows, pairs)),
+        ("no-forwarding", no_forwarding(windows, path)),
         ("corrupted", corrupted(outputs)),
         ("flooded", flooded(outputs)),
-        ("stalled", stalled(windows, pairs)),
+        ("stalled", stalled(windows, path)),
     ]
     return next(((reason, evidence) for reason, evidence in checks if evidence is not None), None)

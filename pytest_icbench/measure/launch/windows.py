@@ -9,8 +9,9 @@ from dataclasses import replace
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
-from pytest_icbench.model.case import Dimension
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts, Window
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.settings import Settings
 
 _NOTHING = ReceivedCounts(
@@ -32,14 +33,13 @@ def match_windows(leader: ProcessOutput, follower: ProcessOutput, settings: Sett
     A client receives its own frames back, so its windows are matched with themselves; the server adds nothing but its
     context switches.
     """
-    pair = leader.index // 2 + 1
     client = leader.command.application == "client"
     windows = []
     for number, line in sorted(leader.windows.items()):
         if number == 0 or line.sent is None:
             continue
         other = follower.windows.get(number)
-        windows.append(_window(pair, line, line if client else other, other, settings))
+        windows.append(_window(leader.pair, line, line if client else other, other, settings))
     return windows
 
 
@@ -85,14 +85,15 @@ def _window(
     )
 
 
-def by_one_clock(windows: Iterable[Window], dimension: Dimension, away: Collection[int]) -> list[Window]:
+def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -> list[Window]:
     """The same windows without times of arrival where sender and receiver are on two hosts: two clocks.
 
     A client has its own frames back, so its times are its sender's. Lengths and counts need no common clock.
     """
-    if dimension == "latency":
+    if case.dimension == "latency":
         return list(windows)
-    split = {index // 2 + 1 for index in away if index ^ 1 not in away}
+    path = case.path
+    split = {path.pair(index) for index in away if path.peer(index) not in away}
     return [replace(window, first_ns=None, last_ns=None) if window.pair in split else window for window in windows]
 
 
@@ -104,8 +105,9 @@ def mark_disturbed(
     Endpoints that share a CPU are switched by design, so that counts only beside a ``dedicated`` placement.
     """
     marked = []
+    by_pair = FramePath.over(cpus).by_pair(cpus)
     for window in windows:
-        own = set(cpus[2 * (window.pair - 1) : 2 * window.pair])
+        own = set(by_pair[window.pair - 1])
         stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in own)
         disturbed = stolen > 0 or (dedicated and window.involuntary_switches > 0)
         marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))
@@ -117,7 +119,7 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
     receiver = leader if leader.command.application == "client" else follower
     totals = receiver.summary.received if receiver.summary else None
     return count_windows(
-        leader.index // 2 + 1,
+        leader.pair,
         windows,
         late=totals.late if totals else 0,
         foreign=totals.foreign if totals else 0,

@@ -22,6 +22,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
 
 #: What it takes without ports, and for the two pools of 8191 buffers that it makes for a pair, in MiB.
 _BASE_MIB = 32
@@ -68,7 +69,7 @@ class BasicFwd(DaemonSwitch):
             *dpdk_process.eal_arguments(
                 main_cpus=spec.worker_cpus[:1],
                 worker_cpus=(),
-                hugepages_mib=self.needs(len(attachments) // 2, 1).hugepages_mib,
+                hugepages_mib=self.needs(FramePath.over(attachments).pairs, 1).hugepages_mib,
             ),
             "--no-telemetry",
             *(f"--vdev={serving_device(spec.port, attachment)}" for attachment in attachments),

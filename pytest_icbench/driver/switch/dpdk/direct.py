@@ -15,6 +15,7 @@ from pytest_icbench.driver.switch.sriov.checks import vfio_devices
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
+from pytest_icbench.model.path import FramePath
 
 
 class Direct(Switch):
@@ -70,7 +71,7 @@ class Direct(Switch):
             driver: Literal["af_packet", "af_xdp"] = "af_packet" if spec.uplink.via == "kernel" else "af_xdp"
             return [Nic(attachment.address, kernel.NODE_INTERFACE, driver)]
         endpoints: list[Endpoint] = []
-        for a, b in zip(attachments[::2], attachments[1::2], strict=True):
+        for a, b in FramePath.over(attachments).wires(attachments):
             path = str(socket_path(a, "d"))
             if spec.port == MEMIF:
                 endpoints.append(Memif(address=a.address, socket=path, role="client"))

@@ -31,6 +31,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
@@ -89,10 +90,11 @@ class TestPmd(DaemonSwitch):
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Each direction of a pair is one stream, and a stream belongs to one core. Raises Unsupported beyond that."""
-        if cores > 2 * pairs:
+        streams = len(FramePath(pairs).endpoints)
+        if cores > streams:
             raise Unsupported(
-                f"testpmd cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} streams: ask for at most"
-                f" {2 * pairs} switch cores"
+                f"testpmd cannot use {cores} cores for {pairs} pairs, which are {streams} streams: ask for at most"
+                f" {streams} switch cores"
             )
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 

@@ -27,6 +27,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
 
 #: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
 _BASE_MIB = 32
@@ -142,7 +143,7 @@ class Forward(ForwarderSwitch):
             *dpdk_process.eal_arguments(
                 main_cpus=spec.worker_cpus[:1],
                 worker_cpus=(),
-                hugepages_mib=self.needs(len(attachments) // 2, 1).hugepages_mib,
+                hugepages_mib=self.needs(FramePath.over(attachments).pairs, 1).hugepages_mib,
             ),
             "--no-telemetry",
             *(f"--vdev={serving_device(spec.port, attachment)}{more}" for attachment in attachments),

@@ -13,6 +13,7 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, Veth
+from pytest_icbench.model.path import FramePath
 
 
 class VethLink(Switch):
@@ -58,7 +59,7 @@ class VethLink(Switch):
             self._nic = NicEndpoint(session, spec, attachment)
             self._nic.take()
             return [Veth(attachment.address, kernel.NODE_INTERFACE, None, spec.mtu)]
-        for a, b in zip(attachments[::2], attachments[1::2], strict=True):
+        for a, b in FramePath.over(attachments).wires(attachments):
             self._attached += [a, b]
             links.create_pair(session, kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
         return [kernel.endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]

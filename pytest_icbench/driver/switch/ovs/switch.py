@@ -36,6 +36,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.uplink import Uplink
 
 _BRIDGE = "br0"
@@ -91,12 +92,13 @@ class OpenVSwitch(Switch):
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Each port has one receive queue, and a queue belongs to one core. Raises Unsupported beyond that."""
-        if cores > 2 * pairs:
+        queues = len(FramePath(pairs).endpoints)
+        if cores > queues:
             raise Unsupported(
-                f"ovs cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
-                f" {2 * pairs} switch cores"
+                f"ovs cannot use {cores} cores for {pairs} pairs, which are {queues} receive queues: ask for at most"
+                f" {queues} switch cores"
             )
-        return Needs(hugepages_mib=_memory_mib(2 * pairs, jumbo), pollers=cores)
+        return Needs(hugepages_mib=_memory_mib(queues, jumbo), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""

@@ -22,6 +22,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
+from pytest_icbench.model.path import FramePath
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/switches.md says how)"
@@ -32,8 +33,8 @@ _WIRE = "wire"
 #: The bridge forgets an address that has not been seen for this long, Snabb's default.
 _MAC_TIMEOUT_S = 60.0
 
-#: Frames that a link between two apps holds; each port has a link in and one out.
-_LINK_FRAMES = 1023
+#: Frames that a port's links hold: one in and one out, each of 1023 between two apps.
+_PORT_FRAMES = 2 * 1023
 #: It allocates packets in steps, the first of so many, each twice the one before.
 _FIRST_STEP = 1000
 #: A packet with its headroom, rounded up to the alignment.
@@ -103,7 +104,7 @@ class Snabb(DaemonSwitch):
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Packets for full links of all ports; a packet is as large as the largest frame in any case."""
         packets, step = 0, _FIRST_STEP
-        while packets < 2 * pairs * 2 * _LINK_FRAMES:
+        while packets < len(FramePath(pairs).endpoints) * _PORT_FRAMES:
             packets, step = packets + step, 2 * step
         return Needs(hugepages_mib=packets * _PACKET_BYTES // 2**20 + 4, pollers=1)
 
@@ -167,8 +168,9 @@ class Snabb(DaemonSwitch):
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
     """For each port its number and the names of the links that come from it and lead to it."""
     if mode == _WIRE:
-        peers = [index ^ 1 for index in indexes]
-        return [(i, f"p{i}.tx -> p{j}.rx", f"p{j}.tx -> p{i}.rx") for i, j in zip(indexes, peers, strict=True)]
+        path = FramePath.over(indexes)
+        ways = [(index, path.across(index)) for index in indexes]
+        return [(i, f"p{i}.tx -> p{j}.rx", f"p{j}.tx -> p{i}.rx") for i, j in ways]
     return [(i, f"p{i}.tx -> bridge.p{i}", f"bridge.p{i} -> p{i}.rx") for i in indexes]
 
 

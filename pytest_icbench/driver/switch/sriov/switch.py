@@ -21,6 +21,7 @@ from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.uplink import Uplink
 
 VFIO = "vfio"
@@ -80,7 +81,7 @@ class Sriov(Switch):
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
         """Raises Unsupported if the card has too few VFs that nobody uses, or may not be changed."""
-        checks.choose(session.root, checks.card(session), 2 * pairs)
+        checks.choose(session.root, checks.card(session), len(FramePath(pairs).endpoints))
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()

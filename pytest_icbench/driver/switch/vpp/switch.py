@@ -41,6 +41,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
 
 _REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
@@ -113,10 +114,11 @@ class Vpp(DaemonSwitch):
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Each port has one receive queue, and a queue belongs to one worker. Raises Unsupported beyond that."""
-        if cores > 2 * pairs:
+        queues = len(FramePath(pairs).endpoints)
+        if cores > queues:
             raise Unsupported(
-                f"vpp cannot use {cores} cores for {pairs} pairs, which are {2 * pairs} receive queues: ask for at most"
-                f" {2 * pairs} switch cores"
+                f"vpp cannot use {cores} cores for {pairs} pairs, which are {queues} receive queues: ask for at most"
+                f" {queues} switch cores"
             )
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
@@ -172,7 +174,9 @@ class Vpp(DaemonSwitch):
                 raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
             for attachment in attachments:
                 own = self._interfaces[attachment.index]
-                other = self._interfaces[attachment.index ^ 1] if uplink is None else uplink
+                other = uplink
+                if other is None:
+                    other = self._interfaces[FramePath.over(attachments).across(attachment.index)]
                 ways = [(own, other)] if uplink is None else [(own, other), (other, own)]
                 for one, two in ways:
                     client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=one, tx_sw_if_index=two, enable=True)
