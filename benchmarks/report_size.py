@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page
@@ -58,7 +59,9 @@ def _cases() -> Iterator[Case]:
                 for size in SIZES:
                     for switch in SWITCHES:
                         latency = rate is not None and rate % 2_000_000 == 0
-                        yield Case(switch, size, burst, pairs, Rate(rate), "latency" if latency else "throughput")
+                        yield Case(
+                            switch, Traffic(size), burst, pairs, Rate(rate), "latency" if latency else "throughput"
+                        )
 
 
 def fill(page: Page, chosen: list[Case]) -> list[TestRecord]:

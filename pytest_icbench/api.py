@@ -54,6 +54,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import FCS_BYTES, HEADERS_BYTES, MAX_FRAME_BYTES, Traffic, carries_jumbo
 from pytest_icbench.model.uplink import Uplink, Via
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Icbench",
     "Judgement",
     "Measurement",
+    "Traffic",
     # Outcomes
     "IcbenchError",
     "Invalid",
@@ -79,6 +81,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "UsageError",
     "WorkloadError",
     # A switch driver and what it is given and gives
+    "MAX_FRAME_BYTES",
     "Address",
     "Attachment",
     "Batches",
@@ -105,6 +108,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Veth",
     "VhostUser",
     "Via",
+    "carries_jumbo",
     # Switches of the kernel
     "NETDEV_APIS",
     "SOCKET_APIS",
@@ -133,6 +137,8 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "start_daemon",
     "wait_for_sockets",
     # Conformance
+    "FCS_BYTES",
+    "HEADERS_BYTES",
     "Abilities",
     "Exchange",
     "WatchedLaunch",

@@ -15,6 +15,7 @@ from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         ):
             case = Case(
                 switch=name,
-                packet_size=size,
+                traffic=Traffic(size),
                 burst=burst,
                 pairs=pairs,
                 rate=rate,
@@ -300,9 +301,9 @@ def unsupported_reason(case: Case, cls: type[Switch], ring: int) -> str | None:
     """Why no host can run the case, or None: facts about the switch, known without asking the host."""
     if case.burst > ring:
         return too_large_burst(case.burst, ring)
-    if case.packet_size > cls.max_frame_bytes:
+    if case.traffic.longest_bytes > cls.max_frame_bytes:
         return (
-            f"{case.packet_size} bytes are more than {case.switch} carries;"
+            f"{case.traffic.longest_bytes} bytes are more than {case.switch} carries;"
             f" take packet sizes up to {cls.max_frame_bytes}"
         )
     if cls.max_pairs is not None and case.pairs > cls.max_pairs:

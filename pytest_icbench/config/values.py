@@ -9,8 +9,9 @@ from math import isfinite
 
 from pytest_icbench.config.sequences import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import APIS, MAX_FRAME_BYTES, MIN_FRAME_BYTES
+from pytest_icbench.model.case import APIS
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, named_rate, percent
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
 
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254

@@ -14,15 +14,12 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from pytest_icbench.api import Address, Exchange, FramePath, Reach
+from pytest_icbench.api import FCS_BYTES, HEADERS_BYTES, Address, Exchange, FramePath, Reach
 
 #: Those of ``tagged``; 0 is none, and a priority alone.
 VLANS = (0, 1, 100, 4094)
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
-FCS_BYTES = 4
-#: Ethernet, IPv4 and UDP.
-_HEADER_BYTES = 42
 #: Of an address that no endpoint has; what follows is its number.
 _STRANGER = "02:00:00:fe"
 #: How often frames that have not arrived are sent again: a poller that lost its CPU may have dropped them, and this is
@@ -113,8 +110,8 @@ def flow(source: Address, destination: Address, sizes: Sequence[int], count: int
     """Frames of one IPv4 flow, of these sizes in turn."""
     link = Ether(src=source.mac, dst=destination.mac)
     models = [_filled(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
-    heads = [model[:_HEADER_BYTES] + next(_numbers).to_bytes(4) for model in models]
-    return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][_HEADER_BYTES + 8 :] for n in range(count)]
+    heads = [model[:HEADERS_BYTES] + next(_numbers).to_bytes(4) for model in models]
+    return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][HEADERS_BYTES + 8 :] for n in range(count)]
 
 
 def _link(source: Address, destination: Address, vlan: int | None) -> Packet:

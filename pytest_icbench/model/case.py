@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Protocol
 
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
+from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 Dimension = Literal["throughput", "latency"]
 Family = Literal["kernel", "dpdk"]
@@ -17,12 +18,6 @@ SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg")
 #: DPDK applications over a kernel interface.
 NETDEV_APIS = ("af_packet", "af_xdp")
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
-
-#: Least and greatest Ethernet frame in bytes, FCS included.
-MIN_FRAME_BYTES = 64
-MAX_FRAME_BYTES = 9216
-#: The frame that the default MTU of 1500 carries, FCS included.
-MTU_1500_FRAME_BYTES = 1518
 
 #: Under these keys files have a case's mode and its candidate; a result's treatment has the latter under the same key.
 MODE_KEY, CANDIDATE_KEY = "variant", "contender"
@@ -54,13 +49,13 @@ class Case:
             latter.
         api: API technique of the endpoints, one of ``APIS``; None where the switch has one natural choice.
         switch_cores: worker cores of the switch; None for its natural number.
-        packet_size: Ethernet frame in bytes with FCS (RFC 2544), 64 to 9216.
+        traffic: what is sent.
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
     """
 
     switch: str
-    packet_size: int = 64
+    traffic: Traffic = SHORTEST
     burst: int = 32
     pairs: int = 1
     rate: Rate = MAXIMUM
@@ -94,7 +89,7 @@ class Case:
             parts.append("blocking")
         if self.touch:
             parts.append("touch")
-        parts += [f"{self.packet_size}B", f"b{self.burst}", f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
+        parts += [self.traffic.label, f"b{self.burst}", f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         if self.remote:
             parts.append("remote")
         return "-".join(parts)
@@ -120,11 +115,6 @@ class Case:
         return FramePath(self.pairs)
 
     @property
-    def jumbo(self) -> bool:
-        """Whether the frame needs an MTU above 1500."""
-        return self.packet_size > MTU_1500_FRAME_BYTES
-
-    @property
     def rig_key(self) -> tuple[object, ...]:
         """Cases with the same key run on the same rig, without anything being built anew."""
         return (
@@ -135,7 +125,7 @@ class Case:
             self.port or "",
             self.switch_cores or 0,
             self.pairs,
-            self.jumbo,
+            self.traffic.jumbo,
             self.api in NETDEV_APIS,
         )
 
@@ -153,11 +143,17 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is the inverse."""
-        data = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        data: dict[str, Any] = {}
+        for field in fields(self):
+            if field.name == "traffic":
+                data |= self.traffic.to_axes()
+            else:
+                data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
         data["rate"] = self.rate.to_json()
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
-        axes = {_NAMES.get(key, key): value for key, value in data.items()}
-        return cls(**{**axes, "rate": Rate.from_json(data["rate"])})
+        traffic = Traffic.from_axes(data)
+        axes = {_NAMES.get(key, key): value for key, value in data.items() if key not in traffic.to_axes()}
+        return cls(**{**axes, "traffic": traffic, "rate": Rate.from_json(data["rate"])})

@@ -6,10 +6,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pytest_icbench.model.case import APIS, MTU_1500_FRAME_BYTES, NETDEV_APIS
+from pytest_icbench.model.case import APIS, NETDEV_APIS
+from pytest_icbench.model.traffic import LABEL, Traffic
 
 #: The end of a benchmark's node id: all that a controller knows of the items of its workers.
-CASE_ID = re.compile(r"(?P<head>[\w:+.-]+)-(?P<size>\d+)B-b\d+-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$")
+CASE_ID = re.compile(
+    rf"(?P<head>[\w:+.-]+)-(?P<traffic>{LABEL})-b\d+-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
+)
 #: Under this name a worker's output has why it refused to begin.
 REFUSAL = "icbench_refusal"
 #: How the traceback of a worker that did not even come to collecting ends.
@@ -36,7 +39,7 @@ def rig_group(nodeid: str) -> tuple[object, ...] | None:
     return (
         found["head"][: flags.start()],
         found["pairs"],
-        int(found["size"]) > MTU_1500_FRAME_BYTES,
+        Traffic.from_label(found["traffic"]).jumbo,
         found["remote"] is not None,
         flags["api"] in NETDEV_APIS,
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pytest_icbench.model.path import Side
+from pytest_icbench.model.traffic import MTU_ETHERNET
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Veth:
     address: Address
     interface: str
     host_interface: str | None
-    mtu: int = 1500
+    mtu: int = MTU_ETHERNET
     kind: Literal["veth"] = "veth"
     serves: bool = False
 

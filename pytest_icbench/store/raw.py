@@ -15,6 +15,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.case import MODE_KEY
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.names import path_part
 from pytest_icbench.store import hdr
 
@@ -35,7 +36,7 @@ def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
     how = [measurement.dimension, api]
     how += [flag for flag in ("blocking", "touch", "remote") if axes.get(flag)]
     how += [f"{axes['pairs']}vs{axes['pairs']}", f"c{cores}"]
-    parts = (f"b{axes['burst']}", switch, f"{axes['packet_size']}B", f"R{rate}", "-".join(how))
+    parts = (f"b{axes['burst']}", switch, Traffic.from_axes(axes).label, f"R{rate}", "-".join(how))
     return Path("raw", *(path_part(part) for part in parts))
 
 

@@ -20,8 +20,9 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch.commands import launch_plan
-from pytest_icbench.model.case import MAX_FRAME_BYTES, MTU_1500_FRAME_BYTES, NETDEV_APIS, Case
+from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.placement import Placement
 
 #: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
@@ -59,6 +60,7 @@ class ReplayCommand:
     """One process of an exchange, or with ``captures_only`` one that listens.
 
     Attributes:
+        traffic: the longest frames that there may be.
         api: of the case; a kernel interface is used by a raw socket, unless it is one of ``NETDEV_APIS``.
         sends, captures: files; the first is read anew for each step.
     """
@@ -67,7 +69,7 @@ class ReplayCommand:
     peer: Address
     api: str | None
     cpu: int
-    packet_size: int
+    traffic: Traffic
     ring: int
     yield_every: int
     sends: Path
@@ -86,7 +88,7 @@ class ReplayCommand:
         application = "capture" if self.captures_only else "replay"
         file = self.captures if self.captures_only else self.sends
         argv = [str(executable), application if api is None else f"dpdk-{application}", str(file)]
-        argv += [me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised", "-p", str(self.packet_size)]
+        argv += [me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised", *self.traffic.options]
         argv += ["--ring", str(self.ring if api is None else endpoint_ring(api, self.ring))]
         argv += ["--yield", str(self.yield_every)] if self.yield_every else []
         if not self.captures_only:
@@ -94,9 +96,8 @@ class ReplayCommand:
         if api is None:
             assert isinstance(self.endpoint, Veth)
             return [*argv, "-R", self.endpoint.interface]
-        jumbo = self.packet_size > MTU_1500_FRAME_BYTES
         ring = endpoint_ring(api, self.ring)
-        return [*argv, "--", *eal_arguments(self.endpoint, api, cpu=self.cpu, ring=ring, jumbo=jumbo)]
+        return [*argv, "--", *eal_arguments(self.endpoint, api, cpu=self.cpu, ring=ring, jumbo=self.traffic.jumbo)]
 
 
 def replay_commands(
@@ -110,7 +111,7 @@ def replay_commands(
             peer=rig.endpoints[case.path.peer(index)].address,
             api=case.api,
             cpu=placement.endpoints[index],
-            packet_size=MAX_FRAME_BYTES if case.jumbo else MTU_1500_FRAME_BYTES,
+            traffic=Traffic(case.traffic.port_frame_bytes),
             ring=ring,
             yield_every=min(placement.yield_every, 1),
             sends=rig.files / f"{tag}{index}.in",

@@ -22,21 +22,13 @@ from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, Case
+from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import endpoint_to_dict
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs, endpoint_specs_from_json
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.processes import RunningLaunch
 
-#: Bytes of a frame that do not count in a layer 3 MTU: Ethernet header and FCS.
-_L2_BYTES = 18
-_MTU = 1500
 _DPDK_APPLICATION = "dpdk-"
-
-
-def mtu_of(case: Case) -> int:
-    """Layer 3 MTU of every port of a case: 1500, or the greatest for jumbo frames."""
-    return MAX_FRAME_BYTES - _L2_BYTES if case.jumbo else _MTU
 
 
 class HostRig:
@@ -106,7 +98,7 @@ class HostRig:
         self._workers = workers = tuple(spec["placement"]["switch"])
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
-        self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.jumbo).hugepages_mib)
+        self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.traffic.jumbo).hugepages_mib)
         if dpdk:
             self._reserve_endpoints(self._here)
         self._switch = switch = driver()
@@ -115,7 +107,7 @@ class HostRig:
             port=port,
             worker_cpus=tuple(workers),
             service_cpus=tuple(spec["placement"]["service"]),
-            mtu=mtu_of(case),
+            mtu=case.traffic.mtu,
             work_dir=work_dir,
             binary=Path(spec["binary"]) if spec.get("binary") else None,
             endpoint_cpus=tuple(self._cpus[index] for index in self._here),
@@ -186,7 +178,7 @@ class HostRig:
         for index in indexes:
             if index not in self._pages_for:
                 self._pages_for.add(index)
-                self._reserve(endpoint_mib(self._case.jumbo))
+                self._reserve(endpoint_mib(self._case.traffic.jumbo))
 
     def launch(self, plan: Mapping[str, Any]) -> str:
         """Starts the processes of one launch, stage by stage, each in its endpoint's node and on its endpoint's CPU.

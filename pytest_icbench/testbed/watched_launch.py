@@ -12,14 +12,15 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import HEADERS_BYTES
 from pytest_icbench.testbed.exchange import Captured, replay_commands
 from pytest_icbench.testbed.rig import Rig
 
 TIMEOUT_S = 30.0
 _SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
-#: Bytes of headers before the stamp, whose second half-word is the window: 65535 is a control frame, which announces
+#: Second half-word of the stamp, which the payload begins with: the window. 65535 is a control frame, which announces
 #: an endpoint before the switch can know it.
-_WINDOW = slice(44, 46)
+_WINDOW = slice(HEADERS_BYTES + 2, HEADERS_BYTES + 4)
 _CONTROL = b"\xff\xff"
 
 

@@ -24,6 +24,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
@@ -76,7 +77,7 @@ def test_a_path_that_stops_half_way_has_stalled(session: HostSession) -> None:
     def cut(pids: list[int]) -> None:
         links.set_mtu("eth0", 68, netns=f"/proc/{pids[1]}/ns/net")
 
-    case = replace(BRIDGE, packet_size=512)
+    case = replace(BRIDGE, traffic=Traffic(512))
     with built(session, case, node="netns") as rig:
         found = measured(rig, case, cut)
     assert "pair 1: nothing arrived in the last" in invalid(found, "stalled")
@@ -161,7 +162,7 @@ def stream_of(pid: int) -> int:
 def test_frames_of_another_pair_and_damaged_ones(
     session: HostSession, another: int, reason: str, sentence: str
 ) -> None:
-    case = replace(BRIDGE, packet_size=256, touch=True)
+    case = replace(BRIDGE, traffic=Traffic(256), touch=True)
     with built(session, case, node="netns") as rig:
 
         def send(pids: list[int]) -> None:

@@ -21,6 +21,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
@@ -44,7 +45,7 @@ DPDK = [
     Case("direct", port="vhost-user-packed"),
     Case("direct", port="memif"),
     Case("testpmd"),
-    Case("testpmd", packet_size=1500, touch=True),
+    Case("testpmd", traffic=Traffic(1500), touch=True),
     Case("basicfwd"),
     Case("ovs"),
 ]
@@ -187,7 +188,7 @@ def switch_pid(rig: Rig) -> int:
 
 def test_the_preflight_names_the_direction_of_a_broken_path(session: HostSession) -> None:
     """Side b's interface takes no frames of this size: what a asks never arrives."""
-    case = Case("linux-bridge", api="raw", packet_size=512)
+    case = Case("linux-bridge", api="raw", traffic=Traffic(512))
     with built(session, case) as rig:
         start, end = rig.start, rig.end
 

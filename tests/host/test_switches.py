@@ -19,6 +19,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -200,7 +201,7 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
 
 @pytest.mark.parametrize("name", builtin_switches())
 def test_jumbo_frames(session: HostSession, name: str) -> None:
-    case = Case(name, packet_size=9000)
+    case = Case(name, traffic=Traffic(9000))
     with built(session, case) as rig:
         assert_heard(there_and_back(rig, case))
         assert_heard(one_way(rig, case, 5000))

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.stats.quantiles import Histogram
@@ -42,16 +43,16 @@ pytest.importorskip("vl_convert", reason="no figures without vl-convert-python")
 
 
 def cases() -> list[Case]:
-    found = [Case(switch, packet_size=size) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
+    found = [Case(switch, traffic=Traffic(size)) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
     found += [Case(switch, rate=Rate(load)) for switch in ("ovs", "vpp") for load in (1_000_000, 2_000_000, 4_000_000)]
     found += [Case(switch, pairs=2) for switch in ("ovs", "vpp")]
     sizes = (64, 1500)
-    found += [Case(switch, size, 4, 1, Rate(1000), "latency") for switch in ("ovs", "snabb") for size in sizes]
+    found += [Case(switch, Traffic(size), 4, 1, Rate(1000), "latency") for switch in ("ovs", "snabb") for size in sizes]
     return found
 
 
 def add(page: Page, tests: list[TestRecord], case: Case, name: str | None = None, **changed: Any) -> None:
-    pps = (5e6 if case.switch == "ovs" else 8e6) * 64 / case.packet_size
+    pps = (5e6 if case.switch == "ovs" else 8e6) * 64 / case.traffic.packet_size
     figures: dict[str, Any] = {
         "throughput_pps": pps,
         "throughput_pps_low": pps * 0.95,

@@ -215,7 +215,7 @@ import os, signal
 @pytest.mark.icbench(switch=["testpmd", "veth"], packet_size=[64, 128], reference=False, {SHORT})
 def test_rate(icbench):
     assert icbench.gate(icbench.throughput())
-    if (icbench.case.switch, icbench.case.packet_size) == ("testpmd", 64):
+    if (icbench.case.switch, icbench.case.traffic.packet_size) == ("testpmd", 64):
         process = icbench.rig().host.switch.daemon.process
         process.signal(signal.SIGKILL)
         process.wait(5)

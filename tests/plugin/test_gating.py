@@ -40,7 +40,9 @@ def files(inner: Runner, bench: type[FakeTestbed]) -> Runner:
 
 
 def slower(factor: float, only: int = 64) -> Any:
-    return staticmethod(lambda case: measured(case, launches=scaled(factor if case.packet_size == only else 1.0)))
+    return staticmethod(
+        lambda case: measured(case, launches=scaled(factor if case.traffic.packet_size == only else 1.0))
+    )
 
 
 def results(inner: Runner) -> list[dict[str, Any]]:
@@ -78,7 +80,7 @@ def test_an_interrupted_run_saves_what_it_has(inner: Runner) -> None:
     inner.write(test_x=ONE)
     before = (
         "from tests.baselines import measured\n"
-        "stop = lambda case: measured(case) if case.packet_size == 64 else KeyboardInterrupt()\n"
+        "stop = lambda case: measured(case) if case.traffic.packet_size == 64 else KeyboardInterrupt()\n"
         "Testbed.behaviour = staticmethod(stop)"
     )
     result = inner.spawn_with_bench("--icbench-save=main", CODES, before=before)
@@ -140,7 +142,7 @@ def test_waivers(files: Runner, bench: type[FakeTestbed]) -> None:
 
 
 def _some_died(case: Case) -> Measurement | BaseException:
-    return WorkloadError("sender died") if case.packet_size == 1500 else measured(case, launches=scaled(0.5))
+    return WorkloadError("sender died") if case.traffic.packet_size == 1500 else measured(case, launches=scaled(0.5))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def measured(bench: type[FakeTestbed]) -> list[str]:
 def ended_at(size: int, error: BaseException) -> Callable[[Case], Measurement | BaseException]:
     whole = measurement(per_launch=tuple(launch(index=number) for number in range(6)))
     base = {name: getattr(whole, name) for name in ("per_launch",)}
-    return lambda case: error if case.packet_size == size else measurement(case, **base)
+    return lambda case: error if case.traffic.packet_size == size else measurement(case, **base)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_after_a_kill_in_mid_run(inner: Runner) -> None:
     die = (
         "import os, signal\nfrom tests.measurements import measurement\n"
         "def behave(case):\n"
-        "    if case.packet_size == 512 and not os.path.exists('killed'):\n"
+        "    if case.traffic.packet_size == 512 and not os.path.exists('killed'):\n"
         "        open('killed', 'w').close()\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return measurement(case)\n"

@@ -231,7 +231,7 @@ def test_an_error_fails_its_case_and_the_next_runs_on_new_rigs(
     def behave(case: Case) -> Measurement | BaseException:
         return (
             error("the sender hangs; the end of its log:\n  last words")
-            if case.packet_size == 64
+            if case.traffic.packet_size == 64
             else measurement(case)
         )
 
@@ -288,7 +288,7 @@ def test_a_signal_cleans_up_and_keeps_what_is_finished(inner: Runner, number: si
 from tests.measurements import measurement
 
 def behave(case):
-    if case.packet_size == 1500:
+    if case.traffic.packet_size == 1500:
         os.kill(os.getpid(), {int(number)})
     return measurement(case)
 

@@ -164,7 +164,11 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
 ) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
         note = {"note": "the switch had idle share"}
-        return gives("IMPROVED", 1.2)(case) if case.packet_size == 64 else gives("INCONCLUSIVE", 0.96, **note)(case)
+        return (
+            gives("IMPROVED", 1.2)(case)
+            if case.traffic.packet_size == 64
+            else gives("INCONCLUSIVE", 0.96, **note)(case)
+        )
 
     bench.compared = staticmethod(compared)
     inner.write(test_x=FLAT)

@@ -21,6 +21,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.names import printable
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.wording import suggestion
@@ -104,7 +105,7 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
         raise UsageError(f"--packet-size: '{arguments.packet_size}' is not one size")
     case = Case(
         name,
-        packet_size=size,
+        traffic=Traffic(size),
         rate=rate,
         mode=mode,
         api=arguments.api,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_icbench.driver.switch.protocol import Reach, Switch
-from pytest_icbench.model.case import MTU_1500_FRAME_BYTES
+from pytest_icbench.model.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,6 @@ def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
         unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
         vlan=driver.vlan,
         filters=driver.filters,
-        jumbo=driver.max_frame_bytes > MTU_1500_FRAME_BYTES,
+        jumbo=Traffic(driver.max_frame_bytes).jumbo,
         least_ageing_s=driver.least_ageing_s if learns else None,
     )

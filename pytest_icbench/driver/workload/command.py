@@ -10,6 +10,7 @@ from typing import Literal
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.model.case import NETDEV_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.traffic import Traffic
 
 Application = Literal["send", "recv", "client", "server"]
 
@@ -61,7 +62,7 @@ class WorkloadCommand:
     peer: Address
     api: str
     cpu: int
-    packet_size: int
+    traffic: Traffic
     burst: int
     stream: int
     rate_pps: int = 0
@@ -86,7 +87,7 @@ class WorkloadCommand:
         me = self.endpoint.address
         name = f"dpdk-{self.application}" if self.uses_dpdk else self.application
         argv = [str(executable), name, me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised"]
-        argv += ["-p", str(self.packet_size), "-b", str(self.burst), "-r", str(self.rate_pps)]
+        argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
         for option, seconds in (
             ("--duration", self.duration_s),
@@ -103,7 +104,7 @@ class WorkloadCommand:
             argv += ["--catch-up", str(self.catch_up)]
         argv += [flag for flag, wanted in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if wanted]
         if self.uses_dpdk:
-            eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=self.packet_size > 1518)
+            eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=self.traffic.jumbo)
             return [*argv, "--", *eal]
         return argv + self._socket_options()
 

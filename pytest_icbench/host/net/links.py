@@ -20,6 +20,7 @@ from pytest_icbench.host.cleanup import unmount_below
 from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, bind, entered, opened, saved_netns, unshare
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.traffic import MTU_ETHERNET
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
@@ -62,7 +63,7 @@ def _quiet(name: str) -> None:
 
 
 def create_veth(
-    session: Holder, name_a: str, name_b: str, *, mtu: int = 1500, txqueuelen: int = TX_QUEUE_LENGTH
+    session: Holder, name_a: str, name_b: str, *, mtu: int = MTU_ETHERNET, txqueuelen: int = TX_QUEUE_LENGTH
 ) -> None:
     """A veth pair in this process' namespace, down, without IPv6.
 
@@ -107,7 +108,7 @@ def create_pair(
     a: End,
     b: End,
     *,
-    mtu: int = 1500,
+    mtu: int = MTU_ETHERNET,
     txqueuelen: int = TX_QUEUE_LENGTH,
     up: bool = True,
 ) -> None:
@@ -183,7 +184,7 @@ def _peer(address: Address) -> Address:
     return Address.of(pair, "b" if last == 1 else "a")
 
 
-def create_bridge(session: Holder, name: str, *, mtu: int = 1500) -> None:
+def create_bridge(session: Holder, name: str, *, mtu: int = MTU_ETHERNET) -> None:
     """A learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6; down."""
     session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}

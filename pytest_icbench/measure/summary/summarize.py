@@ -21,8 +21,6 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
-#: Preamble, start of frame and least gap of Ethernet, in bytes a frame.
-L1_OVERHEAD_BYTES = 20
 #: Counters of a pair that a measurement sums up.
 COUNTERS = (
     *("scheduled", "sent", "refused", "received", "lost"),
@@ -70,7 +68,7 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
     mbps = around.treatment.get("uplink_mbps")
     if not case.remote or mbps is None:
         return None
-    return float(mbps) * 1e6 / 8 / (case.packet_size + L1_OVERHEAD_BYTES)
+    return case.traffic.line_pps(float(mbps))
 
 
 def metric(case: Case) -> str:
@@ -185,13 +183,11 @@ def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFI
 
 def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
     """All fields that follow from the frames per second over all pairs; None for what is no number."""
-    gbps = case.packet_size * 8 / 1e9
-    l1_gbps = (case.packet_size + L1_OVERHEAD_BYTES) * 8 / 1e9
     return {
         **named("throughput_pps", pps),
         **named("throughput_per_pair_pps", pps, factor=1 / case.pairs),
-        **named("throughput_gbps", pps, factor=gbps),
-        **named("throughput_l1_gbps", pps, factor=l1_gbps),
+        **named("throughput_gbps", pps, factor=case.traffic.gbps_per_pps),
+        **named("throughput_l1_gbps", pps, factor=case.traffic.l1_gbps_per_pps),
     }
 
 

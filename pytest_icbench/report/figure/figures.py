@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
 from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.report.figure.published import stated
@@ -183,7 +184,7 @@ def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def _per_frame(result: Result, name: str) -> float:
-    return 1e-6 if name == "throughput_pps" else traffic(result).packet_size * 8 / 1e9
+    return 1e-6 if name == "throughput_pps" else Traffic(traffic(result).packet_size).gbps_per_pps
 
 
 def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:

@@ -14,10 +14,11 @@ from pytest_icbench.cli.main import main
 from pytest_icbench.gate import waivers
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import baselines
 from tests.baselines import HOST, measured, scaled
 
-BIG = Case("ovs", packet_size=1500)
+BIG = Case("ovs", traffic=Traffic(1500))
 
 
 @pytest.fixture(autouse=True)

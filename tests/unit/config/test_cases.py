@@ -14,6 +14,7 @@ from pytest_icbench.config.cases import Request, check_names, expand, grouped, p
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Rate
+from pytest_icbench.model.traffic import Traffic
 
 
 @dataclass
@@ -261,7 +262,7 @@ def test_unknown_names_on_the_command_line(options: Options, message: str) -> No
 def test_what_no_host_can_run() -> None:
     assert unsupported_reason(Case("poll"), SWITCHES["poll"], 256) is None
     assert "1519 bytes are more than poll carries" in str(
-        unsupported_reason(Case("poll", packet_size=1519), SWITCHES["poll"], 256)
+        unsupported_reason(Case("poll", traffic=Traffic(1519)), SWITCHES["poll"], 256)
     )
     assert "poll takes at most 1 pair, not 2" in str(unsupported_reason(Case("poll", pairs=2), SWITCHES["poll"], 256))
     assert "does not fit into a ring of 256" in str(

@@ -17,6 +17,7 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store.baselines import Baseline
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
 
@@ -106,7 +107,7 @@ def test_the_message_has_both_values_both_intervals_the_limit_and_its_source() -
 
 def test_no_such_case() -> None:
     assert judged(measured()).verdict == "NO_BASELINE"
-    assert judged(measured(), entry(Case("ovs", packet_size=128))).verdict == "NO_BASELINE"
+    assert judged(measured(), entry(Case("ovs", traffic=Traffic(128)))).verdict == "NO_BASELINE"
     assert judged(measured(), latency_entry(20e3)).verdict == "NO_BASELINE"
     # A limit that holds is no comparison; one that is missed is a regression all the same.
     assert judged(measured(), toml='["*"]\nmin_throughput_pps = 1').verdict == "NO_BASELINE"

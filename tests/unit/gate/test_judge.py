@@ -18,6 +18,7 @@ from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.wording import FIRST_LINE
 from tests.measurements import measurement
@@ -159,7 +160,9 @@ def test_invalid_comes_before_every_limit() -> None:
 
 
 def test_the_message_of_a_regression() -> None:
-    case = Case("linux-bridge", api="raw-mmsg", packet_size=1500, switch_cores=12, blocking=True, touch=True, pairs=16)
+    case = Case(
+        "linux-bridge", api="raw-mmsg", traffic=Traffic(1500), switch_cores=12, blocking=True, touch=True, pairs=16
+    )
     with pytest.raises(Regression) as caught:
         enforce(judge(measurement(case, bottleneck="endpoint", bottleneck_evidence="ring full"), [limit("min", 7e6)]))
     first, *rest = str(caught.value).splitlines()

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.case import APIS, Case, Rate
+from pytest_icbench.model.traffic import Traffic
 
 names = st.sampled_from(["ovs", "linux-bridge", "veth", "basicfwd"])
 cases = st.builds(
     Case,
     switch=names,
-    packet_size=st.integers(64, 9216),
+    traffic=st.builds(Traffic, st.integers(64, 9216)),
     burst=st.integers(1, 1024),
     pairs=st.integers(1, 254),
     rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
@@ -67,6 +68,15 @@ def test_an_id_has_only_characters_that_k_can_match(case: Case) -> None:
 @given(cases, cases)
 def test_two_cases_with_one_id_differ_in_nothing_but_the_dimension(one: Case, other: Case) -> None:
     assert (one.id == other.id) == (replace(one, dimension="throughput") == replace(other, dimension="throughput"))
+
+
+def test_files_have_the_keys_that_they_always_had() -> None:
+    case = Case("vpp", Traffic(512), mode="xconnect", candidate="new", rate=Rate(1000))
+    assert list(case.to_dict().items()) == [
+        ("switch", "vpp"), ("packet_size", 512), ("burst", 32), ("pairs", 1), ("rate", 1000),
+        ("dimension", "throughput"), ("port", None), ("variant", "xconnect"), ("switch_cores", None), ("api", None),
+        ("blocking", False), ("touch", False), ("remote", False), ("contender", "new"),
+    ]  # fmt: skip
 
 
 @given(cases)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.case_id import host_key, is_case, rig_group
 from pytest_icbench.model.rate import named_rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import hosts_of
 from pytest_icbench.plugin.xdist.scheduler import RigScheduling
 from pytest_icbench.plugin.xdist.workers import told
@@ -24,13 +25,13 @@ def item(case: Case, test: str = "test_x.py::test_rate") -> str:
 
 
 def test_groups_follow_the_rig() -> None:
-    first = Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=64, rate=Rate(1_000_000))
-    same = Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=512, touch=True, burst=1)
+    first = Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(64), rate=Rate(1_000_000))
+    same = Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(512), touch=True, burst=1)
     assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
     others = [
         Case("ovs", mode="xconnect"),
         Case("ovs", port="vhost-user-packed", mode="xconnect", pairs=2),
-        Case("ovs", port="vhost-user-packed", mode="xconnect", packet_size=9000),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(9000)),
         Case("ovs", port="vhost-user-packed", mode="xconnect", switch_cores=2),
         Case("ovs", port="vhost-user-packed", mode="xconnect", remote=True),
         Case("ovs", port="vhost-user-packed", mode="xconnect", api="af_xdp"),
@@ -47,7 +48,7 @@ def test_groups_follow_the_rig() -> None:
             switch=st.sampled_from(["veth", "linux-bridge", "forward"]),
             api=st.sampled_from([None, "udp", "udp-mmsg", "raw", "raw-mmsg", "af_packet"]),
             pairs=st.integers(1, 12),
-            packet_size=st.sampled_from([64, 1518, 1519, 9000]),
+            traffic=st.builds(Traffic, st.sampled_from([64, 1518, 1519, 9000])),
             blocking=st.booleans(),
             touch=st.booleans(),
             remote=st.booleans(),

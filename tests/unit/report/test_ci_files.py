@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
 from pytest_icbench.report import markdown, openmetrics
 from tests.baselines import measured
@@ -119,7 +120,7 @@ def versions() -> list[dict[str, Any]]:
     """A base and its candidate at two packet sizes: one is as good, the other slower."""
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
-        case = Case("ovs", packet_size=size, candidate="new")
+        case = Case("ovs", traffic=Traffic(size), candidate="new")
         told = side_by_side(case, decision, ratio)
         found.append(measurement(case.base).to_dict())
         judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
@@ -58,7 +59,7 @@ def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
 
 
 def test_size_figures_are_in_frames_and_in_bits_and_published_figures_are_marked() -> None:
-    results = [result(Case("testpmd", packet_size=size), **at(9e6)) for size in (64, 1500)]
+    results = [result(Case("testpmd", traffic=Traffic(size)), **at(9e6)) for size in (64, 1500)]
     frames, bits = rate_figures(results, all_series(results))
     assert "Mpps" in frames.title
     assert "Gbit/s" in bits.title
@@ -135,7 +136,7 @@ def test_nobody_leads_before_itself() -> None:
 
 def beside(size: int = 64, decision: str = "REGRESSED") -> list[dict[str, Any]]:
     """A base and its candidate, slower by a tenth."""
-    case = Case("ovs", packet_size=size, candidate="new")
+    case = Case("ovs", traffic=Traffic(size), candidate="new")
     found = side_by_side(case, decision, 0.9)
     judged = {"verdict": decision, "decision": decision, "side_by_side": found, "ratio_to_base": 0.9}
     return [result(case.base, **at(5e6)), result(case, **at(4.5e6), **judged)]
@@ -194,13 +195,13 @@ def test_published_figures_belong_to_the_same_experiment_only() -> None:
         "B1",
     ]
     assert published.stated(result(Case("testpmd", pairs=2))) == []
-    assert published.stated(result(Case("testpmd", packet_size=128))) == []
+    assert published.stated(result(Case("testpmd", traffic=Traffic(128)))) == []
     assert published.stated(result(Case("testpmd", candidate="new"))) == []
 
 
 def test_statements_about_two_hosts_stand_beside_cases_on_two_hosts_only() -> None:
     def rows(*, remote: bool) -> list[str]:
-        cases = [Case(switch, packet_size=64, remote=remote) for switch in ("ovs", "vpp")]
+        cases = [Case(switch, traffic=Traffic(64), remote=remote) for switch in ("ovs", "vpp")]
         return [row for row, _, _ in published.statements([result(case) for case in cases])]
 
     assert rows(remote=False) == ["A3", "B3"]

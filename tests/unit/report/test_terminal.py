@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.model.case import APIS, Case, Rate
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report.names import path_part, printable, properties
 from pytest_icbench.report.terminal import WIDTH, summary_line, table
@@ -25,7 +26,9 @@ def line(case: Case | None = None, **changed: Any) -> dict[str, Any]:
 
 
 def test_a_table_for_each_dimension_and_metric() -> None:
-    lines = table([line(), line(Case("veth", packet_size=1500)), line(LATENCY), line(Case("ovs", rate=Rate(10**6)))])
+    lines = table(
+        [line(), line(Case("veth", traffic=Traffic(1500))), line(LATENCY), line(Case("ovs", rate=Rate(10**6)))]
+    )
     assert lines == [
         "throughput, all with b32 1vs1 Rmax",
         "case        Mpps frmol    interval  Gbit/s  loss %  limit by  verdict",
@@ -83,7 +86,7 @@ def test_repeated_launches_are_told() -> None:
 cases = st.builds(
     Case,
     switch=st.sampled_from(["ovs", "linux-bridge", "a-switch-with-a-very-long-name-from-somewhere-else-indeed"]),
-    packet_size=st.integers(64, 9216),
+    traffic=st.builds(Traffic, st.integers(64, 9216)),
     burst=st.integers(1, 1024),
     pairs=st.integers(1, 254),
     rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),

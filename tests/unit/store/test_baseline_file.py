@@ -17,6 +17,7 @@ from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import baselines
@@ -59,7 +60,7 @@ def test_the_text_depends_on_the_content_alone(entries: list[Entry], order: obje
     assert write(kept) == write(list(reversed(kept)))
 
 
-TEXT = write([entry(), entry(Case("ovs", dimension="throughput", packet_size=1500))])
+TEXT = write([entry(), entry(Case("ovs", dimension="throughput", traffic=Traffic(1500)))])
 
 
 def test_every_truncation_is_refused() -> None:
@@ -116,7 +117,7 @@ def test_the_form_is_for_people_and_merges() -> None:
     assert sum("Example(R) CPU" in line for line in lines) == 1
     assert sum('"version": "3.1"' in line for line in lines) == 1
     # Another figure changes one line.
-    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", packet_size=1500))]).splitlines()
+    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", traffic=Traffic(1500)))]).splitlines()
     differing = [one for one, other in zip(lines, new, strict=True) if one != other]
     assert len(differing) == 1
     assert differing[0].lstrip().startswith('"throughput_pps": {')
@@ -144,7 +145,7 @@ def test_what_no_baseline_holds() -> None:
 
 
 def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) -> None:
-    other = entry(Case("ovs", packet_size=1500))
+    other = entry(Case("ovs", traffic=Traffic(1500)))
     elsewhere = entry(identity={**HOST, "machine": "other"})
     veth = entry(Case("veth"))
     files = baselines.save(tmp_path, "main", [entry(), other, elsewhere, veth])

@@ -19,6 +19,7 @@ from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed.placement import Placement, joined
 from pytest_icbench.testbed.rig_pool import RigRequests
@@ -100,7 +101,7 @@ def bench(*cases: Case, **options: Any) -> Testbed:
 def test_a_case_is_placed_and_its_switch_asked_once() -> None:
     found = bench()
     for size in (64, 128):
-        assert len(found.placement(Case("bridge", packet_size=size)).endpoints) == 2
+        assert len(found.placement(Case("bridge", traffic=Traffic(size))).endpoints) == 2
     assert Kernel.asked == ["bridge"]
 
 
@@ -110,7 +111,7 @@ def test_a_case_is_placed_and_its_switch_asked_once() -> None:
         (Case("bridge", api="af_packet"), "this DPDK has no af_packet: install"),
         (Case("greedy"), "use fewer switch cores, or a larger machine"),
         (Case("bridge", pairs=201), "so many pairs are too many"),
-        (Case("bridge", packet_size=9217), "9217 bytes are more than bridge carries"),
+        (Case("bridge", traffic=Traffic(9217)), "9217 bytes are more than bridge carries"),
     ],
 )
 def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None:
@@ -159,7 +160,7 @@ def test_the_placement_is_what_all_cases_that_can_run_can_have() -> None:
     [
         (Case("bridge"), Case("veth")),
         (Case("poll", switch_cores=2), Case("direct")),
-        (Case("poll", port="memif", packet_size=128), Case("direct", port="memif", packet_size=128)),
+        (Case("poll", port="memif", traffic=Traffic(128)), Case("direct", port="memif", traffic=Traffic(128))),
         (Case("poll", port="vfio"), Case("direct")),
         (Case("veth"), None),
         (Case("direct"), None),
@@ -225,7 +226,7 @@ def test_why_two_hosts_have_no_reference_is_said(
 
 def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:
     found = bench(placement="cooperative")
-    one, same = (found.need(Case("poll", packet_size=size), Settings()) for size in (64, 128))
+    one, same = (found.need(Case("poll", traffic=Traffic(size)), Settings()) for size in (64, 128))
     other = found.need(Case("poll", pairs=2), Settings())
     assert (one.rig.key, one.reference and one.reference.key) == (same.rig.key, same.reference and same.reference.key)
     assert one.rig.key != other.rig.key

@@ -16,8 +16,6 @@ VHOST_USER = "vhost-user"
 VHOST_USER_PACKED = "vhost-user-packed"
 MEMIF = "memif"
 
-#: Layer 3 MTU in bytes above which frames are jumbo frames.
-MTU_ETHERNET = 1500
 #: Longest path that a Unix socket's address holds, in bytes.
 SUN_PATH_MAX = 107
 

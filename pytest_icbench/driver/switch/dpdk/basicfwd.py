@@ -20,9 +20,9 @@ from pytest_icbench.driver.switch.common.ports import (
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 #: What it takes without ports, and for the two pools of 8191 buffers that it makes for a pair, in MiB.
 _BASE_MIB = 32

@@ -13,9 +13,9 @@ from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_U
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.switch.sriov.checks import vfio_devices
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 
 class Direct(Switch):

@@ -16,7 +16,6 @@ from pytest_icbench.driver.switch.common.cores import in_blocks
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
-    MTU_ETHERNET,
     VHOST_USER,
     VHOST_USER_PACKED,
     endpoint_of,
@@ -29,9 +28,9 @@ from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
@@ -120,7 +119,7 @@ class TestPmd(DaemonSwitch):
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def _argv(self, binary: Path, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
-        jumbo = spec.mtu > MTU_ETHERNET
+        jumbo = carries_jumbo(spec.mtu)
         return [
             str(binary),
             *dpdk_process.eal_arguments(

@@ -12,7 +12,6 @@ from pathlib import Path
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
-    MTU_ETHERNET,
     VHOST_USER,
     VHOST_USER_PACKED,
     endpoint_of,
@@ -25,9 +24,9 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
 #: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
 _BASE_MIB = 32
@@ -63,7 +62,7 @@ class ForwarderSwitch(DaemonSwitch):
         options = mode_options(spec.mode)
         if options is None:
             raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
-        queue = _JUMBO_DELAY_QUEUE if spec.mtu > MTU_ETHERNET else _DELAY_QUEUE
+        queue = _JUMBO_DELAY_QUEUE if carries_jumbo(spec.mtu) else _DELAY_QUEUE
         return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
 
     def run(self, daemon: Daemon, attachments: Sequence[Attachment]) -> None:
@@ -128,7 +127,7 @@ class Forward(ForwarderSwitch):
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
-        jumbo = spec.mtu > MTU_ETHERNET
+        jumbo = carries_jumbo(spec.mtu)
         options = self.options(spec)
         if jumbo:
             options += ["--packet-size", str(MAX_FRAME_BYTES)]

@@ -16,8 +16,9 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _BRIDGE = "br0"
 

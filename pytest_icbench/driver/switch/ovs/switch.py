@@ -12,7 +12,6 @@ from pytest_icbench.driver.switch.common.cores import share_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.ports import (
-    MTU_ETHERNET,
     VHOST_USER,
     VHOST_USER_PACKED,
     check_socket_path,
@@ -34,9 +33,9 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
 _BRIDGE = "br0"
@@ -109,7 +108,7 @@ class OpenVSwitch(Switch):
         self._daemons = daemons = OvsDaemons(session, spec, installation)
         daemons.start_database()
         ports = len(attachments) + (spec.uplink is not None)
-        config = _other_config(session, spec, attachments, _memory_mib(ports, spec.mtu > MTU_ETHERNET))
+        config = _other_config(session, spec, attachments, _memory_mib(ports, carries_jumbo(spec.mtu)))
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
@@ -288,7 +287,7 @@ def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:
     device = uplink.nic
     if uplink.via != "vfio":
         api = "af_packet" if uplink.via == "kernel" else "af_xdp"
-        device = netdev(UPLINK, api, ring=_UPLINK_RING, jumbo=mtu > MTU_ETHERNET)
+        device = netdev(UPLINK, api, ring=_UPLINK_RING, jumbo=carries_jumbo(mtu))
     words = ["--", "add-port", _BRIDGE, UPLINK, "--", "set", "Interface", UPLINK, "type=dpdk"]
     words += [f"options:dpdk-devargs={_quoted(device)}", f"mtu_request={mtu}", f"ofport_request={_UPLINK_PORT}"]
     return [*words, f'other_config:pmd-rxq-affinity="0:{cpu}"']

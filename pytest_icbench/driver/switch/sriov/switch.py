@@ -19,9 +19,10 @@ from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.net import links, vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES, NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from pytest_icbench.model.uplink import Uplink
 
 VFIO = "vfio"

@@ -39,9 +39,9 @@ from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batche
 from pytest_icbench.driver.switch.vpp.uplink import VppUplink
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import MAX_FRAME_BYTES
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"

@@ -21,8 +21,9 @@ from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.driver.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
-from pytest_icbench.model.case import APIS, MAX_FRAME_BYTES
+from pytest_icbench.model.case import APIS
 from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
 

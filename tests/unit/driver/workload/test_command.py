@@ -16,13 +16,14 @@ from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_mib, endp
 from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
+from pytest_icbench.model.traffic import Traffic
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
 VETH = Veth(A, "eth0", "icabcdef0a")
 
 
 def command(endpoint: Endpoint = VETH, api: str = "udp", **changes: Any) -> WorkloadCommand:
-    plain: dict[str, Any] = {"application": "send", "peer": B, "cpu": 3, "packet_size": 64, "burst": 32, "stream": 1}
+    plain: dict[str, Any] = {"application": "send", "peer": B, "cpu": 3, "traffic": Traffic(), "burst": 32, "stream": 1}
     return WorkloadCommand(endpoint=endpoint, api=api, **{**plain, **changes})
 
 
@@ -51,7 +52,7 @@ def test_switches_of_the_thesis_are_passed_on() -> None:
 
 
 def eal(endpoint: Endpoint, api: str = "dpdk", packet_size: int = 64) -> list[str]:
-    whole = argv(endpoint, api, packet_size=packet_size)
+    whole = argv(endpoint, api, traffic=Traffic(packet_size))
     assert whole[1] == "dpdk-send"
     return whole[whole.index("--") + 1 :]
 

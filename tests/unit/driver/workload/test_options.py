@@ -17,16 +17,16 @@ from pytest_icbench.config.options import DEFAULT_RING
 from pytest_icbench.driver.workload.command import WorkloadCommand
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Case
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
 from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES
 
 _DOCUMENT = Path(__file__).parents[4] / "docs" / "workload.md"
 
 #: Fields of ``WorkloadCommand`` that are numbers of an option, and the option.
 _FIELDS = {
-    "packet_size": "packet-size",
     "burst": "burst",
     "stream": "stream-id",
     "rate_pps": "rate",
@@ -77,7 +77,7 @@ def test_a_number_on_the_command_line_has_the_workloads_default(options: dict[st
 @pytest.mark.parametrize(
     ("name", "stated"),
     [
-        ("packet-size", defaults(Case)["packet_size"]),
+        ("packet-size", defaults(Traffic)["packet_size"]),
         ("burst", defaults(Case)["burst"]),
         ("window", defaults(Settings)["window_s"]),
         ("ring", defaults(Settings)["ring"]),

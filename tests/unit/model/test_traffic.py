@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long frames are, what follows from it, and that nobody but ``model.traffic`` reckons it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.case_id import CASE_ID, is_case
+from pytest_icbench.model.traffic import LABEL, MAX_FRAME_BYTES, MIN_FRAME_BYTES, SHORTEST, Traffic, carries_jumbo
+
+PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
+#: Lengths that say by themselves what they are about: the longest frame, and the longest for Ethernet's MTU.
+TELLING = {9216, 1518}
+
+traffics = st.builds(Traffic, st.integers(MIN_FRAME_BYTES, MAX_FRAME_BYTES))
+
+
+def test_figures_of_the_shortest_frame() -> None:
+    """RFC 2544 and every data sheet: 14.88 Mpps on 10 Gbit/s."""
+    assert Traffic(64) == SHORTEST
+    assert SHORTEST.line_pps(10_000) == pytest.approx(14_880_952.38)
+    assert SHORTEST.l1_gbps_per_pps * 14_880_952.38 == pytest.approx(10.0)
+    assert SHORTEST.gbps_per_pps * 1e6 == pytest.approx(0.512)
+    assert SHORTEST.options == ["-p", "64"]
+
+
+@pytest.mark.parametrize(
+    ("packet_size", "jumbo", "longest", "mtu"),
+    [(64, False, 1518, 1500), (1518, False, 1518, 1500), (1519, True, 9216, 9198), (9216, True, 9216, 9198)],
+)
+def test_ports_are_made_for_the_longest_frame(packet_size: int, jumbo: bool, longest: int, mtu: int) -> None:
+    traffic = Traffic(packet_size)
+    assert (traffic.jumbo, traffic.port_frame_bytes, traffic.mtu) == (jumbo, longest, mtu)
+    assert carries_jumbo(traffic.mtu) == jumbo
+
+
+@given(traffics)
+def test_label_and_axes_say_all(traffic: Traffic) -> None:
+    assert re.fullmatch(LABEL, traffic.label)
+    assert Traffic.from_label(traffic.label) == traffic
+    assert Traffic.from_axes(traffic.to_axes()) == traffic
+    assert traffic.longest_bytes <= traffic.port_frame_bytes
+    assert traffic.gbps_per_pps < traffic.l1_gbps_per_pps
+
+
+@given(traffics)
+def test_an_id_tells_the_traffic(traffic: Traffic) -> None:
+    node_id = f"test_x.py::test_a[{Case('ovs', traffic=traffic).id}]"
+    assert is_case(node_id)
+    found = CASE_ID.search(node_id)
+    assert found is not None
+    assert Traffic.from_label(found["traffic"]) == traffic
+
+
+def reckoning(source: str) -> Iterator[str]:
+    """Expressions in a module's source that know a frame's length: a telling constant, or a case's packet size."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Constant(value=int(value)) if value in TELLING:
+                yield ast.unparse(node)
+            case ast.Attribute(attr="packet_size", value=value) if ast.unparse(value).endswith(("case", "traffic")):
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("expression", ["case.packet_size", "self.case.packet_size", "x > 1518", "f(9216)"])
+def test_reckoning_is_found(expression: str) -> None:
+    assert list(reckoning(expression))
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield str(path.relative_to(PACKAGE)), path.read_text(encoding="utf-8")
+
+
+def test_nobody_else_knows_how_long_frames_are() -> None:
+    """The conformance suite sends frames of every length on purpose."""
+    found = {name: list(reckoning(source)) for name, source in modules() if not name.startswith("conformance/")}
+    assert found.pop("model/traffic.py")
+    assert {name: expressions for name, expressions in found.items() if expressions} == {}
