@@ -30,6 +30,12 @@ class Address:
         last = 1 if side == "a" else 2
         return Address(ip=f"198.18.{pair}.{last}", mac=f"02:00:00:00:{pair:02x}:{last:02x}")
 
+    @property
+    def other_side(self) -> Address:
+        """Address of the other side of its pair, where ``of`` made both."""
+        pair, last = (int(part) for part in self.ip.split(".")[2:])
+        return Address.of(pair, "b" if last == 1 else "a")
+
 
 @dataclass(frozen=True, slots=True)
 class Veth:

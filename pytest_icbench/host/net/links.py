@@ -150,7 +150,7 @@ def configure(end: End, *, up: bool = True) -> None:
         if end.address is not None:
             route.link("set", index=index, address=end.address.mac)
             route.addr("add", index=index, address=end.address.ip, prefixlen=end.address.prefix)
-            for other in end.neighbours or (_peer(end.address),):
+            for other in end.neighbours or (end.address.other_side,):
                 route.neigh("replace", index=index, dst=other.ip, lladdr=other.mac, state="permanent")
         if up:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
@@ -177,11 +177,6 @@ def move(
     with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
         route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
     configure(End(new_name, netns, address, tuple(neighbours)), up=up)
-
-
-def _peer(address: Address) -> Address:
-    pair, last = (int(part) for part in address.ip.split(".")[2:])
-    return Address.of(pair, "b" if last == 1 else "a")
 
 
 def create_bridge(session: Holder, name: str, *, mtu: int = MTU_ETHERNET) -> None:

@@ -105,9 +105,9 @@ def mark_disturbed(
     Endpoints that share a CPU are switched by design, so that counts only beside a ``dedicated`` placement.
     """
     marked = []
-    by_pair = FramePath.over(cpus).by_pair(cpus)
+    path = FramePath.over(cpus)
     for window in windows:
-        own = set(by_pair[window.pair - 1])
+        own = {cpus[index] for index in path.ends(window.pair)}
         stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in own)
         disturbed = stolen > 0 or (dedicated and window.involuntary_switches > 0)
         marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))

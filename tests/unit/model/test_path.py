@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.path import FramePath
 
 PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
@@ -122,3 +123,12 @@ def test_nobody_else_reckons() -> None:
     }
     assert found.pop("model/path.py")
     assert found == {}
+
+
+@given(paths)
+def test_peers_have_the_addresses_of_two_sides(path: FramePath) -> None:
+    addresses = [Address.of(path.pair(index), path.side(index)) for index in path.endpoints]
+    assert len(set(addresses)) == len(addresses)
+    assert all(
+        leader.other_side == follower and follower.other_side == leader for leader, follower in path.by_pair(addresses)
+    )
