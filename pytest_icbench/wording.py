@@ -26,6 +26,11 @@ def cut(line: str, length: int = FIRST_LINE) -> str:
     return line if len(line) <= length else line[: length - 3] + "..."
 
 
+def printable(text: str) -> str:
+    """Text without control characters, for a terminal."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
 def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
     """The line in lines of at most ``width``: nothing is lost, and those that go on are indented by two more."""
     indent = " " * (len(line) - len(line.lstrip(" ")) + 2)

@@ -12,14 +12,15 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate import waivers
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
+from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import circumstances
 from pytest_icbench.report.comparison import compare_sides
-from pytest_icbench.report.names import printable
+from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import ComparisonSource, measurements, side_of
+from pytest_icbench.wording import printable
 
 #: Where a command looks unless told otherwise, below the current directory: what pytest uses in its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"
@@ -100,10 +101,10 @@ def waive_command(arguments: argparse.Namespace) -> int:
         return 0
     if not (arguments.reason or "").strip() or not arguments.until:
         raise UsageError("waive: a waiver needs --reason TEXT and --until DATE")
-    day = waivers.parse_day(arguments.until, "waive: --until")
+    day = parse_day(arguments.until, "waive: --until")
     if day < today:
         raise UsageError(f"waive: --until: {day} has passed; give a day to come")
-    added = waivers.Waiver(arguments.case, arguments.reason.strip(), day.isoformat())
+    added = Waiver(arguments.case, arguments.reason.strip(), day.isoformat())
     print(f"written: {waivers.save(directory, [*kept, added])}")
     return 0
 

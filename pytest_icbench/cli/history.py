@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config import values
-from pytest_icbench.report.names import printable
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history
-from pytest_icbench.wording import show
+from pytest_icbench.wording import printable, show
 
 #: Version of the form of ``--json``.
 SCHEMA = 1

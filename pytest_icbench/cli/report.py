@@ -12,20 +12,20 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.versions import overall
-from pytest_icbench.measure.recompute import differences, recomputed, verdict_of
+from pytest_icbench.gate.rejudge import rejudged
+from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import RUN
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
-from pytest_icbench.report.names import printable
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
+from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.run import BASELINES, TestRecord
-from pytest_icbench.wording import wrapped
+from pytest_icbench.wording import printable, wrapped
 
 #: Differences that are named; the rest is counted.
 MOST_NAMED = 10
@@ -65,7 +65,9 @@ def anew(run: StoredRun) -> Iterator[Anew]:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=lost)
             continue
         try:
-            found = verdict_of(recomputed(whole), stored.place, comparer, _base_of(run, stored))
+            found, place = recomputed(whole), stored.place
+            if place is not None and place.limits is not None:  # else nobody judged it
+                found = rejudged(found, place.limits, place.margins, comparer, _base_of(run, stored))
             found = replace(found, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import Allowed, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
-from pytest_icbench.store.baselines import Baseline
 
 #: What a rate that is "at least" says about an upgrade.
 _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores, or a search, would tell"

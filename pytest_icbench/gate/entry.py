@@ -122,3 +122,20 @@ def _of_launch(launch: Launch, name: str) -> float | None:
     if launch.rtt is None:
         return None
     return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(_PERCENTILES[name])
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The entries of one baseline, of all hosts."""
+
+    name: str
+    entries: tuple[Entry, ...] = ()
+    _about: dict[tuple[str, str], list[Entry]] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for entry in self.entries:
+            self._about.setdefault(entry.about, []).append(entry)
+
+    def about(self, entry: Entry) -> list[Entry]:
+        """Entries of the same case, whatever the host and the placement."""
+        return self._about.get(entry.about, [])

@@ -2,7 +2,7 @@
 """A measurement computed anew from its windows and histograms, as it was when it was made. Pure.
 
 Windows give the counters of pairs and the rates of launches; launches, with the latency histograms and the switch's own
-counters that they hold, give the figures; the limits that were in force give the verdict.
+counters that they hold, give the figures. The limits that were in force give the verdict: ``gate.rejudge``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.judge import judge
-from pytest_icbench.gate.limits import Limit
-from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.versions import against_base
 from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
@@ -32,7 +27,6 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, Trial
-from pytest_icbench.store.run import ResultPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,23 +250,3 @@ def differences(recorded: Measurement, anew: Measurement, names: Collection[str]
     """
     one, two = recorded.to_dict(), anew.to_dict()
     return [name for name in one if name in names and one[name] != two[name]]
-
-
-def verdict_of(
-    measurement: Measurement, place: ResultPlace | None, comparer: Comparer | None, base: Measurement | None = None
-) -> Measurement:
-    """The measurement judged by the limits and the baseline that were in force; unchanged if nobody judged it.
-
-    Args:
-        base: what was measured side by side with it.
-
-    A waiver depends on the day, so the recorded one is not found again here.
-    """
-    if place is None or place.limits is None or measurement.verdict == "INVALID":
-        return measurement
-    margins = Margins({key: (float(value), str(source)) for key, (value, source) in place.margins.items()})
-    against = None if comparer is None else comparer.compare(measurement, margins)
-    if measurement.side_by_side is not None:  # what its launches and the base's decided
-        against = against_base(measurement, base, margins.of(measurement.dimension)[0])
-    judgement = judge(measurement, [Limit(**limit) for limit in place.limits], against=against)
-    return replace(measurement, **judgement.fields())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.outcomes import skip_reason
-from pytest_icbench.store.anonymous import hidden
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options

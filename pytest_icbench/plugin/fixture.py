@@ -23,7 +23,8 @@ from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.plugin.items import Benchmark, check_rate
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
-from pytest_icbench.report.names import path_part, properties
+from pytest_icbench.report.properties import properties
+from pytest_icbench.store.paths import path_part
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.case_id import rig_group
-from pytest_icbench.report.names import printable
-from pytest_icbench.wording import clock
+from pytest_icbench.wording import clock, printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.plugin.schedule.schedule import Schedule
-from pytest_icbench.report.names import printable
-from pytest_icbench.wording import clock
+from pytest_icbench.wording import clock, printable
 
 #: Least time between two updates: writing costs the harness' CPU some microseconds, reading costs the user.
 LIVE_INTERVAL_S = 0.2

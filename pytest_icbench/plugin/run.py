@@ -17,7 +17,6 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate import waivers
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
@@ -31,6 +30,7 @@ from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import estimates
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget
 from pytest_icbench.plugin.schedule.schedule import Schedule
+from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_raw

@@ -14,18 +14,12 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME
-from pytest_icbench.store.anonymous import hidden
+from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.store.run import RunInfo
 
 #: A file that bears on a run and is longer is named by its hash alone.
 MOST_BYTES = 1_000_000
-#: Options with a value that bear on no result.
-_SHOWING = (
-    *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
-    *("--durations",),
-)
 
 
 def gather(
@@ -92,60 +86,3 @@ def _hash(path: Path) -> str | None:
     with suppress(OSError), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
     return None
-
-
-def arguments_of(argv: Sequence[str]) -> list[str]:
-    """Those that bear on what is measured: without what resumes, and what only shows or writes it."""
-    kept: list[str] = []
-    skip_next = False
-    for each in argv:
-        if skip_next:
-            skip_next = False
-            continue
-        name, equals, _ = each.partition("=")
-        if name in (
-            "--icbench-resume",
-            "--html",
-            "--junitxml",
-            "--junit-xml",
-            "--basetemp",
-            "--color",
-            "--tb",
-            "--durations",
-        ):
-            skip_next = not equals
-            continue
-        if each in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
-            continue
-        kept.append(each)
-    return kept
-
-
-def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
-    """Raises UsageError with one sentence if a run is not the same run again: nothing of it could be taken.
-
-    Args:
-        limits: the file that the user named.
-    """
-
-    def refuse(what: str, old: object, new: object) -> None:
-        raise UsageError(
-            f"--icbench-resume: {what} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
-        )
-
-    if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
-        refuse("the command line", " ".join(old), " ".join(new))
-    for what, one, two in (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment)):
-        for key in sorted({*one, *two}):
-            if one.get(key) != two.get(key):
-                refuse(f"the {what}'s {key}", one.get(key), two.get(key))
-    for key in sorted({*before.binaries, *now.binaries}):
-        if before.binaries.get(key) != now.binaries.get(key):
-            refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))
-    # Verdicts are made anew, so limits may have changed.
-    for path in sorted({*before.files, *now.files}):
-        about_limits = Path(path).name == FILE_NAME or path == str(limits)
-        if not about_limits and before.files.get(path) != now.files.get(path):
-            raise UsageError(
-                f"--icbench-resume: {path} is not what it was in {before.run}: start a run of its own instead"
-            )

@@ -15,9 +15,9 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.model.case_id import is_case
+from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
-from pytest_icbench.store.anonymous import hidden
 
 if TYPE_CHECKING:
     from pytest_icbench.plugin.items import Benchmark
@@ -364,7 +364,7 @@ class State:
         from pytest_icbench.report.terminal import table
 
         reporter.write_sep("=", "icbench results")
-        from pytest_icbench.gate.versions import overall
+        from pytest_icbench.report.versions import overall
         from pytest_icbench.wording import wrapped
 
         for line in (*table(self.results), *(line for each in overall(self.results) for line in wrapped(each))):

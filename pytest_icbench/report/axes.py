@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
-from pytest_icbench.report.names import printable
+from pytest_icbench.wording import printable
 
 Result = Mapping[str, Any]
 

@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pytest_icbench.gate.against import BaselineComparison, Comparer
-from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER
-from pytest_icbench.report.names import printable
-from pytest_icbench.store.baselines import Baseline
 from pytest_icbench.store.side import ComparisonSource
-from pytest_icbench.wording import show
+from pytest_icbench.wording import printable, show
 
 WIDTH = 100
 _HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")

@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.gate.versions import candidates, error_rates
 from pytest_icbench.model.verdict import GOOD, ORDER
 from pytest_icbench.report import longruns
-from pytest_icbench.report.names import printable
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.wording import percent, show
+from pytest_icbench.report.versions import candidates, error_rates
+from pytest_icbench.wording import percent, printable, show
 
 Result = Mapping[str, Any]
 

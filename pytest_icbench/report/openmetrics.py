@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.gate.versions import candidates
 from pytest_icbench.model.case import CANDIDATE_KEY
+from pytest_icbench.report.versions import candidates
 
 Result = Mapping[str, Any]
 Sample = tuple[dict[str, str], float]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.gate.versions import decision_of
 from pytest_icbench.model.verdict import GOOD, ORDER
 from pytest_icbench.report.axes import (
     MAXIMA,
@@ -21,6 +20,7 @@ from pytest_icbench.report.axes import (
     traffic,
 )
 from pytest_icbench.report.remarks import bounds, is_search
+from pytest_icbench.report.versions import decision_of
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")

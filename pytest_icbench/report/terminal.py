@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
-from pytest_icbench.report.names import printable
-from pytest_icbench.wording import show, wrapped
+from pytest_icbench.wording import printable, show, wrapped
 
 #: Widest line of a table.
 WIDTH = 100

@@ -9,31 +9,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.store.baseline_file import read, write
 from pytest_icbench.wording import suggestion
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The entries of one baseline, of all hosts."""
-
-    name: str
-    entries: tuple[Entry, ...] = ()
-    _about: dict[tuple[str, str], list[Entry]] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for entry in self.entries:
-            self._about.setdefault(entry.about, []).append(entry)
-
-    def about(self, entry: Entry) -> list[Entry]:
-        """Entries of the same case, whatever the host and the placement."""
-        return self._about.get(entry.about, [])
 
 
 def host_name(identity: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.case import MODE_KEY
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.names import path_part
 from pytest_icbench.store import hdr
+from pytest_icbench.store.paths import path_part
 
 
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:

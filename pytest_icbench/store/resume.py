@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.thresholds import FILE_NAME as LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin.run_info import refuse_other
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import RunInfo
 
 #: Outcomes of a test whose measurements are whole: it came to its end by itself.
 _FINISHED = ("passed", "failed")
+#: Options with a value that bear on no result.
+_SHOWING = (
+    *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
+    *("--durations",),
+)
 
 
 def find_run(text: str, reports: Path) -> Path:
@@ -81,3 +86,51 @@ class Taken:
                 if case.rate.is_search:
                     found[case] = each.measurement
         return found
+
+
+def arguments_of(argv: Sequence[str]) -> list[str]:
+    """Those that bear on what is measured: without what resumes, and what only shows or writes it."""
+    kept: list[str] = []
+    skip_next = False
+    for each in argv:
+        if skip_next:
+            skip_next = False
+            continue
+        name, equals, _ = each.partition("=")
+        if name in _SHOWING:
+            skip_next = not equals
+            continue
+        if each in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
+            continue
+        kept.append(each)
+    return kept
+
+
+def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
+    """Raises UsageError with one sentence if a run is not the same run again: nothing of it could be taken.
+
+    Args:
+        limits: the file that the user named.
+    """
+
+    def refuse(what: str, old: object, new: object) -> None:
+        raise UsageError(
+            f"--icbench-resume: {what} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
+        )
+
+    if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
+        refuse("the command line", " ".join(old), " ".join(new))
+    for what, one, two in (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment)):
+        for key in sorted({*one, *two}):
+            if one.get(key) != two.get(key):
+                refuse(f"the {what}'s {key}", one.get(key), two.get(key))
+    for key in sorted({*before.binaries, *now.binaries}):
+        if before.binaries.get(key) != now.binaries.get(key):
+            refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))
+    # Verdicts are made anew, so limits may have changed.
+    for path in sorted({*before.files, *now.files}):
+        about_limits = Path(path).name == LIMITS_FILE or path == str(limits)
+        if not about_limits and before.files.get(path) != now.files.get(path):
+            raise UsageError(
+                f"--icbench-resume: {path} is not what it was in {before.run}: start a run of its own instead"
+            )

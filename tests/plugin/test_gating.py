@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.gate import waivers
+from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
-from pytest_icbench.store import baselines
+from pytest_icbench.store import baselines, waivers
 from tests.baselines import measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
@@ -129,13 +129,13 @@ def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench:
 def test_waivers(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = slower(0.8)
     compare = ("--icbench-compare=main", CODES)
-    waivers.save(files.path / "baselines", [waivers.Waiver("ovs-64B-*", "known", "2999-01-01")])
+    waivers.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2999-01-01")])
     result = files.run(*compare)
     result.assert_outcomes(passed=2)
     assert result.ret == 0
     (one,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
     assert one["waiver"] == "until 2999-01-01: known"
-    waivers.save(files.path / "baselines", [waivers.Waiver("ovs-64B-*", "known", "2000-01-01")])
+    waivers.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2000-01-01")])
     result = files.run(*compare)
     assert result.ret == EXIT_REGRESSED
     result.stdout.fnmatch_lines(["*its waiver expired on 2000-01-01: known"])

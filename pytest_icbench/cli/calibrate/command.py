@@ -22,9 +22,8 @@ from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.names import printable
 from pytest_icbench.stats.paired import factor
-from pytest_icbench.wording import suggestion
+from pytest_icbench.wording import printable, suggestion
 
 #: Version of the form of the file.
 SCHEMA = 1

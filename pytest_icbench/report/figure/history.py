@@ -11,10 +11,9 @@ from typing import Any
 
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure, y_axis
-from pytest_icbench.report.names import printable
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
-from pytest_icbench.wording import show
+from pytest_icbench.wording import printable, show
 
 #: Least height of the axis, as a part of the values.
 LEAST_SPAN = 0.1

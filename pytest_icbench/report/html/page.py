@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate import versions
-from pytest_icbench.report import longruns, overview, remarks
+from pytest_icbench.report import longruns, overview, remarks, versions
 from pytest_icbench.report.axes import HOST, Result, hosts_apart, hosts_told, number
 from pytest_icbench.report.figure import published, theme, vega
 from pytest_icbench.report.figure.figure import Figure
@@ -26,7 +25,7 @@ from pytest_icbench.report.figure.latency import latency_figures
 from pytest_icbench.report.figure.series import Windows, curve_of, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
-from pytest_icbench.report.names import printable
+from pytest_icbench.wording import printable
 
 #: Rows of a table of the summary before the rest folds away.
 MOST_ROWS = 20

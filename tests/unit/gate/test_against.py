@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.errors import Regression
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
@@ -18,7 +18,6 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.store.baselines import Baseline
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
 
 LATENCY = Case("ovs", dimension="latency")

@@ -13,9 +13,11 @@ from pytest_icbench.model.case import APIS, Case, Rate
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
-from pytest_icbench.report.names import path_part, printable, properties
+from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, summary_line, table
 from pytest_icbench.stats.bands import Bands
+from pytest_icbench.store.paths import path_part
+from pytest_icbench.wording import printable
 from tests.measurements import measurement
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)

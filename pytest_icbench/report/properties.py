@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of results in files, properties and tables, and how foreign text is made safe in them. Pure."""
+"""Results as JUnit properties. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +13,6 @@ PREFIX = "icbench."
 
 #: A result's nested parts; they stand in the JSON line, not among the properties.
 _NESTED = (dict, list, tuple)
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9_+.=-]", re.ASCII)
 
 
 def properties(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -28,19 +25,3 @@ def properties(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
         for name, value in {**result, **longruns.flat(result)}.items()
         if value is not None and not isinstance(value, _NESTED)
     ]
-
-
-def path_part(text: str) -> str:
-    """Text as one component of a path: all but ``A-Z a-z 0-9 _ + . = -`` is percent-escaped (UTF-8), 200 bytes at most.
-
-    Never empty, ``.`` or ``..``.
-    """
-    safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")), text)
-    if safe.strip(".") == "":
-        safe = safe.replace(".", "%2E") or "%"
-    return safe[:200]
-
-
-def printable(text: str) -> str:
-    """Text without control characters, for a terminal."""
-    return "".join(char if char.isprintable() else "?" for char in text)
