@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
@@ -32,7 +31,6 @@ from pytest_icbench.driver.switch.protocol import (
     Busy,
     Needs,
     PortCounters,
-    Reach,
     Switch,
     SwitchFacts,
     SwitchSpec,
@@ -54,6 +52,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.switch_traits import Kind, Reach
 from pytest_icbench.model.traffic import FCS_BYTES, HEADERS_BYTES, MAX_FRAME_BYTES, Traffic, carries_jumbo
 from pytest_icbench.model.uplink import Uplink, Via
 

@@ -10,49 +10,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.candidate import WORKLOAD, Candidate
+from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import suggestion
 
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.model.case import Case
-
-#: Instead of a switch: the program that sends, receives and measures.
-WORKLOAD = "workload"
 _FORM = "SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
 #: What the user calls the mode that a switch has by nature.
 _RESERVED = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One side that is compared with what there is.
-
-    Attributes:
-        target: name of a switch, or ``workload``.
-        name: the user's, part of the case's id.
-        kind: what is another one.
-        value: a path, or the name of one of the switch's modes.
-    """
-
-    target: str
-    name: str
-    kind: Literal["binary", "config", "variant"]
-    value: str
-
-    @property
-    def key(self) -> str:
-        """By which binaries and configurations of it are known: ``ovs:new``."""
-        return f"{self.target}:{self.name}"
-
-    @property
-    def path(self) -> Path:
-        return Path(self.value)
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
@@ -90,7 +58,7 @@ def _one(line: str, where: str, directory: Path) -> Candidate:
     return Candidate(target, name, "config" if config else "binary", str(path.absolute()))
 
 
-def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[Switch]], where: str) -> None:
+def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:
     """What only the switches can tell. Raises UsageError with one sentence."""
     from pytest_icbench.config.switch_config import checked, read  # other suites load this module, too
 
@@ -118,11 +86,6 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[Switch]]
 def _check_workload(candidate: Candidate, where: str) -> None:
     if candidate.kind != "binary":
         raise UsageError(f"{where}: {candidate.key}: another workload is another binary; give its path")
-
-
-def candidate_key(case: Case) -> str:
-    """By which the binary and the configuration of a case's switch are known."""
-    return case.switch if case.candidate is None else f"{case.switch}:{case.candidate}"
 
 
 def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:

@@ -15,14 +15,14 @@ from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
+from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology
-    from pytest_icbench.driver.switch.protocol import Switch
 
-    Catalogue = Mapping[str, type[Switch]]
+Catalogue = Mapping[str, type[SwitchTraits]]
 
 #: Names that stand for several switches.
 GROUPS = ("all", "kernel", "dpdk")
@@ -166,14 +166,14 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
             raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
 
 
-def _check_modes(modes: Iterable[str], switches: Collection[type[Switch]], where: str) -> None:
+def _check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], where: str) -> None:
     for mode in modes:
         if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
             known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
             raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
 
 
-def _modes(wanted: tuple[str, ...] | None, cls: type[Switch]) -> tuple[str | None, ...]:
+def _modes(wanted: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
     """Of those wanted the ones that the switch has; the natural one if it has none of them."""
     if wanted is None:
         return (None,)
@@ -256,7 +256,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 
 
 def _ways(
-    cls: type[Switch], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
+    cls: type[SwitchTraits], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
 ) -> list[tuple[str, str]]:
     """Port kinds with the API techniques that each can have; what nobody chose follows what was chosen."""
     if request.port is None and options.port is None:
@@ -287,7 +287,7 @@ def _possible(wanted: tuple[str, ...], able: tuple[str, ...]) -> tuple[str, ...]
     return able if "all" in wanted else tuple(name for name in wanted if name in able)
 
 
-def _cores(wanted: tuple[int, ...] | None, cls: type[Switch]) -> tuple[int | None, ...]:
+def _cores(wanted: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
     if wanted is None or not cls.scalable:
         return (None,)
     return tuple(None if cores == cls.default_cores else cores for cores in wanted)
@@ -297,7 +297,7 @@ def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
     return asked if option is None else (option,)
 
 
-def unsupported_reason(case: Case, cls: type[Switch], ring: int) -> str | None:
+def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
     """Why no host can run the case, or None: facts about the switch, known without asking the host."""
     if case.burst > ring:
         return too_large_burst(case.burst, ring)
@@ -317,7 +317,7 @@ def unsupported_reason(case: Case, cls: type[Switch], ring: int) -> str | None:
     return None
 
 
-def remote_misfit(case: Case, cls: type[Switch]) -> str | None:
+def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     """Why the case cannot be on two hosts, or None; known without asking them."""
     if case.remote and not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"

@@ -11,7 +11,6 @@ from pytest_icbench.config import values
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances, uplink
 from pytest_icbench.model.verdict import parse_verdicts
-from pytest_icbench.testbed.remote import ssh
 
 #: How a setting of the measurement is read from the command line, and its bounds.
 DURATION_S = (0.05, 3600.0)
@@ -327,13 +326,13 @@ TABLE: tuple[Row, ...] = (
         "[USER@]HOST",
         "the second host: senders and clients here, their peers there, over the network interfaces of --icbench-uplink;"
         " reached by ssh without a password, as root or with sudo",
-        ssh.host_name,
+        values.host_name,
     ),
     Row(
         "remote_python",
         "PATH",
         "the Python with this package on the second host (default: one at the path that it has here, else python3)",
-        ssh.python_path,
+        values.python_path,
     ),
     Row(
         "uplink",

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config import candidates, values
-from pytest_icbench.config.candidates import Candidate
 from pytest_icbench.config.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Rate
 from pytest_icbench.model.uplink import Uplink, name_of
 from pytest_icbench.model.verdict import DEFAULT_FAILING

@@ -11,14 +11,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.wording import suggestion
-
-#: Of a key's value: a text, an integer of at least 1, a list of texts, a table of texts (numbers and booleans become
-#: texts).
-Kind = Literal["text", "number", "texts", "table"]
 
 
 @dataclass(frozen=True, slots=True)

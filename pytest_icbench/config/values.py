@@ -196,3 +196,21 @@ def baseline_name(text: str, where: str) -> str:
     if not _BASELINE_NAME.fullmatch(text):
         raise UsageError(f"{where}: '{text}' is no name of a baseline; take letters, digits and _ . + -")
     return text
+
+
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9_][A-Za-z0-9._-]*|(?:[A-Za-z0-9._-]+@)?[0-9A-Fa-f:]+(?:%\w+)?")
+_PYTHON = re.compile(r"[\w./+-]+")
+
+
+def host_name(text: str, where: str) -> str:
+    """``[USER@]HOST`` as ssh takes it, an alias of its configuration included. Raises UsageError."""
+    if not _HOST.fullmatch(text):
+        raise UsageError(f"{where}: '{text}' is no [USER@]HOST; ports and the like belong into ssh's configuration")
+    return text
+
+
+def python_path(text: str, where: str) -> str:
+    """A Python over there. Raises UsageError."""
+    if not _PYTHON.fullmatch(text) or "//" in text:
+        raise UsageError(f"{where}: '{text}' is no path of a Python: letters, digits and . / + - _ only")
+    return text

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.config.candidates import WORKLOAD, Candidate, of_switch
+from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig, checked, read
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
+from pytest_icbench.model.candidate import WORKLOAD, Candidate
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:

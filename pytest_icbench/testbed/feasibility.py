@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.config.cases import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.probe import probe
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink

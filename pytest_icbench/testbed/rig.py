@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters, Switch, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
 from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs, endpoint_specs_to_json

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config.candidates import WORKLOAD, candidate_key
 from pytest_icbench.config.cases import read_topology
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import checked, read
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_icbench.config.candidates import candidate_key
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.progress import Progress
+from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

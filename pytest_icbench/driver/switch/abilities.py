@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_icbench.driver.switch.protocol import Reach, Switch
+from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.model.switch_traits import Reach
 from pytest_icbench.model.traffic import Traffic
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from pytest_icbench.config import values
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.findings import Finding, Level
-from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.version import package_version
 
@@ -16,9 +16,9 @@ def examine_remote(host: str, python: str | None, pf: str | None) -> list[Findin
 
     Raises UsageError where there is no way to such a Python, or it has another version of the package.
     """
-    ssh.host_name(host, "--remote")
+    values.host_name(host, "--remote")
     if python is not None:
-        ssh.python_path(python, "--remote-python")
+        values.python_path(python, "--remote-python")
     connection = Connection(host, python)
     try:
         found = [

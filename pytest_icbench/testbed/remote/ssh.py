@@ -12,11 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.errors import UsageError
-
-_HOST = re.compile(r"(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9_][A-Za-z0-9._-]*|(?:[A-Za-z0-9._-]+@)?[0-9A-Fa-f:]+(?:%\w+)?")
-_PYTHON = re.compile(r"[\w./+-]+")
-
 #: A dead connection is noticed within 15 s. No forwardings that a configuration asks for: nothing is to listen.
 OPTIONS = (
     *("-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
@@ -74,20 +69,6 @@ _LOSSES = (
 _LOCAL = 'echo $$ >"$2"; exec setsid {} 2>"$1"'
 #: By which connection it came, which sudo takes out of the environment, is handed on: that NIC is not for frames.
 _BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(sys.stdin.readline()))"
-
-
-def host_name(text: str, where: str) -> str:
-    """``[USER@]HOST`` as ssh takes it, an alias of its configuration included. Raises UsageError."""
-    if not _HOST.fullmatch(text):
-        raise UsageError(f"{where}: '{text}' is no [USER@]HOST; ports and the like belong into ssh's configuration")
-    return text
-
-
-def python_path(text: str, where: str) -> str:
-    """A Python over there. Raises UsageError."""
-    if not _PYTHON.fullmatch(text) or "//" in text:
-        raise UsageError(f"{where}: '{text}' is no path of a Python: letters, digits and . / + - _ only")
-    return text
 
 
 def remote_command(pythons: Sequence[str]) -> str:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.candidates import Candidate, candidate_key, check, parse
+from pytest_icbench.config.candidates import check, parse
 from pytest_icbench.config.cases import check_names, expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.candidates import Candidates
 

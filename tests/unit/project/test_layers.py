@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data flows one way: read from the imports of every module, as they stand in its syntax tree."""
+"""What imports alone do not tell; who may import whom is import-linter's (``make lint``).
+
+Everything is read from the syntax trees of the modules.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ _MODULES = {
     "pytest_icbench." + ".".join(path.relative_to(_PACKAGE).with_suffix("").parts): path
     for path in sorted(_PACKAGE.rglob("*.py"))
 }
-#: What judges and shows results.
-_JUDGING = ("model", "stats")
-#: What touches the machine.
-_MACHINE = ("pytest_icbench.host", "pytest_icbench.driver.switch", "pytest_icbench.driver.node")
-#: exec starts them; liblxc, which lxc calls, starts its own, and has to be called from a child.
+#: The first starts them; liblxc, which the other one calls, starts its own, and has to be called from a child.
 _STARTERS = ("pytest_icbench.host.process", "pytest_icbench.driver.node.lxc.node")
+#: Modules as an import names them, but for the package itself: its name is that of files and of a logger, too.
+_DOTTED = {module.removesuffix(".__init__") for module in _MODULES} - {"pytest_icbench"}
+_IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}
+#: Run on another host, where nothing of the package is imported yet, and so texts there.
+_RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.plugin.xdist.ssh")
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
@@ -37,31 +41,25 @@ def imports(path: Path, module: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+def strings(path: Path) -> Iterator[str]:
+    """Every text in a file but docstrings and folders of resources; of one with values in it the fixed parts."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    passed_over = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "files":
+            passed_over += call.args
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in passed_over:
+            yield node.value
+
+
 def within(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
 
-def part(module: str) -> str:
-    return module.split(".")[1]
-
-
 def test_there_is_something_to_look_at() -> None:
-    found = {part(module) for module in _MODULES}
-    assert {"model", "stats", "gate", "host", "driver", "store", "report"} <= found
-
-
-@pytest.mark.parametrize("module", [module for module in _MODULES if part(module) in _JUDGING])
-def test_judging_and_showing_never_import_the_machine(module: str) -> None:
-    """Neither themselves nor through another module of the package."""
-    seen: set[str] = set()
-    todo = [module]
-    while todo:
-        current = todo.pop()
-        for name in imports(_MODULES[current], current):
-            assert not any(within(name, package) for package in _MACHINE), f"{module} reaches {name} through {current}"
-            if name in _MODULES and name not in seen:
-                seen.add(name)
-                todo.append(name)
+    packages = {module.split(".")[1] for module in _MODULES}
+    assert {"model", "stats", "gate", "host", "driver", "store", "report"} <= packages
 
 
 @pytest.mark.parametrize("module", _MODULES)
@@ -84,6 +82,38 @@ def test_liblxc_is_used_in_one_place(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", _MODULES)
+def test_no_module_of_ours_is_named_by_a_string(module: str) -> None:
+    """import-linter sees no such import. Only what runs elsewhere is text, and the names that others know us by."""
+    names = {name for name in strings(_MODULES[module]) if name in _DOTTED}
+    assert not names
+    if module not in _RUN_ELSEWHERE:
+        sources = [text for text in strings(_MODULES[module]) if "import pytest_icbench" in text]
+        sources += [text for text in strings(_MODULES[module]) if "from pytest_icbench" in text]
+        assert not sources
+
+
+@pytest.mark.parametrize("module", _MODULES)
+def test_what_is_imported_by_name_is_a_librarys(module: str) -> None:
+    """The name is a plain text, so that it can be seen here what it is."""
+    for call in ast.walk(ast.parse(_MODULES[module].read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call):
+            continue
+        function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+        if function in _IMPORTERS:
+            (name,) = call.args
+            assert isinstance(name, ast.Constant), f"{module}, line {call.lineno}"
+            assert not str(name.value).startswith((".", "pytest_icbench")), f"{module}, line {call.lineno}"
+
+
+def test_the_package_and_its_subpackages_hand_on_no_names() -> None:
+    """Else a module would be reached by way of its package, and everything that the package names with it."""
+    for module, path in _MODULES.items():
+        if module.endswith(".__init__"):
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            assert all(isinstance(node, ast.Expr) for node in body), module
+
+
+@pytest.mark.parametrize("module", _MODULES)
 def test_scapy_is_for_tests(module: str) -> None:
     """It is GPL-2.0-only: nothing imports it but the conformance suite, which nothing imports."""
     suite = "pytest_icbench.conformance"
@@ -91,6 +121,12 @@ def test_scapy_is_for_tests(module: str) -> None:
         return
     assert not any(within(name, suite) for name in imports(_MODULES[module], module))
     assert not any(within(name, "scapy") for name in imports(_MODULES[module], module))
+
+
+def test_the_test_sees_texts(tmp_path: Path) -> None:
+    source = tmp_path / "x.py"
+    source.write_text("\"\"\"a\"\"\"\nX = ('b', f'c{X}d', files('x'))\ndef f(): 'e'\n")
+    assert list(strings(source)) == ["b", "c", "d"]
 
 
 def test_the_test_sees_imports(tmp_path: Path) -> None:

@@ -11,27 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.errors import UsageError
 from pytest_icbench.testbed.remote import ssh
 
 HOST = "admin@lab7.example.org"
-
-
-@pytest.mark.parametrize("text", ["lab7", "root@lab7", "admin@lab-7.example.org", "10.0.0.7", "root@fe80::1%eth0"])
-def test_hosts_as_ssh_takes_them(text: str) -> None:
-    assert ssh.host_name(text, "--icbench-remote") == text
-
-
-@pytest.mark.parametrize("text", ["", "-oProxyCommand=x", "a b", "lab7;reboot", "a@b@c", "lab7:22", "$(id)", "root@-x"])
-def test_everything_else_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--icbench-remote: '.*' is no \[USER@\]HOST"):
-        ssh.host_name(text, "--icbench-remote")
-
-
-@pytest.mark.parametrize("text", ["", "python 3", "$(id)", "a//b", "/opt/x;y", "-c'"])
-def test_a_python_is_a_path(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^here: '.*' is no path of a Python"):
-        ssh.python_path(text, "here")
 
 
 #: Of a host whose name in ssh's configuration is another one than was typed.

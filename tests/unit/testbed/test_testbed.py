@@ -11,12 +11,12 @@ from typing import Any, ClassVar, cast
 import pytest
 
 import pytest_icbench.driver.workload.version
-from pytest_icbench.config.candidates import Candidate
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic

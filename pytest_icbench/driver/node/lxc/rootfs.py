@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_icbench.config.candidates import WORKLOAD
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.candidate import WORKLOAD
 
 #: Mounted on in every container.
 _DIRECTORIES = ("usr", "proc", "sys", "dev", "etc", "tmp", "run")

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.driver.switch.common.cores import in_blocks
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
@@ -30,6 +29,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
 #: Huge pages of its pool and ports, in MiB.

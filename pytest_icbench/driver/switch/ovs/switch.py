@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.driver.switch.common.cores import share_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
@@ -35,6 +34,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.config.switch_config import Kind
 from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -22,6 +21,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
