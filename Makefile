@@ -53,11 +53,12 @@ test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstabl
 test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes
 	ARGS="$(ARGS)" scripts/test-sriov.sh
 
-lint: install ## ruff, mypy --strict, clang-format
+lint: install ## ruff, mypy --strict, import-linter, clang-format
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS) $(VALIDATION)
+	$(VENV)/bin/lint-imports
 	@echo clang-format; $(VENV)/bin/clang-format --dry-run -Werror $(SOURCES_C)
 
 bench: install ## the tool against other tools, side by side

@@ -71,7 +71,7 @@ def test_histogram(inner: Runner) -> None:
     if importlib.util.find_spec("pygal") is None:
         pytest.skip("pygal is missing")
     inner.write(test_x=CASES)
-    before = "from tests.baselines import measured\nBench.behaviour = staticmethod(measured)"
+    before = "from tests.baselines import measured\nTestbed.behaviour = staticmethod(measured)"
     inner.spawn_with_bench(*WITH, "--benchmark-histogram=h", before=before).assert_outcomes(passed=3)
     assert list(inner.path.glob("h*.svg"))
 

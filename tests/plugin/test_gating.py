@@ -213,7 +213,7 @@ def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
 def test_a_controllers_baseline_has_its_workers_figures(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
-    before = "from tests.baselines import measured\nBench.behaviour = staticmethod(measured)"
+    before = "from tests.baselines import measured\nTestbed.behaviour = staticmethod(measured)"
     result = inner.spawn_with_bench("-p", "xdist.plugin", "-n1", "--icbench-save=main", CODES, before=before)
     result.assert_outcomes(passed=2)
     assert result.ret == EXIT_UNDECIDED  # nothing was compared

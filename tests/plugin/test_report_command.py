@@ -120,7 +120,7 @@ def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
         *("-p", "xdist.plugin", "--dist=load", f"--tx=popen//chdir={there}", f"--rsyncdir={inner.path}/test_x.py"),
         *(f"{inner.path}/test_x.py", "--icbench-history=h.jsonl", "--icbench-compare=main"),
         f"--icbench-baselines={inner.path}/baselines",
-        before="from tests.plugin.test_report_command import summarized\nBench.behaviour = staticmethod(summarized)",
+        before="from tests.plugin.test_report_command import summarized\nTestbed.behaviour = staticmethod(summarized)",
     )
     result.assert_outcomes(passed=2)
     shutil.rmtree(inner.path / "baselines")

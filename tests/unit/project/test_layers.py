@@ -7,7 +7,9 @@ Everything is read from the syntax trees of the modules.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,10 +29,22 @@ _RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.pl
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def called(call: ast.Call) -> str | None:
+    """Name of the function or method."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
 def imports(path: Path, module: str) -> Iterator[str]:
-    """Every module that a file names in an import, wherever in it; ``from a import b`` counts as a.b too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
+    """Every module that a file imports, wherever in it and by a text, too; ``from a import b`` counts as a.b too."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Call) and called(node) in _IMPORTERS:
+            yield from (str(name.value) for name in node.args if isinstance(name, ast.Constant))
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
@@ -43,10 +57,10 @@ def imports(path: Path, module: str) -> Iterator[str]:
 
 def strings(path: Path) -> Iterator[str]:
     """Every text in a file but docstrings and folders of resources; of one with values in it the fixed parts."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    passed_over = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    tree = tree_of(path)
+    passed_over: list[ast.AST] = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "files":
+        if isinstance(call, ast.Call) and called(call) == "files":
             passed_over += call.args
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in passed_over:
@@ -69,7 +83,7 @@ def test_processes_are_started_in_one_place(module: str) -> None:
         assert not any(within(name, "subprocess") or within(name, "multiprocessing") for name in names)
         assert not any(within(name, "asyncio.subprocess") for name in names)
     if module not in _STARTERS:
-        tree = ast.parse(_MODULES[module].read_text(encoding="utf-8"))
+        tree = tree_of(_MODULES[module])
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
                 assert node.attr not in _PROCESS_STARTERS, f"{module}, line {node.lineno}: os.{node.attr}"
@@ -87,19 +101,15 @@ def test_no_module_of_ours_is_named_by_a_string(module: str) -> None:
     names = {name for name in strings(_MODULES[module]) if name in _DOTTED}
     assert not names
     if module not in _RUN_ELSEWHERE:
-        sources = [text for text in strings(_MODULES[module]) if "import pytest_icbench" in text]
-        sources += [text for text in strings(_MODULES[module]) if "from pytest_icbench" in text]
-        assert not sources
+        imported = re.compile(r"\b(?:import|from) pytest_icbench\b")
+        assert not [text for text in strings(_MODULES[module]) if imported.search(text)]
 
 
 @pytest.mark.parametrize("module", _MODULES)
 def test_what_is_imported_by_name_is_a_librarys(module: str) -> None:
     """The name is a plain text, so that it can be seen here what it is."""
-    for call in ast.walk(ast.parse(_MODULES[module].read_text(encoding="utf-8"))):
-        if not isinstance(call, ast.Call):
-            continue
-        function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-        if function in _IMPORTERS:
+    for call in ast.walk(tree_of(_MODULES[module])):
+        if isinstance(call, ast.Call) and called(call) in _IMPORTERS:
             (name,) = call.args
             assert isinstance(name, ast.Constant), f"{module}, line {call.lineno}"
             assert not str(name.value).startswith((".", "pytest_icbench")), f"{module}, line {call.lineno}"
@@ -109,7 +119,7 @@ def test_the_package_and_its_subpackages_hand_on_no_names() -> None:
     """Else a module would be reached by way of its package, and everything that the package names with it."""
     for module, path in _MODULES.items():
         if module.endswith(".__init__"):
-            body = ast.parse(path.read_text(encoding="utf-8")).body
+            body = tree_of(path).body
             assert all(isinstance(node, ast.Expr) for node in body), module
 
 
@@ -131,5 +141,7 @@ def test_the_test_sees_texts(tmp_path: Path) -> None:
 
 def test_the_test_sees_imports(tmp_path: Path) -> None:
     source = tmp_path / "x.py"
-    source.write_text("import a.b\nfrom c import d\ndef f():\n    from ..e import g\n    from . import h\n")
-    assert set(imports(source, "p.q.r")) == {"a.b", "c", "c.d", "p.e", "p.e.g", "p.q", "p.q.h"}
+    source.write_text("import a.b\nfrom c import d\ndef f():\n    from ..e import g\n    from . import h\n    m('i')\n")
+    with source.open("a") as file:
+        file.write("import_module('j.k')\nimportlib.util.find_spec('l')\n")
+    assert set(imports(source, "p.q.r")) == {"j.k", "l", "a.b", "c", "c.d", "p.e", "p.e.g", "p.q", "p.q.h"}
