@@ -252,11 +252,23 @@ void sender_cut(struct sender *s)
 	close_window(s, now < s->cursor.end ? now : s->cursor.end);
 }
 
+/* Tries for as long as a receiver would wait for frames: a switch that is kept off its CPU leaves its ring
+ * full, and a receiver that gets no mark has to be told to stop. */
+static void first_end_mark(struct sender *s)
+{
+	const struct run *r = s->r;
+	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&r->clock, r->o->drain_s * 1e9);
+
+	while (!run_send_control(s->r, s->next_sequence + 1) && clock_cycles() < deadline)
+		if (r->error.call || control_abandon)
+			return;
+}
+
 void sender_end_mark(struct sender *s)
 {
 	const struct run *r = s->r;
 
-	run_send_control(s->r, s->next_sequence + 1);
+	first_end_mark(s);
 	for (unsigned i = 0; i < sizeof(END_MARK_PAUSE_NS) / sizeof(END_MARK_PAUSE_NS[0]); i++) {
 		const struct timespec pause = {.tv_nsec = END_MARK_PAUSE_NS[i]};
 
