@@ -36,6 +36,7 @@ class ResultCollector:
         self.results: list[Mapping[str, Any]] = []
         self._page: Page | None = None
         self._sent = False
+        self._unreported: dict[str, list[Mapping[str, Any]]] = {}
         self._phases: dict[str, list[pytest.TestReport]] = {}
 
     @property
@@ -90,6 +91,18 @@ class ResultCollector:
         elsewhere = called.dir != self.config.rootpath
         return repeat_command(nodeid, list(map(str, called.args)), str(self.config.rootpath) if elsewhere else None)
 
+    def measured(self, nodeid: str, results: Sequence[Mapping[str, Any]]) -> None:
+        """A test's body is over. A signal may come before its report does: ``interrupted`` takes the results then."""
+        self._unreported[nodeid] = list(results)
+
+    def interrupted(self) -> None:
+        """The session is over: results whose report never came count too, as they do in the files."""
+        for nodeid, results in self._unreported.items():
+            self.results += results
+            for result in results:
+                self.page.add(nodeid, result, None)
+        self._unreported.clear()
+
     def receive(self, report: pytest.TestReport, *, is_case: bool) -> None:
         """A report has been made, here or by a worker. ``is_case``: of a benchmark."""
         if is_case and report.skipped and isinstance(report.longrepr, tuple):
@@ -97,10 +110,11 @@ class ResultCollector:
         results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
         if not results:
             return
+        self.results += results
+        self._unreported.pop(report.nodeid, None)
         from pytest_icbench.report.figure.series import Windows
         from pytest_icbench.report.junit import add_system_out
 
-        self.results += results
         self.page.repeats[report.nodeid] = self.hide(self._repeat(report.nodeid))
         windows = getattr(report, "icbench_windows", [None] * len(results))
         taken = getattr(report, "icbench_taken", [None] * len(results))

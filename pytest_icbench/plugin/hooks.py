@@ -137,6 +137,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         unseen = icbench.unjudged()
     finally:
         icbench.finish()  # also after Ctrl-C: what is finished is kept
+        item.config.stash[_STATE].heard.measured(item.nodeid, icbench.results)
         if "benchmark" in getattr(item, "funcargs", {}):
             from pytest_icbench.plugin.pytest_benchmark import replay
 

@@ -336,6 +336,7 @@ class State:
     def finish(self, session: pytest.Session) -> None:
         """Before the reports of the session are written."""
         self.close()
+        self.heard.interrupted()
         if self.options.history is not None and self.results:
             from pytest_icbench.report.html.page import add_history
 

@@ -88,6 +88,14 @@ def test_an_interrupted_run_saves_what_it_has(inner: Runner) -> None:
     assert [one.case for one in baselines.load(inner.path / "baselines", "main").entries] == ["ovs-64B-b32-1vs1-Rmax"]
 
 
+def test_a_test_that_is_interrupted_when_it_has_measured_is_in_the_table(inner: Runner) -> None:
+    """A signal can come before pytest has made the test's report, and the result stands in its file by then."""
+    inner.write(test_x=ONE.rstrip() + "\n    raise KeyboardInterrupt\n")
+    result = inner.spawn_with_bench()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
+
+
 def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.log.clear()
     (path,) = (files.path / "baselines").glob("*/*/*.json")
