@@ -98,6 +98,7 @@ class RecordingSpawner:
         for path in _SOCKETS.findall(" ".join(words)) if self.serves else ():
             server = socket.socket(socket.AF_UNIX)
             server.bind(path)
+            server.listen()
             self._sockets.append(server)
         process = FakeProcess(words, log)
         self.processes.append(process)

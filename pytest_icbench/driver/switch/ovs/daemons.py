@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -94,6 +95,16 @@ def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
     return version, dpdk
 
 
+def _serves(path: Path) -> bool:
+    """Whether somebody listens there. A socket has its name a moment before, and on a busy host a long one."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 class OvsDaemons:
     """``ovsdb-server`` and ``ovs-vswitchd`` with a fresh database.
 
@@ -139,7 +150,7 @@ class OvsDaemons:
             "-vsyslog:off",
         ]
         self._database = self._start("ovsdb-server", argv, None)
-        self._database.wait_until(self._db.is_socket, what=f"has not opened {self._db}", timeout_s=_TOOL_S)
+        self._database.wait_until(lambda: _serves(self._db), what=f"has not opened {self._db}", timeout_s=_TOOL_S)
 
     def start_switch(self) -> None:
         """Starts the daemon with the configuration that the database has by now."""
