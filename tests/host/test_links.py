@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import links
+from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.net.links import End
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
@@ -146,6 +146,21 @@ def test_offloads(session: HostSession, ends: tuple[str, str]) -> None:
     with pytest.raises(ProvisionError, match="eth0 cannot switch no_such_thing off"):
         links.set_offloads("eth0", ends[0], no_such_thing=False)
     exchange(*ends, count=3)
+
+
+def test_queues(ends: tuple[str, str]) -> None:
+    words = "link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1 numtxqueues 4 numrxqueues 4"
+    run(["ip", *words.split()], timeout_s=5, netns=ends[0])
+    with entered(ends[0]):
+        assert ethtool.channels("lo") is None
+        ethtool.set_channels("q0", [2, 3, 0, 0])
+        assert ethtool.channels("q0") == [2, 3, 0, 0]
+        ethtool.set_channels("q0", ethtool.single([2, 3, 0, 0]))
+        assert ethtool.channels("q0") == [1, 1, 0, 0]
+        with pytest.raises(ProvisionError, match=r"^q0 refuses \[9, 1, 0, 0\] queues"):
+            ethtool.set_channels("q0", [9, 1, 0, 0])
+        assert ethtool.channels("q0") == [1, 1, 0, 0]
+        assert ethtool.lro("q0") is None
 
 
 def test_settings_of_a_link_that_is_there(session: HostSession, ends: tuple[str, str]) -> None:

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of a NIC that ethtool(8) knows: queues, large receive offload. By the same ioctls."""
+"""Settings of a NIC that ethtool(8) knows: queues, large receive offload."""
 
 from __future__ import annotations
 
-import array
-import fcntl
-import os
-import socket
-import struct
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 
-_SIOCETHTOOL = 0x8946
-_GCHANNELS, _SCHANNELS = 0x3C, 0x3D
+_CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
 _LRO = "rx-lro"
+
+
+@contextmanager
+def _device(name: str) -> Iterator[Any]:
+    """pyroute2's ethtool of a NIC; what the NIC or its driver does not know is an OSError."""
+    from pyroute2.ethtool.ioctl import EthtoolError, IoctlEthtool
+
+    device = IoctlEthtool(name)
+    try:
+        yield device
+    except EthtoolError as error:
+        raise OSError(str(error)) from None
+    finally:
+        device.close()
 
 
 def channels(name: str) -> list[int] | None:
     """Queues: receive, transmit, other, combined (``ethtool -l``); None: it has a fixed number."""
-    found = _request(name, struct.pack("9I", _GCHANNELS, *[0] * 8))
-    return None if found is None else list(struct.unpack("9I", found)[5:])
+    with suppress(OSError), _device(name) as device:
+        current = device.get_channels()
+        return [getattr(current, kind) for kind in _CHANNELS]
+    return None
 
 
 def single(channels: Sequence[int]) -> list[int]:
@@ -31,32 +42,21 @@ def single(channels: Sequence[int]) -> list[int]:
 
 
 def set_channels(name: str, channels: Sequence[int]) -> None:
-    """Raises ProvisionError if the driver refuses the numbers."""
-    if _request(name, struct.pack("9I", _SCHANNELS, *[0] * 4, *channels)) is None:
-        raise ProvisionError(f"{name} refuses {list(channels)} queues (receive, transmit, other, combined)")
-
-
-def _request(name: str, data: bytes) -> bytes | None:
-    buffer = array.array("B", data)
-    request = struct.pack("16sP8x", os.fsencode(name), buffer.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
-        fcntl.ioctl(control, _SIOCETHTOOL, request)
-        return buffer.tobytes()
-    return None
+    """Sets the numbers of queues. Raises ProvisionError if the driver refuses them."""
+    try:
+        with _device(name) as device:
+            wanted = device.get_channels()
+            for kind, count in zip(_CHANNELS, channels, strict=True):
+                setattr(wanted, kind, count)
+            device.set_channels(wanted)
+    except OSError:
+        raise ProvisionError(f"{name} refuses {list(channels)} queues (receive, transmit, other, combined)") from None
 
 
 def lro(name: str) -> bool | None:
     """Whether large receive offload is on, which a bridge switches off; None: there is none, or it is fixed."""
-    from pyroute2.ethtool.ioctl import IoctlEthtool
-
-    try:
-        device = IoctlEthtool(name)
-    except OSError:
-        return None
-    try:
+    with suppress(OSError), _device(name) as device:
         features = device.get_features()
-        return bool(features.is_active(_LRO)) if _LRO in features and features.is_available(_LRO) else None
-    except OSError:
-        return None  # a driver without ethtool has nothing to be put back
-    finally:
-        device.close()
+        if _LRO in features and features.is_available(_LRO):
+            return bool(features.is_active(_LRO))
+    return None
