@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import suggestion
@@ -24,7 +25,7 @@ _RESERVED = "default"
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
-    """One a line. Paths are relative to ``directory`` and must be there. Raises UsageError."""
+    """One a line. Paths are relative to ``directory``; configurations are read. Raises UsageError."""
     found: dict[tuple[str, str], Candidate] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         candidate = _one(line, where, directory)
@@ -55,13 +56,12 @@ def _one(line: str, where: str, directory: Path) -> Candidate:
         raise UsageError(f"{where}: {target}:{name}: there is no file {path}")
     if not config and not os.access(path, os.X_OK):
         raise UsageError(f"{where}: {target}:{name}: {path} is not executable")
-    return Candidate(target, name, "config" if config else "binary", str(path.absolute()))
+    file = toml.read(path.absolute(), where) if config else None
+    return Candidate(target, name, "config" if config else "binary", str(path.absolute()), file)
 
 
 def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:
     """What only the switches can tell. Raises UsageError with one sentence."""
-    from pytest_icbench.config.switch_config import checked, read  # other suites load this module, too
-
     for candidate in candidates:
         target, name = candidate.target, candidate.name
         if target == WORKLOAD:
@@ -77,8 +77,6 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
             raise UsageError(
                 f"{where}: {candidate.key}: {target} has no variant '{candidate.value}'; its variants: {known}"
             )
-        if candidate.kind == "config":
-            checked(read(candidate.path, where), target, cls.config_keys)
         if candidate.kind == "binary" and not cls.takes_binary:
             raise UsageError(f"{where}: {candidate.key}: {target} has no binary of its own; give config: or variant:")
 

@@ -6,21 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
-from pytest_icbench.config.switch_config import checked, read
+from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.wording import suggestion
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology
 
 Catalogue = Mapping[str, type[SwitchTraits]]
 
@@ -139,24 +136,29 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
-    if options.topology is not None:
-        read_topology(options)
-    for name, path in options.switch_config.items():
+    for name in options.switch_config:
         if name not in catalogue:
             raise UsageError(
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
-        checked(read(path, "--icbench-switch-config"), name, catalogue[name].config_keys)
     candidates.check(options.variant, catalogue, "--icbench-variant")
 
 
-def read_topology(options: Options) -> Topology | None:
-    """The user's topology, None without any. Raises UsageError with the line of a mistake."""
-    if options.topology is None:
-        return None
-    from pytest_icbench.config.topology.reading import read as read_file
+def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
+    """The user's configurations by switch and, of what is compared, by candidate (``ovs:new``): its own or its base's.
 
-    return read_file(options.topology, dedicated=options.placement == "dedicated")
+    Raises UsageError for one that its switch does not take.
+    """
+    configs = {name: checked(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()}
+    for switch in catalogue:
+        base = configs.get(switch)
+        for candidate in candidates.of_switch(options.variant, switch):
+            config = base
+            if candidate.target == switch and candidate.config is not None:
+                config = checked(candidate.config, switch, catalogue[switch].config_keys)
+            if config is not None:
+                configs[f"{switch}:{candidate.name}"] = config
+    return configs
 
 
 def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None:
@@ -202,7 +204,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
     cases: dict[Case, None] = {}
-    seating = read_topology(options)
+    seating = options.topology
 
     def remotes(pairs: int) -> tuple[bool, ...]:
         if request.remote:

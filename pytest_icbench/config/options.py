@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import circumstances, toml
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Rate
+from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import Uplink, name_of
 from pytest_icbench.model.verdict import DEFAULT_FAILING
 
 if TYPE_CHECKING:
     import pytest
+
+    from pytest_icbench.config.topology.model import Topology
 
 Raw = Callable[[str], "tuple[str, str] | None"]
 
@@ -48,12 +51,12 @@ class Options:
         reports: directory of the runs.
         history: file to which every result is appended.
         binaries: the user's paths, by tool.
-        switch_config: files of the user's own configurations, by switch.
+        switch_config: the user's own configurations, by switch, as their files say.
         resume: the run to go on with.
         remote: the second host, ``[USER@]HOST``; ``remote_python`` is the Python there.
         uplink: NIC that leads to the other host, by host; this one's name is empty.
         host_names: results may have the hosts' names.
-        topology: file that says who the endpoints are and where they run.
+        topology: who the endpoints are and where they run, where somebody says so.
         variant: what is measured side by side with what there is.
         run_files: write junit.xml (and report.html with pytest-html) into the run's directory.
         given: the options and ini values that were set, as the user would write them.
@@ -93,12 +96,12 @@ class Options:
     history: Path | None = None
     thresholds: Path | None = None
     binaries: Mapping[str, Path] = field(default_factory=dict)
-    switch_config: Mapping[str, Path] = field(default_factory=dict)
+    switch_config: Mapping[str, TomlFile] = field(default_factory=dict)
     remote: str | None = None
     remote_python: str | None = None
     uplink: Mapping[str, Uplink] = field(default_factory=dict)
     host_names: bool = False
-    topology: Path | None = None
+    topology: Topology | None = None
     variant: tuple[Candidate, ...] = ()
     run_files: bool = False
     given: tuple[str, ...] = ()
@@ -143,7 +146,7 @@ def from_config(config: pytest.Config) -> Options:
 
 
 def read(raw: Raw, *, root: Path, directory: Path) -> Options:
-    """Options out of texts.
+    """Options out of texts. The files that they name are read here, and nowhere else.
 
     Args:
         raw: gives for a row's name where its value was written (option or ini name) and the text, None if nowhere.
@@ -166,7 +169,8 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
             found[name] = values.boolean(text, origin)
         elif name == "switch_config":
             base = directory if origin.startswith("--") else root
-            found[name] = MappingProxyType({switch: _path(path, base) for switch, path in row.parse(text, origin)})
+            files = {switch: toml.read(_path(path, base), origin) for switch, path in row.parse(text, origin)}
+            found[name] = MappingProxyType(files)
         elif name == "uplink":
             found[name] = MappingProxyType(dict(row.parse(text, origin)))
         elif name == "variant":
@@ -175,6 +179,11 @@ def read(raw: Raw, *, root: Path, directory: Path) -> Options:
             found[name] = _path(text, directory if origin.startswith("--") else root)
         else:
             found[name] = row.parse(text, origin)
+    if "topology" in found:
+        from pytest_icbench.config.topology.reading import read as read_topology  # other suites load this module, too
+
+        dedicated = found.get("placement") == "dedicated"
+        found["topology"] = read_topology(found["topology"], where["topology"], dedicated=dedicated)
     options = Options(
         **{_RENAMED.get(name, name): found[name] for name in found if _RENAMED.get(name, name) in _FIELDS},
         settings=MappingProxyType({_ROWS[name].setting: found[name] for name in found if _is_setting(name)}),

@@ -6,57 +6,42 @@ Which keys a switch takes, and of which kind, its driver says (``config_keys``).
 
 from __future__ import annotations
 
-import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.wording import suggestion
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchConfig:
-    """One file as it was read.
+    """A configuration that a switch takes.
 
     Attributes:
-        sha256: of its bytes.
+        values: what the file says, of the kinds that the switch takes.
     """
 
-    path: Path
-    sha256: str
-    data: Mapping[str, Any]
+    file: TomlFile
+    values: Mapping[str, Any]
 
     def treatment(self) -> dict[str, Any]:
         """What a result keeps of it."""
-        return {"file": self.path.name, "sha256": self.sha256, "content": dict(self.data)}
+        return {"file": self.file.path.name, "sha256": self.file.sha256, "content": dict(self.file.data)}
 
 
-def read(path: Path, where: str) -> SwitchConfig:
-    """Raises UsageError with one sentence for what cannot be read."""
-    try:
-        content = path.read_bytes()
-        data = tomllib.loads(content.decode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{where}: {path} cannot be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where}: {path} is not valid TOML: {error}") from None
-    return SwitchConfig(path, hashlib.sha256(content).hexdigest(), data)
-
-
-def checked(config: SwitchConfig, switch: str, keys: Mapping[str, Kind]) -> dict[str, Any]:
-    """The values, of the kinds that the switch takes. Raises UsageError naming file and key."""
+def checked(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
+    """The configuration of a switch that takes these keys. Raises UsageError naming file and key."""
     if not keys:
-        raise UsageError(f"{config.path}: {switch} takes no configuration")
-    found: dict[str, Any] = {}
-    for key, value in config.data.items():
+        raise UsageError(f"{file.path}: {switch} takes no configuration")
+    values: dict[str, Any] = {}
+    for key, value in file.data.items():
         if key not in keys:
-            raise UsageError(f"{config.path}: {switch} has no key '{key}'{suggestion(key, tuple(keys))}")
-        found[key] = _value(value, keys[key], f"{config.path}: {key}")
-    return found
+            raise UsageError(f"{file.path}: {switch} has no key '{key}'{suggestion(key, tuple(keys))}")
+        values[key] = _value(value, keys[key], f"{file.path}: {key}")
+    return SwitchConfig(file, values)
 
 
 def _value(value: Any, kind: Kind, where: str) -> Any:

@@ -17,10 +17,9 @@ A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (`
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import translate
-from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +27,7 @@ from typing import Any, Literal
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.limits import LIMITABLE, Limit
 from pytest_icbench.gate.margins import KEYS, Margins, other_way, refusal
+from pytest_icbench.model import toml
 from pytest_icbench.wording import suggestion
 
 #: Looked for beside a scenario's file.
@@ -50,6 +50,7 @@ class Thresholds:
     """The tables of one file, in its order."""
 
     tables: tuple[Table, ...] = ()
+    file: toml.TomlFile | None = field(default=None, repr=False, compare=False)
     #: Tables with a pattern, and those about one case: a file may have thousands of the latter.
     _wild: list[tuple[int, re.Pattern[str]]] = field(init=False, repr=False, compare=False, default_factory=list)
     _plain: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -78,22 +79,18 @@ class Thresholds:
         return Margins({key: value for table in self._matching(ids) for key, value in table.margins})
 
 
-@lru_cache(maxsize=64)
 def load(path: Path) -> Thresholds:
     """Reads a file. Raises UsageError with one sentence that names file, table and key."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
-    return parse(text, str(path))
+    file = toml.read(path)
+    return replace(_thresholds(file.data, str(path)), file=file)
 
 
 def parse(text: str, where: str) -> Thresholds:
     """Thresholds out of TOML. Raises UsageError with one sentence that begins with ``where``."""
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{where}: not valid TOML ({error})") from None
+    return _thresholds(toml.parse(text, where), where)
+
+
+def _thresholds(data: Mapping[str, Any], where: str) -> Thresholds:
     return Thresholds(tuple(_table(pattern, table, where) for pattern, table in data.items()))
 
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.toml import TomlFile
 
 #: Instead of a switch: the program that sends, receives and measures.
 WORKLOAD = "workload"
@@ -22,12 +23,14 @@ class Candidate:
         name: the user's, part of the case's id.
         kind: what is another one.
         value: a path, or the name of one of the switch's modes.
+        config: the file of another configuration, as it was read.
     """
 
     target: str
     name: str
     kind: Literal["binary", "config", "variant"]
     value: str
+    config: TomlFile | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:

@@ -236,7 +236,9 @@ class Icbench:
         case = replace(self.case, dimension=dimension, rate=rate or self.case.rate)
         try:
             call = parse_overrides(overrides, where)
-            settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
+            settings = self._benchmark.settings
+            if call:
+                settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_icbench.config.cases import (
     Request,
+    check_configs,
     check_names,
     expand,
     grouped,
@@ -21,6 +22,7 @@ from pytest_icbench.config.cases import (
 )
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
+from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
@@ -37,7 +39,12 @@ PARAMETER = "case"
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What an item measures."""
+    """What an item measures.
+
+    Attributes:
+        settings: those of a measurement that overrides none of them.
+        unsupported: why no host can run the case, None if some can.
+    """
 
     case: Case
     request: Request
@@ -45,6 +52,7 @@ class Benchmark:
     thresholds: Thresholds
     where: str
     code: TestCode
+    unsupported: str | None
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
@@ -89,8 +97,12 @@ def is_benchmark(item: pytest.Item) -> bool:
     return BENCHMARK in item.stash
 
 
-def arrange(config: pytest.Config, items: list[pytest.Item], options: Options) -> None:
+def arrange(
+    config: pytest.Config, items: list[pytest.Item], options: Options
+) -> tuple[dict[str, type[Switch]], dict[str, SwitchConfig]]:
     """Checks what only options, markers and switches together tell, deselects what they leave out, and sorts.
+
+    Returns all switches, and the user's configurations of them and of what is compared.
 
     Raises:
         UsageError: one sentence; nothing has been run.
@@ -98,22 +110,25 @@ def arrange(config: pytest.Config, items: list[pytest.Item], options: Options) -
     marked = [item for item in items if _parameter(item) is not _ABSENT]
     named = options.switch or options.port or options.switch_config or options.topology or options.variant
     if not marked and not named:
-        return
+        return {}, {}
     switches = catalogue(config)
     check_names(options, switches)
+    configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
     if dropped:
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = [item for item in items if item not in dropped]
     grounds: dict[tuple[str, int], _Ground] = {}
+    limits = _Limits(options)
     for item in marked:
         if item not in dropped:
             marker = item.get_closest_marker("icbench")
             key = (_where(item), id(marker))
             if key not in grounds:
-                grounds[key] = _ground(item, options)
+                grounds[key] = _ground(item, options, limits)
             item.stash[BENCHMARK] = _benchmark(item, grounds[key], options, switches)
     items[:] = grouped(items, _rig_key)
+    return switches, configs
 
 
 def _rig_key(item: pytest.Item) -> tuple[object, ...] | None:
@@ -144,14 +159,14 @@ class _Ground:
     code: TestCode
 
 
-def _ground(item: pytest.Item, options: Options) -> _Ground:
+def _ground(item: pytest.Item, options: Options, limits: _Limits) -> _Ground:
     marker = item.get_closest_marker("icbench")
     assert marker is not None
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
     code = test_code.read(getattr(item, "function", None))
-    return _Ground(request, settings, _thresholds(item.path, options), where, code)
+    return _Ground(request, settings, limits.of(item.path), where, code)
 
 
 def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
@@ -167,7 +182,7 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
     check_rate(case, ground.settings, ground.where)
-    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.code)
+    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.code, reason)
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:
@@ -189,9 +204,19 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _thresholds(path: Path, options: Options) -> Thresholds:
-    file = options.thresholds or path.parent / FILE_NAME
-    return load(file) if options.thresholds is not None or file.is_file() else Thresholds()
+class _Limits:
+    """The limits of a session's tests; each file is read once."""
+
+    def __init__(self, options: Options) -> None:
+        self._named = options.thresholds
+        self._read: dict[Path, Thresholds] = {}
+
+    def of(self, path: Path) -> Thresholds:
+        """The limits of the tests in a file: what the user named, or what stands beside it. Raises UsageError."""
+        file = self._named or path.parent / FILE_NAME
+        if file not in self._read:
+            self._read[file] = load(file) if self._named is not None or file.is_file() else Thresholds()
+        return self._read[file]
 
 
 def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.gate.thresholds import FILE_NAME
 from pytest_icbench.plugin.anonymous import hidden
+from pytest_icbench.plugin.items import BENCHMARK
 from pytest_icbench.store.run import RunInfo
 
 #: A file that bears on a run and is longer is named by its hash alone.
@@ -46,7 +46,7 @@ def gather(
         rootdir=str(config.rootpath),
         options=dict.fromkeys(options.given),
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
-        files={path: hidden(text, options) for path, text in _texts(_files(config, options, items)).items()},
+        files={path: hidden(text, options) for path, text in _files(config, options, items)},
         binaries={
             name: {"path": path and str(path), "sha256": path and _hash(path), "version": version}
             for name, (path, version) in programs.items()
@@ -59,27 +59,21 @@ def gather(
     )
 
 
-def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[Path]:
-    if config.inipath is not None:
-        yield config.inipath
+def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[tuple[str, str]]:
+    """Path and text of the files that say what is run; of a large one its hash."""
     scenarios = dict.fromkeys(item.path for item in items)
-    yield from scenarios
-    if options.thresholds is not None:
-        yield options.thresholds
-    else:
-        yield from dict.fromkeys(path.parent / FILE_NAME for path in scenarios)
-    yield from options.switch_config.values()
-    yield from (each.path for each in options.variant if each.kind == "config")
+    for path in (*([] if config.inipath is None else [config.inipath]), *scenarios):
+        with suppress(OSError):  # it went while the tests were collected
+            yield str(path), _shown(path.read_bytes())
+    limits = [item.stash[BENCHMARK].thresholds.file for item in items]
+    for file in (*limits, *options.switch_config.values(), *(each.config for each in options.variant)):
+        if file is not None:
+            yield str(file.path), _shown(file.text.encode())
 
 
-def _texts(paths: Iterable[Path]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path in paths:
-        with suppress(OSError):  # there is none: limits are optional
-            content = path.read_bytes()
-            text = content.decode("utf-8", "replace")
-            found[str(path)] = text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"
-    return found
+def _shown(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    return text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def _hash(path: Path) -> str | None:

@@ -20,6 +20,8 @@ from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.switch_config import SwitchConfig
+    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.plugin.items import Benchmark
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.plugin.xdist.workers import Workers
@@ -45,6 +47,8 @@ class State:
         self.run: Run | None = None
         self.collected = False
         self._bench: Testbed | None = None
+        self._switches: Mapping[str, type[Switch]] = {}
+        self._configs: Mapping[str, SwitchConfig] = {}
         self._items: list[pytest.Item] = []
         self._header_shown = False
         self._refusal: str | None = None
@@ -115,7 +119,7 @@ class State:
             return
         from pytest_icbench.plugin.items import arrange, is_benchmark
 
-        arrange(self.config, items, self.options)
+        self._switches, self._configs = arrange(self.config, items, self.options)
         self._items = [item for item in items if is_benchmark(item)]
         if self._items and self.is_worker:
             from pytest_icbench.plugin.xdist.workers import compare_packages
@@ -153,11 +157,10 @@ class State:
 
     def _asked(self) -> Testbed:
         if self._bench is None:
-            from pytest_icbench.plugin.items import catalogue
             from pytest_icbench.testbed.testbed import Testbed
 
-            cases = [benchmark.case for benchmark in self._benchmarks()]
-            self._bench = Testbed(catalogue(self.config), self.options, cases)
+            reasons = {benchmark.case: benchmark.unsupported for benchmark in self._benchmarks()}
+            self._bench = Testbed(self._switches, self.options, list(reasons), self._configs, reasons)
         return self._bench
 
     def _benchmarks(self) -> list[Benchmark]:

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig, checked, read
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.driver.workload.version import WorkloadVersion
 
 #: Bytes of a binary that are hashed at a time.
@@ -27,25 +25,14 @@ _CHUNK = 1 << 20
 class Candidates:
     """What ``--icbench-variant`` named, ready for use: a candidate has what its base has but for what is named.
 
-    Args:
-        user, configs: the user's configurations of the switches as they are, read and checked.
-
     Attributes:
-        binaries, user, configs: of the candidates, by names such as ``ovs:new``; ``workload:new`` among the binaries.
+        binaries: of the candidates, by names such as ``ovs:new``; ``workload:new`` among them.
 
-    Raises UsageError for a configuration that cannot be read, and a workload that is none.
+    Raises UsageError for a workload that is none.
     """
 
-    def __init__(
-        self,
-        catalogue: Mapping[str, type[Switch]],
-        options: Options,
-        user: Mapping[str, SwitchConfig],
-        configs: Mapping[str, Mapping[str, Any]],
-    ) -> None:
+    def __init__(self, catalogue: Iterable[str], options: Options) -> None:
         self.binaries: dict[str, Path] = {}
-        self.user: dict[str, SwitchConfig] = {}
-        self.configs: dict[str, dict[str, Any]] = {}
         self._known: dict[tuple[str, str], Candidate] = {}
         self._versions: dict[str, WorkloadVersion] = {}
         self._hashes: dict[Path, str] = {}
@@ -53,30 +40,13 @@ class Candidates:
             if candidate.target == WORKLOAD:
                 self.binaries[candidate.key] = candidate.path
                 self._versions[candidate.name] = _version(candidate)
-        for switch, cls in catalogue.items():
+        for switch in catalogue:
             for candidate in of_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
-                self._add(f"{switch}:{candidate.name}", switch, cls, candidate, options, user, configs)
-
-    def _add(
-        self,
-        key: str,
-        switch: str,
-        cls: type[Switch],
-        candidate: Candidate,
-        options: Options,
-        user: Mapping[str, SwitchConfig],
-        configs: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        own = candidate.target == switch
-        binary = candidate.path if own and candidate.kind == "binary" else options.binaries.get(switch)
-        if binary is not None:
-            self.binaries[key] = binary
-        if own and candidate.kind == "config":
-            self.user[key] = read(candidate.path, "--icbench-variant")
-            self.configs[key] = checked(self.user[key], switch, cls.config_keys)
-        elif switch in user:
-            self.user[key], self.configs[key] = user[switch], dict(configs[switch])
+                own = candidate.target == switch and candidate.kind == "binary"
+                binary = candidate.path if own else options.binaries.get(switch)
+                if binary is not None:
+                    self.binaries[f"{switch}:{candidate.name}"] = binary
 
     def of(self, case: Case) -> Candidate | None:
         """The candidate of a case, None for a base."""
@@ -108,7 +78,7 @@ class Candidates:
             return {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
         path = candidate.path
         if path not in self._hashes:
-            self._hashes[path] = _sha256(path)
+            self._hashes[path] = _sha256(path) if candidate.config is None else candidate.config.sha256
         return {
             "target": candidate.target,
             "kind": candidate.kind,

@@ -33,6 +33,7 @@ class Feasibility:
         catalogue: switches by name.
         cases: those of the run: ``auto`` placement resolves to what every one of them can have.
         binaries: the user's paths by switch, candidate or tool.
+        unsupported: why no host can run a case, as far as somebody has asked.
         seating: who the endpoints are, where somebody says so.
         remote: the second host, where one is named.
 
@@ -49,6 +50,7 @@ class Feasibility:
         cases: Sequence[Case],
         *,
         binaries: Mapping[str, Path],
+        unsupported: Mapping[Case, str | None],
         seating: Seating | None,
         remote: RemoteHost | None,
         session: HostSession,
@@ -65,6 +67,7 @@ class Feasibility:
         self._topology = Topology.read(session.root)
         self.found: dict[str, SwitchFacts] = {}
         self._probed: dict[tuple[str, str], str | None] = {}
+        self._unsupported = dict(unsupported)
         self.policy = self._resolve_policy(cases)
 
     def placement(self, case: Case) -> Placement:
@@ -103,7 +106,9 @@ class Feasibility:
 
     def _check_fit(self, case: Case) -> None:
         """Raises Unsupported for what no host can run."""
-        reason = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
+        if case not in self._unsupported:
+            self._unsupported[case] = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
+        reason = self._unsupported[case]
         if reason is None and self._seating is not None:
             reason = self._seating.unsupported_reason(case)
         if reason is not None:

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config.cases import read_topology
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import checked, read
+from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
@@ -46,9 +46,18 @@ class Testbed:
     Args:
         catalogue: switches by name.
         cases: those of the run: ``auto`` placement resolves to what every one of them can have.
+        configs: the user's configurations, by switch and candidate.
+        unsupported: why no host can run a case, as far as somebody has asked; None for one that some can.
     """
 
-    def __init__(self, catalogue: Mapping[str, type[Switch]], options: Options, cases: Sequence[Case]) -> None:
+    def __init__(
+        self,
+        catalogue: Mapping[str, type[Switch]],
+        options: Options,
+        cases: Sequence[Case],
+        configs: Mapping[str, SwitchConfig],
+        unsupported: Mapping[Case, str | None] = MappingProxyType({}),
+    ) -> None:
         self.catalogue = catalogue
         self.options = options
         self._cases = tuple(cases)
@@ -57,17 +66,13 @@ class Testbed:
             "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
             "pf": options.pf,
         }
-        self._user = {name: read(path, "--icbench-switch-config") for name, path in options.switch_config.items()}
-        self._configs = {
-            name: checked(config, name, catalogue[name].config_keys) for name, config in self._user.items()
-        }
+        self._user = configs
+        self._configs = {key: dict(config.values) for key, config in configs.items()}
         #: Who the endpoints are, where somebody says so.
-        self.seating = read_topology(options)
-        #: What is compared with what there is: its binaries and configurations are known by the names of its cases.
-        self.candidates = Candidates(catalogue, options, self._user, self._configs)
+        self.seating = options.topology
+        #: What is compared with what there is: its binaries are known by the names of its cases.
+        self.candidates = Candidates(catalogue, options)
         self._arguments["binaries"] |= self.candidates.binaries
-        self._user |= self.candidates.user
-        self._configs |= self.candidates.configs
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self._warnings: list[str] = []
@@ -76,6 +81,7 @@ class Testbed:
             options,
             self._cases,
             binaries=self._arguments["binaries"],
+            unsupported=unsupported,
             seating=self.seating,
             remote=self.remote,
             session=self.session,

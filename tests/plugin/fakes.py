@@ -72,7 +72,9 @@ class FakeTestbed:
 
     policy = "cooperative"
 
-    def __init__(self, catalogue: Mapping[str, Any], options: Options, cases: Sequence[Case]) -> None:
+    def __init__(
+        self, catalogue: Mapping[str, Any], options: Options, cases: Sequence[Case], *known: Mapping[Any, Any]
+    ) -> None:
         self.catalogue = catalogue
         self.options = options
 

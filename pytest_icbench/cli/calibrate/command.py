@@ -129,7 +129,8 @@ def measured(case: Case, options: Options, settings: Settings, budget_s: float) 
     from pytest_icbench.testbed.testbed import Testbed
 
     check_root()
-    bench = Testbed(builtin_switches(), options, [replace(case, candidate=each.name) for each in options.variant])
+    cases = [replace(case, candidate=each.name) for each in options.variant]
+    bench = Testbed(builtin_switches(), options, cases, {})
     for each in options.variant:
         bench.placement(replace(case, candidate=each.name))
     progress = _Progress()

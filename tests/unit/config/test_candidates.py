@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.candidates import check, parse
-from pytest_icbench.config.cases import check_names, expand, parse_marker
+from pytest_icbench.config.cases import check_configs, expand, parse_marker
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.testbed.candidates import Candidates
 
 SWITCHES = builtin_switches()
@@ -91,7 +91,7 @@ def test_a_configuration_is_checked_before_anything_is_run(files: Path) -> None:
     (files / "ovs.toml").write_text("flow = 3\n")
     options = Options(variant=(one("ovs:x=config:ovs.toml", files),))
     with pytest.raises(UsageError, match=r"ovs\.toml: ovs has no key 'flow'"):
-        check_names(options, SWITCHES)
+        check_configs(options, SWITCHES)
 
 
 def cases(options: Options, **marker: object) -> list[str]:
@@ -128,14 +128,18 @@ def test_a_base_is_the_case_without_its_candidate() -> None:
 
 
 def test_a_candidate_has_what_its_base_has_but_for_what_is_named(files: Path) -> None:
-    user = {"ovs": SwitchConfig(files / "ovs.toml", "0", {"other_config": {"a": "1"}})}
     options = Options(
-        variant=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)), binaries={"ovs": Path("/old")}
+        variant=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)),
+        binaries={"ovs": Path("/old")},
+        switch_config={"ovs": TomlFile(files / "base.toml", "", {"other_config": {"a": 1}})},
     )
-    candidates = Candidates(SWITCHES, options, user, {"ovs": {"other_config": {"a": "1"}}})
+    candidates, configs = Candidates(SWITCHES, options), check_configs(options, SWITCHES)
     assert candidates.binaries == {"ovs:bin": files / "new ovs", "ovs:cfg": Path("/old")}
-    assert candidates.configs["ovs:bin"] == {"other_config": {"a": "1"}}
-    assert candidates.configs["ovs:cfg"] == {"other_config": {"pmd-rxq-assign": "cycles"}}
+    assert {key: config.values for key, config in configs.items()} == {
+        "ovs": {"other_config": {"a": "1"}},
+        "ovs:bin": {"other_config": {"a": "1"}},
+        "ovs:cfg": {"other_config": {"pmd-rxq-assign": "cycles"}},
+    }
     told = candidates.treatment(Case("ovs", candidate="bin"))
     assert told is not None
     assert (told["kind"], told["value"], len(told["sha256"])) == ("binary", "new ovs", 64)
@@ -144,7 +148,7 @@ def test_a_candidate_has_what_its_base_has_but_for_what_is_named(files: Path) ->
 
 def test_another_of_the_switchs_own_modes(files: Path) -> None:
     options = Options(variant=(Candidate("forward", "slow", "variant", "cost200"),))
-    candidates = Candidates(SWITCHES, options, {}, {})
+    candidates = Candidates(SWITCHES, options)
     case = Case("forward", mode="cost100", candidate="slow")
     assert candidates.built(case).mode == "cost200"
     assert candidates.built(case.base) == case.base
@@ -154,14 +158,14 @@ def test_another_of_the_switchs_own_modes(files: Path) -> None:
 def test_a_workload_that_is_none_is_refused(files: Path) -> None:
     candidate = Candidate("workload", "w", "binary", sys.executable)
     with pytest.raises(UsageError, match=r"^--icbench-variant: workload:w: .* --version says 'Python"):
-        Candidates(SWITCHES, Options(variant=(candidate,)), {}, {})
+        Candidates(SWITCHES, Options(variant=(candidate,)))
 
 
 def test_a_workload_is_the_candidates_alone(files: Path) -> None:
     program = files / "icbench-workload"
     program.write_text("#!/bin/sh\necho icbench-workload 9.9, without DPDK\n")
     program.chmod(0o755)
-    candidates = Candidates(SWITCHES, Options(variant=(Candidate("workload", "w", "binary", str(program)),)), {}, {})
+    candidates = Candidates(SWITCHES, Options(variant=(Candidate("workload", "w", "binary", str(program)),)))
     case = Case("veth", candidate="w")
     assert candidates.workload(case) == program
     assert candidates.workload(case.base) is None

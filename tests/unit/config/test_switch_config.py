@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.switch_config import SwitchConfig, checked, read
+from pytest_icbench.config.switch_config import checked
 from pytest_icbench.config.values import assignments
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.toml import TomlFile, read
 
 KEYS: Any = {"a": "text", "n": "number", "list": "texts", "map": "table"}
 
 
-def config(**data: Any) -> SwitchConfig:
-    return SwitchConfig(Path("x.toml"), "0", data)
+def config(**data: Any) -> TomlFile:
+    return TomlFile(Path("x.toml"), "", data)
 
 
 def test_assignments() -> None:
@@ -33,7 +34,7 @@ def test_assignments() -> None:
 def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
     file = tmp_path / "ovs.toml"
     file.write_text('flows = ["actions=drop"]')
-    found = read(file, "o")
+    found = checked(read(file, "o"), "ovs", {"flows": "texts"})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert found.treatment() == {"file": "ovs.toml", "sha256": digest, "content": {"flows": ["actions=drop"]}}
     file.write_text("flows = [")
@@ -45,7 +46,7 @@ def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
 
 def test_values_are_of_their_kind() -> None:
     found = checked(config(a="t", n=3, list=["x"], map={"b": True, "n": 1, "t": "x"}), "s", KEYS)
-    assert found == {"a": "t", "n": 3, "list": ["x"], "map": {"b": "true", "n": "1", "t": "x"}}
+    assert found.values == {"a": "t", "n": 3, "list": ["x"], "map": {"b": "true", "n": "1", "t": "x"}}
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ def test_the_last_table_that_matches_wins_for_each_key() -> None:
         ('["*"]\nmin_throughput_pps = true', "True is no finite number"),
         ('["*"]\nmin_throughput_pps = nan', "nan is no finite number"),
         ("min_throughput_pps = 1", "t.toml: min_throughput_pps stands outside a table"),
-        ("[[", "t.toml: not valid TOML"),
+        ("[[", "t.toml is not valid TOML"),
     ],
 )
 def test_mistakes_in_the_file(text: str, message: str) -> None:

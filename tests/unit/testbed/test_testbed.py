@@ -12,6 +12,8 @@ import pytest
 
 import pytest_icbench.driver.workload.version
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
@@ -95,7 +97,7 @@ def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bench(*cases: Case, **options: Any) -> Testbed:
-    return Testbed(CATALOGUE, Options(**options), cases)
+    return Testbed(CATALOGUE, Options(**options), cases, {})
 
 
 def test_a_case_is_placed_and_its_switch_asked_once() -> None:
@@ -186,7 +188,7 @@ HERE = Placement("dedicated", (5,), (1,), (0,), 0, 0)
 
 def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> RigRequests:
     """What a case over two hosts needs, whose endpoints have their CPUs already. Nobody is connected to."""
-    found = Testbed(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), ())
+    found = Testbed(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), (), {})
     placed = joined(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
     monkeypatch.setattr(found, "placement", lambda case: placed)
     return found.need(replace(case, remote=True), Settings())
@@ -232,16 +234,14 @@ def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:
     assert one.rig.key != other.rig.key
 
 
-def seating(tmp_path: Path, cpus: str = "", application: str = '"send"', other: str = '"recv"') -> Path:
-    file = tmp_path / "lab.toml"
+def seating(cpus: str = "", application: str = '"send"', other: str = '"recv"') -> Topology:
     tables = [f'name = "a"\npeer = "b"\napplication = {application}', f'name = "b"\npeer = "a"\napplication = {other}']
-    file.write_text("".join(f"[[container]]\n{table}\n{cpus}\n" for table in tables))
-    return file
+    return loads("".join(f"[[container]]\n{table}\n{cpus}\n" for table in tables), "lab.toml")
 
 
-def test_a_topology_gives_endpoints_their_cpus_and_names(tmp_path: Path) -> None:
+def test_a_topology_gives_endpoints_their_cpus_and_names() -> None:
     cpu = max(os.sched_getaffinity(0))
-    found = bench(Case("bridge"), topology=seating(tmp_path, f"cpus = {cpu}"))
+    found = bench(Case("bridge"), topology=seating(f"cpus = {cpu}"))
     placement = found.placement(Case("bridge"))
     assert (placement.endpoints, placement.policy) == ((cpu, cpu), "cooperative")
     assert found.policy == "cooperative"
@@ -249,9 +249,9 @@ def test_a_topology_gives_endpoints_their_cpus_and_names(tmp_path: Path) -> None
     assert [endpoint_spec.name for endpoint_spec in rig.endpoint_specs] == ["a", "b"]
 
 
-def test_cpus_that_are_left_out_are_chosen(tmp_path: Path) -> None:
+def test_cpus_that_are_left_out_are_chosen() -> None:
     case = Case("bridge")
-    assert bench(case, topology=seating(tmp_path)).placement(case) == bench(case).placement(case)
+    assert bench(case, topology=seating()).placement(case) == bench(case).placement(case)
 
 
 @pytest.mark.parametrize(
@@ -261,12 +261,12 @@ def test_cpus_that_are_left_out_are_chosen(tmp_path: Path) -> None:
         (Case("bridge", dimension="latency"), "the topology lets a run send only, and latency takes client"),
     ],
 )
-def test_a_case_that_the_topology_does_not_serve_is_skipped(tmp_path: Path, case: Case, reason: str) -> None:
+def test_a_case_that_the_topology_does_not_serve_is_skipped(case: Case, reason: str) -> None:
     with pytest.raises(Unsupported) as caught:
-        bench(topology=seating(tmp_path)).placement(case)
+        bench(topology=seating()).placement(case)
     assert reason in str(caught.value)
 
 
-def test_a_cpu_that_is_not_there(tmp_path: Path) -> None:
+def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(Unsupported, match="the topology gives an endpoint CPU 8000, which is not online"):
-        bench(Case("bridge"), topology=seating(tmp_path, "cpus = 8000")).placement(Case("bridge"))
+        bench(Case("bridge"), topology=seating("cpus = 8000")).placement(Case("bridge"))
