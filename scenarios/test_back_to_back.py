@@ -12,6 +12,7 @@ from pytest_icbench.api import Icbench
     switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=[64, 512, 1500],
     burst=32,
+    measure="back_to_back",
 )
 def test_longest_train(icbench: Icbench) -> None:
     """RFC 9004: the longest train without loss, fifty times, and the buffer that it implies."""

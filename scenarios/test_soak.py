@@ -13,6 +13,7 @@ from pytest_icbench.api import Icbench
     packet_size=64,
     burst=32,
     rate="100k",
+    measure="soak",
 )
 def test_losses(icbench: Icbench) -> None:
     """A load that every path carries. When were frames lost, how many, for how long? See ``loss_events``."""
@@ -25,6 +26,7 @@ def test_losses(icbench: Icbench) -> None:
     packet_size=64,
     burst=1,
     rate="1k",
+    measure="soak",
 )
 def test_round_trips(icbench: Icbench) -> None:
     """A thousand round trips a second: do the slowest of them come from the path, and when? The windows tell."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pytest_icbench.config import candidates, values
+from pytest_icbench.config.option_table import SOAK_S
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
@@ -23,6 +24,8 @@ Catalogue = Mapping[str, type[SwitchTraits]]
 
 #: Names that stand for several switches.
 GROUPS = ("all", "kernel", "dpdk")
+#: Of one test.
+MAX_COMPARISONS = 1000
 
 T = TypeVar("T")
 
@@ -36,6 +39,9 @@ class Request:
         api, port: None or names, ``all`` among them.
         variant: None or names of modes, ``default`` among them for the natural one, ``wires`` for all ``wire_modes``.
         remote: over two hosts; empty: where there is a second one.
+        measure: what the test calls beside ``throughput`` and ``latency``; None: nothing else.
+        soak_duration: seconds of its long run.
+        comparisons: measurements of a candidate beside its base that it makes.
         settings: names of ``measure.Settings``.
     """
 
@@ -52,6 +58,9 @@ class Request:
     blocking: tuple[bool, ...] = (False,)
     touch: tuple[bool, ...] = (False,)
     dimension: Dimension = "throughput"
+    measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
+    soak_duration: float | None = None
+    comparisons: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -71,7 +80,13 @@ DEFAULT_MODE = "default"
 #: All modes of a switch that are like a wire, whatever their names.
 WIRE_MODES = "wires"
 _FLAGS = ("blocking", "touch", "remote")
-ARGUMENTS = (*_AXES, *_FLAGS, "dimension", *NAMES)
+_SINGLE: dict[str, Callable[[str, str], Any]] = {
+    "dimension": values.one_of("throughput", "latency"),
+    "measure": values.one_of("search", "sweep", "soak", "back_to_back"),
+    "soak_duration": values.seconds(*SOAK_S),
+    "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
+}
+ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
 def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -> Request:
@@ -94,14 +109,14 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
         if name in NAMES:
             overrides[name] = value
-        elif value is None and name in ("api", "port", "switch_cores", "variant"):
+        elif value is None and name in ("api", "port", "switch_cores", "variant", "measure", "soak_duration"):
             continue
         elif name in _AXES:
             found[name] = _AXES[name](as_text(value, at), at)
         elif name in _FLAGS:
             found[name] = _flags(value, at)
         else:
-            found[name] = values.one_of("throughput", "latency")(as_text(value, at), at)
+            found[name] = _SINGLE[name](as_text(value, at), at)
     return Request(**found, settings=parse_overrides(overrides, where))
 
 

@@ -16,11 +16,11 @@ from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
-from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.plugin.items import Benchmark, check_rate
+from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.properties import properties
@@ -62,6 +62,7 @@ class Icbench:
         self._run = run
         self._records: list[_Record] = []
         self._compared = 0
+        self._marker = MarkerCheck(item, benchmark, run.options.soak_duration)
         self.results: list[dict[str, Any]] = []
         #: Windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
@@ -71,6 +72,7 @@ class Icbench:
     def measure(self, **overrides: Any) -> Measurement:
         """Measures in the dimension of the marker: ``throughput`` unless it says otherwise. See ``throughput``."""
         __tracebackhide__ = True
+        self._marker.launches("measure")
         return self._measure(self.case.dimension, overrides)
 
     def throughput(self, **overrides: Any) -> Measurement:
@@ -89,6 +91,7 @@ class Icbench:
             UsageError: an unknown or bad override.
         """
         __tracebackhide__ = True
+        self._marker.launches("throughput")
         return self._measure("throughput", overrides)
 
     def latency(self, *, load: float | None = None, **overrides: Any) -> Measurement:
@@ -103,6 +106,7 @@ class Icbench:
             Invalid: the search found no rate.
         """
         __tracebackhide__ = True
+        self._marker.launches("latency")
         return self._measure("latency", overrides, None if load is None else self.case.rate.part(load))
 
     def soak(self, duration: float | None = None, **overrides: Any) -> Measurement:
@@ -112,13 +116,13 @@ class Icbench:
         seconds, so that a crash keeps what was measured before. A window is a second, or longer beyond 10,000 of them.
 
         Args:
-            duration: seconds, 20 by default; ``--icbench-soak-duration`` wins.
+            duration: seconds, by default the marker's ``soak_duration``, else 20; ``--icbench-soak-duration`` wins.
             overrides: as in ``throughput``; what is about several launches, warm-up and discarding has no effect.
 
         Raises what ``throughput`` raises.
         """
         __tracebackhide__ = True
-        asked_s = SOAK_S if duration is None else duration
+        asked_s = self._marker.soak(duration)
         how: How = lambda case, settings: self._soaked(case, settings, asked_s)  # noqa: E731
         return self._measure(self.case.dimension, overrides, how=how)
 
@@ -136,6 +140,7 @@ class Icbench:
         Raises what ``throughput`` raises, and UsageError for a rate other than ``max``.
         """
         __tracebackhide__ = True
+        self._marker.other("back_to_back")
         how: How = lambda case, settings: self._trained(case, settings, repetitions)  # noqa: E731
         return self._measure("throughput", overrides, how=how)
 
@@ -155,6 +160,7 @@ class Icbench:
         found = named_rate(rate)
         if found is None or not found.is_search:
             raise UsageError(f"{self._benchmark.where}: '{rate}' is nothing to search for; give ndr or pdr:0.5%")
+        self._marker.other("search")
         return self._measure("throughput", overrides, found)
 
     def sweep(self, loads: Any = None, **overrides: Any) -> Measurement:
@@ -174,6 +180,7 @@ class Icbench:
         __tracebackhide__ = True
         where = f"{self._benchmark.where}: sweep"
         parsed = () if loads is None else values.loads(as_text(loads, where), where)
+        self._marker.other("sweep")
         return self._measure("throughput", overrides, Rate(loads=parsed))
 
     @property
@@ -290,11 +297,10 @@ class Icbench:
     def _side_by_side(self, case: Case, settings: Settings) -> Measurement:
         """A candidate beside its base, at a part of the base's rate where the case is about that."""
         self._compared += 1
-        if self._compared > self._benchmark.code.measurements:
+        if self._compared > (said := self._benchmark.request.comparisons):
             raise UsageError(
                 f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
-                f" session's error rate counts the {self._benchmark.code.measurements} that its code shows: call"
-                " throughput and latency in the test itself, and make a loop around them a parameter"
+                f" session's error rate counts the {said} that its marker says: give it comparisons={self._compared}"
             )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])

@@ -25,9 +25,9 @@ _STATE = pytest.StashKey[State]()
 _FIXTURE = pytest.StashKey["Icbench"]()
 _MARKER = (
     "icbench(switch='all', packet_size=64, burst=32, pairs=1, rate='max', api=None, port=None, switch_cores=None,"
-    " blocking=False, touch=False, dimension='throughput', **settings): a benchmark; it runs once for each case, which"
-    " is a combination of the axes. Settings: precision, max_duration, duration, window, repeats, skip, keep, warmup,"
-    " drain, protocol."
+    " blocking=False, touch=False, dimension='throughput', measure=None, soak_duration=None, comparisons=1,"
+    " **settings): a benchmark; it runs once for each case, which is a combination of the axes. Settings: precision,"
+    " max_duration, duration, window, repeats, skip, keep, warmup, drain, protocol."
 )
 
 

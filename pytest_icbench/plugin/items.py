@@ -26,8 +26,6 @@ from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin import test_code
-from pytest_icbench.plugin.test_code import TestCode
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -51,8 +49,13 @@ class Benchmark:
     settings: Settings
     thresholds: Thresholds
     where: str
-    code: TestCode
     unsupported: str | None
+
+    @property
+    def measures(self) -> str | None:
+        """The method of ``icbench`` that the test calls, as its marker says; None: plain launches at its rate."""
+        rate = self.case.rate
+        return self.request.measure or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
@@ -156,7 +159,6 @@ class _Ground:
     settings: Settings
     thresholds: Thresholds
     where: str
-    code: TestCode
 
 
 def _ground(item: pytest.Item, options: Options, limits: _Limits) -> _Ground:
@@ -165,8 +167,7 @@ def _ground(item: pytest.Item, options: Options, limits: _Limits) -> _Ground:
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
-    code = test_code.read(getattr(item, "function", None))
-    return _Ground(request, settings, limits.of(item.path), where, code)
+    return _Ground(request, settings, limits.of(item.path), where)
 
 
 def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
@@ -182,7 +183,7 @@ def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: M
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{ground.where}: {reason}")
     check_rate(case, ground.settings, ground.where)
-    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, ground.code, reason)
+    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, reason)
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:

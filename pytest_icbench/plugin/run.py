@@ -81,7 +81,7 @@ class Run:
         #: Rates that were looked for, since loads of others are parts of them.
         self.found_rates: dict[Case, Measurement] = {}
         #: Comparisons of versions, by which the session's error rate is kept; a test makes no more than it has here.
-        self.compared = sum(each.code.measurements for each in benchmarks(items) if each.case.candidate is not None)
+        self.compared = sum(each.request.comparisons for each in benchmarks(items) if each.case.candidate is not None)
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(bench, options, benchmarks(items), hosts_of(config))

@@ -192,7 +192,7 @@ def planned_s(inner: Runner, *options: str) -> dict[str, int]:
     return seconds
 
 
-def test_the_plan_knows_what_a_test_measures_by_its_code(inner: Runner) -> None:
+def test_the_plan_knows_what_a_test_measures_by_its_marker(inner: Runner) -> None:
     """A long run, trains, a load of a rate that is looked for once, a sweep: beside plain launches."""
     inner.write(
         test_x="""
@@ -201,34 +201,41 @@ import pytest
 @pytest.mark.icbench(switch="ovs")
 def test_plain(icbench): icbench.gate(icbench.throughput())
 
-@pytest.mark.icbench(switch="ovs")
+@pytest.mark.icbench(switch="ovs", measure="soak")
 def test_soak(icbench): icbench.gate(icbench.soak())
 
-@pytest.mark.icbench(switch="ovs")
+@pytest.mark.icbench(switch="ovs", measure="back_to_back")
 def test_trains(icbench): icbench.gate(icbench.back_to_back())
 
-@pytest.mark.icbench(switch="ovs")
+@pytest.mark.icbench(switch="ovs", measure="sweep")
 def test_sweep(icbench): icbench.gate(icbench.sweep())
+
+@pytest.mark.icbench(switch="ovs", measure="search")
+def test_search(icbench): icbench.gate(icbench.search("ndr"))
+
+@pytest.mark.icbench(switch="ovs", rate="ndr")
+def test_ndr(icbench): icbench.gate(icbench.throughput())
 
 @pytest.mark.icbench(dimension="latency", switch="ovs", rate=["pdr:0.5%*0.1", "pdr:0.5%*0.9"])
 def test_loads(icbench): icbench.gate(icbench.latency())
 """
     )
-    plain, soak, trains, sweep, first, second = planned_s(inner, "--icbench-soak-duration=2h").values()
+    plain, soak, trains, sweep, search, ndr, first, second = planned_s(inner, "--icbench-soak-duration=2h").values()
     assert 7200 < soak < 7210
     assert trains > 30  # with the search by which the buffer time is corrected
     assert sweep > plain / 2 + 10
+    assert abs(search - ndr) <= 2  # a rig
     assert first - second > 20  # one search serves both
 
 
 def test_the_plan_knows_how_long_a_run_a_test_asks_for(inner: Runner) -> None:
-    """Where a number stands in its code; the option wins."""
+    """The option wins."""
     inner.write(
         test_x="""
 import pytest
 
-@pytest.mark.icbench(switch="ovs")
-def test_hours(icbench): icbench.gate(icbench.soak(duration=3 * 3600))
+@pytest.mark.icbench(switch="ovs", measure="soak", soak_duration=3 * 3600)
+def test_hours(icbench): icbench.gate(icbench.soak())
 """
     )
     (asked,) = planned_s(inner).values()

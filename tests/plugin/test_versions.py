@@ -140,7 +140,7 @@ def test_every_comparison_of_a_test_counts(inner: Runner, bench: type[FakeTestbe
     bench.compared = staticmethod(compared)
     inner.write(
         test_x="""
-@pytest.mark.icbench(switch="ovs", packet_size=[64, 128])
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 128], comparisons=2)
 def test_a(icbench):
     icbench.throughput()
     icbench.latency()
@@ -155,7 +155,7 @@ def test_b(icbench):
     result.assert_outcomes(passed=2, failed=1)
     assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
     result.stdout.fnmatch_lines(
-        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*"]
+        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*: give it comparisons=2"]
     )
 
 

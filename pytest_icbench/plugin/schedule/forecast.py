@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, TRAINS_S, estimate_s, soak_estimate_s
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, SOAK_S, TRAINS_S, estimate_s, soak_estimate_s
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def estimates(bench: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
     """Seconds that each case takes at least; 0 for one that is skipped.
 
-    What a test measures beside the rate of its case is told by its own code: a long run, trains, a load's search.
+    What a test measures beside the rate of its case is told by its marker: a long run, trains, a sweep, a search.
 
     Args:
         soak_s: what the user wants a long run to take, None for what tests ask.
@@ -47,23 +47,29 @@ def estimates(bench: Testbed, planned: Sequence[Benchmark], soak_s: float | None
 
 def _own_s(bench: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
     """Seconds without the search for a rate that the measurement stands on."""
-    settings, rate, code = benchmark.settings, benchmark.case.rate, benchmark.code
-    if "soak" in code.names:
-        return soak_estimate_s(settings, soak_s or code.soak_s, build=build)
-    if "back_to_back" in code.names:
+    settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
+    if request.measure == "soak":
+        return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
+    if request.measure == "back_to_back":
         return TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
-    if "sweep" in code.names and rate.is_max:
+    if request.measure == "sweep" and rate.is_max:
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
+    if request.measure == "search" and not rate.is_search:
+        rate = Rate(loss_ratio=0.0)
     neighbour, in_turn = has_neighbour(bench, benchmark), benchmark.case.remote
-    return estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn)
+    once_s = estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn)
+    if benchmark.case.candidate is None or request.comparisons == 1:
+        return once_s
+    again_s = estimate_s(settings, reference=neighbour, build=False, rate=rate)
+    return once_s + (request.comparisons - 1) * again_s
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:
     """The case whose rate is looked for first; None if nothing needs one."""
-    case, names = benchmark.case, benchmark.code.names
-    if "soak" in names:
+    case, measure = benchmark.case, benchmark.request.measure
+    if measure == "soak":
         return None
-    if "back_to_back" in names:
+    if measure == "back_to_back":
         return replace(case, rate=Rate(loss_ratio=0.0))
     return None if case.rate.share is None else replace(case, dimension="throughput", rate=case.rate.searched)
 

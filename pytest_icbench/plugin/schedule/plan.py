@@ -47,7 +47,7 @@ def budget_of(
                 launch_s=launch_estimate_s(settings, reference=reference),
                 launches=settings.min_launches + 1,
                 precision=settings.precision,
-                adaptive=is_adaptive(case, settings) and not benchmark.code.names & {"soak", "back_to_back"},
+                adaptive=is_adaptive(case, settings) and benchmark.measures is None,
                 group=(case.dimension, case.switch),
             )
         )

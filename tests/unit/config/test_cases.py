@@ -233,6 +233,10 @@ def test_settings_and_dimension() -> None:
         ((), {"port": "vhost"}, "port: there is no port kind 'vhost'; did you mean vhost-user?"),
         ((), {"blocking": "yes"}, "blocking: 'yes' is neither True nor False"),
         ((), {"dimension": "jitter"}, "dimension: 'jitter' is none of throughput, latency"),
+        ((), {"measure": "soaks"}, "measure: 'soaks' is none of search, sweep, soak, back_to_back"),
+        ((), {"soak_duration": 0.5}, "soak_duration: 0.5 s is outside 1 to"),
+        ((), {"comparisons": 0}, "comparisons: 0 is outside 1 to"),
+        ((), {"comparisons": [1, 2]}, "comparisons: one number is wanted, '1 2' has 2"),
         ((), {"duration": "soon"}, "duration: 'soon' is no time"),
     ],
 )
@@ -244,6 +248,15 @@ def test_mistakes_are_one_sentence_with_file_and_name(
     assert str(caught.value).startswith("test_x.py::test_y: icbench marker: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_marker_says_what_its_test_will_do() -> None:
+    nothing = parse_marker((), {"measure": None, "soak_duration": None}, "x")
+    assert (nothing.measure, nothing.soak_duration, nothing.comparisons) == (None, None, 1)
+    said = parse_marker((), {"measure": "soak", "soak_duration": "8h", "comparisons": 2}, "x")
+    assert (said.measure, said.soak_duration, said.comparisons) == ("soak", 8 * 3600, 2)
+    assert parse_marker((), {"soak_duration": 8 * 3600 + 60 / 2 - 1}, "x").soak_duration == 28829
+    assert "duration_s" not in said.settings
 
 
 @pytest.mark.parametrize(
