@@ -55,6 +55,27 @@ def decode(kind: type[T], data: Any, where: str) -> T:
     return result
 
 
+def refuse_constant(name: str) -> float:
+    """For ``json.loads``: NaN and Infinity are no JSON. Raises ValueError."""
+    raise ValueError(f"{name} is no JSON number")
+
+
+def check_schema(data: Any, latest: int, where: str, otherwise: str) -> None:
+    """Refuses data of a later version, and what has none. Raises DamagedData with one sentence.
+
+    Args:
+        latest: version that is read.
+        otherwise: what data without a version is or is not (``this is no result of pytest-icbench``).
+    """
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if type(schema) is not int or schema < 1:
+        raise DamagedData(f"{where}: schema is {schema!r}; {otherwise}")
+    if schema > latest:
+        raise DamagedData(
+            f"{where}: written with schema {schema}, but this version reads up to {latest}; update pytest-icbench"
+        )
+
+
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
@@ -274,26 +274,16 @@ class Measurement:
         """Inverse of ``to_dict``. Raises DamagedData with one sentence that begins with ``where``."""
         if not isinstance(data, dict):
             raise DamagedData(f"{where}: expected an object, found {type(data).__name__}")
-        schema = data.get("schema")
-        if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-            raise DamagedData(f"{where}: schema is {schema!r}; this is no result of pytest-icbench")
-        if schema > SCHEMA:
-            raise DamagedData(
-                f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
-            )
+        check_schema(data, SCHEMA, where, "this is no result of pytest-icbench")
         return decode(cls, data, where)
 
     @classmethod
     def from_json(cls, line: str, where: str = "result") -> Measurement:
         """Inverse of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
         try:
-            data = json.loads(line, parse_constant=_refuse_constant)
+            data = json.loads(line, parse_constant=refuse_constant)
         except ValueError as error:
             raise DamagedData(f"{where}: not valid JSON ({error})") from None
         except RecursionError:
             raise DamagedData(f"{where}: nested too deeply for a result") from None
         return cls.from_dict(data, where)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")

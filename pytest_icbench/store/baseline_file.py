@@ -28,7 +28,7 @@ from typing import Any
 
 from pytest_icbench.gate.entry import CaseFacts, Entry
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
 from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"
@@ -120,21 +120,15 @@ def read(text: str, where: str) -> list[Entry]:
     Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
     """
     try:
-        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise DamagedData(f"{where}: damaged or cut off ({error}); restore it, or save the baseline again") from None
     if not text.endswith("}\n"):
         raise DamagedData(f"{where}: cut off, its last line has no end; restore it, or save the baseline again")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise DamagedData(f"{where}: this is no baseline of pytest-icbench")
-    schema = data.get("schema")
-    if isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA:
-        raise DamagedData(
-            f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
-        )
+    check_schema(data, SCHEMA, where, "this is no baseline of pytest-icbench")
     file = decode(_File, data, where)
-    if file.schema != SCHEMA:
-        raise DamagedData(f"{where}: schema is {file.schema}; this is no baseline of pytest-icbench")
     around = {
         digest: decode(_Circumstances, one, f"{where}: circumstances {digest}")
         for digest, one in file.circumstances.items()
@@ -154,10 +148,6 @@ def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circum
     if entry.key != key:
         raise DamagedData(f"{where}: holds the case '{entry.key}'")
     return entry
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
@@ -151,21 +151,11 @@ def read(file: Path) -> tuple[list[Entry], list[str]]:
 
 def _entry(line: bytes, where: str) -> Entry:
     try:
-        data = json.loads(line, parse_constant=_refuse_constant)
+        data = json.loads(line, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise DamagedData(f"{where}: damaged, not valid JSON") from None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise DamagedData(f"{where}: damaged, not a line of a history")
-    if schema > SCHEMA:
-        raise DamagedData(
-            f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update pytest-icbench"
-        )
+    check_schema(data, SCHEMA, where, "damaged, not a line of a history")
     entry = decode(Entry, data, where)
     for name, figure in entry.figures.items():
         decode(Figure, figure, f"{where}: {name}")
     return entry
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")

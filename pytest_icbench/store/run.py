@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
 from pytest_icbench.store.results import append_line
 
 RUN_FILE = "run.json"
@@ -138,9 +138,5 @@ def _decoded(kind: Any, text: str, where: str) -> Any:
         data = json.loads(text)
     except ValueError as error:
         raise DamagedData(f"{where}: not valid JSON ({error})") from None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if not isinstance(schema, int) or schema < 1:
-        raise DamagedData(f"{where}: schema is {schema!r}; this was not written by pytest-icbench")
-    if schema > SCHEMA:
-        raise DamagedData(f"{where}: written with schema {schema}, but this version reads up to {SCHEMA}; update it")
+    check_schema(data, SCHEMA, where, "this was not written by pytest-icbench")
     return decode(kind, data, where)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver, parse_day
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
 from pytest_icbench.store.baselines import replace_file
 
 FILE_NAME = "waivers.json"
@@ -41,11 +41,7 @@ def read(text: str, where: str) -> tuple[Waiver, ...]:
         raise DamagedData(f"{where}: cut off, its last line has no end; restore it")
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("waivers"), list):
         raise DamagedData(f"{where}: these are no waivers of pytest-icbench")
-    schema = data.get("schema")
-    if schema != SCHEMA or isinstance(schema, bool):
-        raise DamagedData(
-            f"{where}: written with schema {schema!r}, but this version reads up to {SCHEMA}; update pytest-icbench"
-        )
+    check_schema(data, SCHEMA, where, "these are no waivers of pytest-icbench")
     found = []
     for number, one in enumerate(data["waivers"], 1):
         waiver = decode(Waiver, one, f"{where}: waiver {number}")

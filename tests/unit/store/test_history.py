@@ -71,8 +71,8 @@ def test_an_unfinished_line_costs_itself_alone(tmp_path: Path) -> None:
     ("line", "sentence"),
     [
         ('{"schema":2}', "written with schema 2, but this version reads up to 1; update pytest-icbench"),
-        ("[]", "damaged, not a line of a history"),
-        ('{"schema":true}', "damaged, not a line of a history"),
+        ("[]", "schema is None; damaged, not a line of a history"),
+        ('{"schema":true}', "schema is True; damaged, not a line of a history"),
         ('{"schema":1}', "at is missing"),
         ("\x00\xff", "damaged, not valid JSON"),
     ],
