@@ -16,8 +16,9 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Launch, Window
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.placement import Placement, plan
+from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from validation import priority
 from validation.model import Row, Settings

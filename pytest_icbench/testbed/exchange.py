@@ -22,8 +22,8 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch.commands import launch_plan
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.placement import Placement
 
 #: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
 RATE_PPS = 2000

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as Seating
     from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
+    from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.placement import Placement
     from pytest_icbench.testbed.remote.host import RemoteHost
 
 

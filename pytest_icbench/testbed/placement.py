@@ -14,14 +14,14 @@ very CPU. A sender that loses a time slice offers a little less; a receiver or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import format_cpu_list
+from pytest_icbench.model.placement import Placement, Policy
 
-Policy = Literal["dedicated", "cooperative"]
 Core = tuple[Cpu, ...]
 
 #: Frames after which a sender yields where endpoints share a CPU: half the default ring of 256, which a sleeping
@@ -29,35 +29,6 @@ Core = tuple[Cpu, ...]
 #: ring only loses 40 to 80 %. Alternating runs on 2 cores, 64-byte frames, all in one cpu group (see node/cgroups.py):
 #: through testpmd 6.5 Mpps at 128 against 5.0 at 64, through OVS 5.3 against 4.2, below 0.1 % lost at either.
 YIELD_EVERY_FRAMES = 128
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """CPUs by number.
-
-    Attributes:
-        switch: one for each worker of the switch.
-        endpoints: by attachment index (senders even, receivers odd); in ``dedicated`` all different.
-        service: control threads of the switch and the harness.
-        numa_node: of switch and endpoints.
-        yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, nobody yields.
-        away: indexes of the endpoints on the second host, whose CPUs are that host's.
-        there: of the second host: its own switch, endpoints, service and node.
-    """
-
-    policy: Policy
-    switch: tuple[int, ...]
-    endpoints: tuple[int, ...]
-    service: tuple[int, ...]
-    numa_node: int
-    yield_every: int
-    away: tuple[int, ...] = ()
-    there: Placement | None = None
-
-    @property
-    def own(self) -> tuple[int, ...]:
-        """CPUs of the endpoints on this host."""
-        return tuple(cpu for index, cpu in enumerate(self.endpoints) if index not in self.away)
 
 
 def joined(here: Placement, there: Placement, away: Sequence[int]) -> Placement:

@@ -17,8 +17,8 @@ from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
 from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs, endpoint_specs_to_json
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.placement import Placement
 from pytest_icbench.testbed.remote.rig import SecondHost, TwoHostRig
 
 _numbers = itertools.count(1)

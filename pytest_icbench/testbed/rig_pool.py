@@ -13,7 +13,7 @@ from pytest_icbench.errors import ConnectionLost, ProvisionError
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
-    from pytest_icbench.testbed.placement import Placement
+    from pytest_icbench.model.placement import Placement
 
 
 class RigLike(Protocol):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.stats.noninferiority import Margin
-    from pytest_icbench.testbed.placement import Placement
     from pytest_icbench.testbed.remote.host import RemoteHost
     from pytest_icbench.testbed.remote.rig import SecondHost
     from pytest_icbench.testbed.rig import Rig

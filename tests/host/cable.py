@@ -14,9 +14,9 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.uplink import Uplink, Via
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.placement import Placement
 
 #: Ends of the cable.
 ENDS = ("icbupa", "icbupb")

@@ -15,7 +15,7 @@ from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, U
 from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import endpoint_from_dict
-from pytest_icbench.testbed.placement import Placement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.end import WORKLOAD
 from tests.host import snapshot

@@ -18,8 +18,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import VhostUser
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.placement import Placement
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption

@@ -14,15 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
-from pytest_icbench.testbed.placement import Placement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.rig import RemoteRig
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.measure.summary.summarize import Surroundings
+    from pytest_icbench.model.placement import Policy
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.placement import Policy
     from pytest_icbench.testbed.rig import Rig
 
 #: How long the other end of a lost connection may take to notice and to clean up.

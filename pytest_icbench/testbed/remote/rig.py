@@ -17,8 +17,8 @@ from pytest_icbench.testbed.remote.end import WORKLOAD
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.host.session import HostSession
+    from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.placement import Placement
 
 #: What a poll over there may take longer than asked for.
 _POLL_MARGIN_S = 10.0

@@ -12,8 +12,9 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.placement import Placement, joined
+from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.remote import host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
 from pytest_icbench.testbed.remote.end import WORKLOAD

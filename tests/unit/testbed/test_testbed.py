@@ -20,10 +20,11 @@ from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.testbed.placement import Placement, joined
+from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
