@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.progress import OnProgress
-from pytest_icbench.measure.rig import MeasuredRig, shares_cpus
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.strategy.search import SearchStrategy
 from pytest_icbench.measure.strategy.sweep import SweepStrategy
@@ -67,8 +67,7 @@ def measure(
     course.leave()
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
-    shared = shares_cpus(rig.placement)
-    around = replace(around, shared=shared)
+    around = replace(around, shared=rig.placement.shared)
     return course.finish(summarize(case, settings, course.gathered, around), around)
 
 

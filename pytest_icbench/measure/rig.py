@@ -1,101 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measurement needs of a rig: a protocol, so that a measurement can be tested without a host."""
+"""What a measurement needs of a rig: so little that it can be tested without a host."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import RigCalls
 
 
-class PlacementLike(Protocol):
-    """The part of ``placement.Placement`` that workloads need."""
+class MeasuredRig(RigCalls):
+    """A built rig; its endpoints are numbered as ``Case.path`` says.
 
-    @property
-    def policy(self) -> str: ...
-    @property
-    def endpoints(self) -> tuple[int, ...]: ...
-    @property
-    def yield_every(self) -> int: ...
+    Attributes:
+        preflighted: whether traffic was seen in both directions since the rig was built or resumed.
+        endpoints: by index; empty while it is not built.
+        placement: CPUs of the endpoints, by index.
+    """
 
-
-def away(placement: PlacementLike) -> tuple[int, ...]:
-    """Indexes of endpoints whose CPUs are another host's."""
-    found: tuple[int, ...] = getattr(placement, "away", ())
-    return found
-
-
-def shares_cpus(placement: PlacementLike) -> bool:
-    """Whether two endpoints of one host have the same CPU."""
-    elsewhere = away(placement)
-    places = [(index in elsewhere, cpu) for index, cpu in enumerate(placement.endpoints)]
-    return len(set(places)) < len(places)
-
-
-class BusyLike(Protocol):
-    """Work of the switch since it exists; see ``switch.protocol.Busy``."""
-
-    @property
-    def busy_cycles(self) -> int | None: ...
-    @property
-    def idle_cycles(self) -> int | None: ...
-    @property
-    def busy_ns(self) -> int | None: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def far(self) -> BusyLike | None: ...
-
-
-class BatchesLike(Protocol):
-    """Frames that the switch's workers handled since it exists, and in how many calls."""
-
-    @property
-    def frames(self) -> int: ...
-    @property
-    def calls(self) -> int: ...
-
-
-class PortCountersLike(Protocol):
-    """A port's own counters since it exists; see ``switch.protocol.PortCounters``."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def rx_packets(self) -> int | None: ...
-    @property
-    def tx_packets(self) -> int | None: ...
-    @property
-    def rx_dropped(self) -> int | None: ...
-    @property
-    def tx_dropped(self) -> int | None: ...
-
-
-class MeasuredRig(Protocol):
-    """A built rig; its endpoints are numbered as ``Case.path`` says."""
-
-    #: Whether traffic was seen in both directions since the rig was built or resumed.
     preflighted: bool
+    endpoints: Sequence[Endpoint]
+    placement: Placement
 
-    @property
-    def endpoints(self) -> Sequence[Endpoint]: ...
-    @property
-    def placement(self) -> PlacementLike: ...
+    def build(self) -> None:
+        """Makes everything. Raises ProvisionError."""
+        raise NotImplementedError
 
-    def launch(self, plan: Mapping[str, Any]) -> str: ...
-    def start(self, launch_id: str, delay_s: float = ...) -> int: ...
-    def tell(self, launch_id: str, text: str, index: int | None = ...) -> None: ...
-    def poll(self, launch_id: str, timeout_s: float) -> Mapping[str, Any]: ...
-    def log_tail(self, launch_id: str, index: int) -> str: ...
-    def end(self, launch_id: str) -> None: ...
-    def busy(self) -> BusyLike | None: ...
-    def hardware(self, launch_id: str) -> Mapping[str, Mapping[str, int]] | None: ...
-    def batches(self) -> BatchesLike | None: ...
-    def counters(self) -> Sequence[PortCountersLike] | None: ...
-    def check(self) -> None: ...
-    def uplink_fault(self) -> str | None: ...
-    def build(self) -> None: ...
-    def close(self) -> None: ...
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
+    def close(self) -> None:
+        """Unmakes everything. Idempotent. Raises ProvisionError for what remains."""
+        raise NotImplementedError

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frozen dataclasses to plain JSON data and back, strictly: what does not fit is refused in one sentence.
 
-Understands what results are made of: bool, int, float, str, Literal, ``X | None``, ``tuple[X, ...]``,
-``tuple[X, Y]``, ``dict[str, Any]`` and dataclasses. Pure.
+Understands what results and calls are made of: bool, int, float, str, None, Literal, ``X | None``, ``tuple[X, ...]``,
+``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of dataclasses that differ
+in the Literal of their field ``kind``. Pure.
 """
 
 from __future__ import annotations
@@ -98,16 +99,38 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         if data in get_args(kind) and not isinstance(data, bool):
             return data
         raise _wrong(where, " or ".join(map(str, get_args(kind))), data)
-    if origin is dict:
-        if isinstance(data, dict) and all(isinstance(key, str) for key in data):
-            return dict(data)
-        raise _wrong(where, "an object", data)
+    if origin in (dict, Mapping):
+        return _decode_mapping(get_args(kind), data, where)
     return _decode_scalar(kind, data, where)
+
+
+def _decode_mapping(types_: tuple[Any, ...], data: Any, where: str) -> dict[Any, Any]:
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise _wrong(where, "an object", data)
+    of_keys, of_values = types_
+    if of_keys is str and of_values is Any:
+        return dict(data)
+    return {_decode_key(of_keys, key, where): _decode(of_values, item, f"{where}: {key}") for key, item in data.items()}
+
+
+def _decode_key(kind: Any, key: str, where: str) -> str | int:
+    if kind is str:
+        return key
+    if kind is not int:
+        raise TypeError(f"codec does not know keys of {kind}")
+    try:
+        return int(key)
+    except ValueError:
+        raise _wrong(where, "integers for keys", key) from None
 
 
 def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         return data
+    if kind is type(None):
+        if data is None:
+            return None
+        raise _wrong(where, "null", data)
     if kind is bool or kind is str:
         if isinstance(data, kind):
             return data
@@ -129,8 +152,17 @@ def _decode_union(kind: Any, data: Any, where: str) -> Any:
         if type(None) in options:
             return None
         raise _wrong(where, "a value", data)
-    (option,) = (option for option in options if option is not type(None))
-    return _decode(option, data, where)
+    options = tuple(option for option in options if option is not type(None))
+    if len(options) == 1:
+        return _decode(options[0], data, where)
+    if not isinstance(data, dict):
+        raise _wrong(where, "an object", data)
+    for option in options:
+        if data.get("kind") in get_args(_hints(option)["kind"]):
+            return _decode_dataclass(option, data, where)
+    raise _wrong(
+        f"{where}: kind", " or ".join(get_args(_hints(option)["kind"])[0] for option in options), data.get("kind")
+    )
 
 
 def _is_pair_of_ints(item: Any) -> bool:

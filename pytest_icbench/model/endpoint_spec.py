@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who and where an endpoint is, beyond its CPU: what a rig is told, by endpoint index. Plain JSON data on the way."""
+"""Who and where an endpoint is, beyond its CPU: what a rig is told, by endpoint index."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.path import FramePath
@@ -36,15 +34,3 @@ def default_endpoint_specs(pairs: int) -> list[EndpointSpec]:
     """Those of a case without a topology."""
     path = FramePath(pairs)
     return [EndpointSpec(Address.of(path.pair(index), path.side(index))) for index in path.endpoints]
-
-
-def endpoint_specs_to_json(endpoint_specs: Sequence[EndpointSpec]) -> list[dict[str, Any]]:
-    """Plain JSON data; ``endpoint_specs_from_json`` is the inverse."""
-    return [asdict(endpoint_spec) for endpoint_spec in endpoint_specs]
-
-
-def endpoint_specs_from_json(data: Sequence[Mapping[str, Any]]) -> list[EndpointSpec]:
-    return [
-        EndpointSpec(**{**fields, "address": Address(**fields["address"]), "cpus": tuple(fields["cpus"])})
-        for fields in data
-    ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pytest_icbench.driver.workload.command import exit_meaning
 from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
@@ -23,6 +23,7 @@ from pytest_icbench.measure.launch.commands import launch_plan
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.traffic import Traffic
 
 #: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
@@ -46,9 +47,9 @@ class ExchangeRig(Protocol):
     def placement(self) -> Placement: ...
     @property
     def files(self) -> Path: ...
-    def launch(self, plan: Mapping[str, Any]) -> str: ...
+    def launch(self, plan: LaunchPlan) -> str: ...
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None: ...
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]: ...
+    def poll(self, launch_id: str, timeout_s: float) -> Polled: ...
     def log_tail(self, launch_id: str, index: int) -> str: ...
     def end(self, launch_id: str) -> None: ...
     def check(self) -> None: ...
@@ -187,16 +188,16 @@ class Exchange:
 
     def _take_in(self, timeout_s: float) -> None:
         told = self._rig.poll(self._launch, timeout_s)
-        for index, text in told["lines"]:
+        for index, text in told.lines:
             line = json.loads(text)
             if line["type"] == "ready":
                 self._ready.add(index)
             elif line["type"] == "sent":
                 self._steps[index] = int(line["step"])
-        for index, code in told["exited"].items():
+        for index, code in told.exited.items():
             self._rig.check()  # a dead switch is the better explanation
-            tail = self._rig.log_tail(self._launch, int(index))
-            raise WorkloadError(f"replay at endpoint {index} {exit_meaning(int(code))}; the end of its log:\n{tail}")
+            tail = self._rig.log_tail(self._launch, index)
+            raise WorkloadError(f"replay at endpoint {index} {exit_meaning(code)}; the end of its log:\n{tail}")
 
     def exchange(
         self, sent: Mapping[int, Sequence[bytes]], expected: Mapping[int, int] | None = None

@@ -176,7 +176,7 @@ class Feasibility:
         if not away:
             return here
         cpus = [cpu for index, cpu in given.items() if index in away]
-        return joined(here, self.second().plan(workers, cpus or len(away), policy), away)
+        return joined(here, self.second().plan(workers, len(away), policy, cpus), away)
 
     def _away(self, case: Case) -> tuple[int, ...]:
         """Indexes of the endpoints on the second host."""

@@ -1,37 +1,59 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything of a rig on one host, and the only code that knows in which order it is made and unmade.
-
-Arguments and results are plain JSON data, so that the calls can cross a connection.
-"""
+"""Everything of a rig on one host, and the only code that knows in which order it is made and unmade."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.node.registry import make_node
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import NETDEV_APIS, Case
-from pytest_icbench.model.endpoint import endpoint_to_dict
-from pytest_icbench.model.endpoint_spec import default_endpoint_specs, endpoint_specs_from_json
-from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint_spec import default_endpoint_specs
+from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.processes import RunningLaunch
 
 _DPDK_APPLICATION = "dpdk-"
 
 
-class HostRig:
+def _with_workload(process: PlannedProcess) -> PlannedProcess:
+    """With this host's workload in the place that is kept for it."""
+    if WORKLOAD not in process.argv:
+        return process
+    program = str(workload_path())
+    return replace(process, argv=tuple(program if word == WORKLOAD else word for word in process.argv))
+
+
+class HostPart(RigCalls):
+    """What a rig drives: everything on one host, or on two as if they were one."""
+
+    @property
+    def here(self) -> HostRig:
+        """What is on this host."""
+        raise NotImplementedError
+
+    def prepare(self, spec: RigSpec) -> RigFacts:
+        """Makes everything. Raises ProvisionError; what was done by then is undone."""
+        raise NotImplementedError
+
+    def undo(self) -> None:
+        """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
+        raise NotImplementedError
+
+
+class HostRig(HostPart):
     """Nodes, a switch and their processes on one host.
 
     Args:
@@ -54,21 +76,14 @@ class HostRig:
         self._workers: Sequence[int] = ()
         self._hardware: tuple[str, dict[str, perf.Counters]] | None = None
 
-    def prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def here(self) -> HostRig:
+        return self
+
+    def prepare(self, spec: RigSpec) -> RigFacts:
         """Makes directories, huge pages, nodes, the switch and its endpoints, in this order.
 
-        Args:
-            spec: ``name`` (unique in the session, at most 4 characters), ``case``, ``placement`` (their ``to_dict`` and
-                ``asdict``), ``node`` (kind), ``binary`` (of the switch, or null),
-                ``config`` (the user's, of the switch, or null), ``endpoint_specs`` (``endpoint_specs_to_json``, by
-                endpoint index; left out: the default ones), ``here`` (indexes of the endpoints on this host; left out:
-                all), ``uplink`` (the
-                NIC that leads to the others', ``Uplink.to_dict``, or null).
-
-        Returns of the endpoints here, in their order,
-        ``{"endpoints": […], "nodes": […], "switch": {"version", "config"}, "files": directory that the nodes
-        share with the host, at the same path}``. Raises ProvisionError; what was
-        done by then is undone.
+        Raises ProvisionError; what was done by then is undone.
         """
         try:
             return self._prepare(spec)
@@ -77,59 +92,57 @@ class HostRig:
                 self.undo()
             raise
 
-    def _prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        case = Case.from_dict(dict(spec["case"]))
+    def _prepare(self, spec: RigSpec) -> RigFacts:
+        case = spec.case
         driver = self._switches[case.switch]
-        self._name, self._case = str(spec["name"]), case
-        self._cpus: Sequence[int] = spec["placement"]["endpoints"]
-        given = spec.get("endpoint_specs")
-        self._seats = default_endpoint_specs(case.pairs) if given is None else endpoint_specs_from_json(given)
-        self._here = [int(index) for index in spec.get("here", case.path.endpoints)]
-        uplink = spec.get("uplink")
-        self._uplink = None if uplink is None else Uplink(**uplink)
-        self._numa_node = int(spec["placement"]["numa_node"])
-        self._service = spec["placement"]["service"]
+        self._name, self._case = spec.name, case
+        self._cpus: Sequence[int] = spec.placement.endpoints
+        self._seats = spec.endpoint_specs or default_endpoint_specs(case.pairs)
+        self._indexes = case.path.endpoints if spec.here is None else spec.here
+        self._uplink = spec.uplink
+        self._numa_node = spec.placement.numa_node
+        self._service = spec.placement.service
         self._pages_for: set[int] = set()
         work_dir = self._session.dir / self._name
         socket_dir, self._logs = work_dir / "s", work_dir / "log"
         self._undo.append(lambda: remove_tree(work_dir))
         for directory in (socket_dir, self._logs):
             directory.mkdir(parents=True)
-        self._workers = workers = tuple(spec["placement"]["switch"])
+        self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.traffic.jumbo).hugepages_mib)
         if dpdk:
-            self._reserve_endpoints(self._here)
+            self._reserve_endpoints(self._indexes)
         self._switch = switch = driver()
         wanted = SwitchSpec(
             name=self._name,
             port=port,
-            worker_cpus=tuple(workers),
-            service_cpus=tuple(spec["placement"]["service"]),
+            worker_cpus=workers,
+            service_cpus=spec.placement.service,
             mtu=case.traffic.mtu,
             work_dir=work_dir,
-            binary=Path(spec["binary"]) if spec.get("binary") else None,
-            endpoint_cpus=tuple(self._cpus[index] for index in self._here),
+            binary=None if spec.binary is None else Path(spec.binary),
+            endpoint_cpus=tuple(self._cpus[index] for index in self._indexes),
             mode=case.mode,
-            config=dict(spec.get("config") or {}),
-            functions=[(self._seats[index].function, self._seats[index].device) for index in self._here],
+            config=dict(spec.config),
+            functions=[(self._seats[index].function, self._seats[index].device) for index in self._indexes],
             uplink=self._uplink,
         )
         self._undo.append(switch.stop)
-        devices = switch.devices(self._session, wanted, [self._seats[index].address for index in self._here])
+        devices = switch.devices(self._session, wanted, [self._seats[index].address for index in self._indexes])
         attachments = [
-            self._attachment(index, str(spec["node"]), socket_dir, devices[place] if devices else (), dpdk=dpdk)
-            for place, index in enumerate(self._here)
+            self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
+            for place, index in enumerate(self._indexes)
         ]
         self._undo.append(switch.stop)  # before the nodes, too
         endpoints = switch.start(self._session, wanted, attachments)
-        return {
-            "endpoints": [endpoint_to_dict(each) for each in endpoints],
-            "nodes": [asdict(attachment.node) for attachment in attachments],
-            "switch": asdict(switch.facts()),
-            "files": str(socket_dir),
-        }
+        return RigFacts(
+            endpoints=tuple(endpoints),
+            nodes=tuple(attachment.node.name for attachment in attachments),
+            switch=switch.facts(),
+            files=str(socket_dir),
+        )
 
     def _attachment(
         self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
@@ -180,21 +193,14 @@ class HostRig:
                 self._pages_for.add(index)
                 self._reserve(endpoint_mib(self._case.traffic.jumbo))
 
-    def launch(self, plan: Mapping[str, Any]) -> str:
-        """Starts the processes of one launch, stage by stage, each in its endpoint's node and on its endpoint's CPU.
-
-        Args:
-            plan: ``processes``: list of ``{"index", "argv", "stage", "socket"}``; a later stage starts once each of the
-                earlier that has a ``socket`` serves it (or has said hello), within ``hello_timeout_s`` seconds.
-
-        Returns its id. Raises WorkloadError with the log's tail if one dies or serves nothing in time.
-        """
+    def launch(self, plan: LaunchPlan) -> str:
         for old_id in [launch_id for launch_id, launch in self._launches.items() if not launch.live]:
             old = self._launches.pop(old_id)
             old.end()
             old.remove_logs()
-        dpdk = [each for each in plan["processes"] if str(each["argv"][1]).startswith(_DPDK_APPLICATION)]
-        self._reserve_endpoints([int(each["index"]) for each in dpdk])
+        plan = replace(plan, processes=tuple(map(_with_workload, plan.processes)))
+        dpdk = [process.index for process in plan.processes if process.argv[1].startswith(_DPDK_APPLICATION)]
+        self._reserve_endpoints(dpdk)
         self._count += 1
         launch_id = f"l{self._count}"
         launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake)
@@ -202,7 +208,7 @@ class HostRig:
         launch.begin(plan)
         return launch_id
 
-    def start(self, launch_id: str, delay_s: float) -> int:
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int:
         """Tells all processes, all connected, to begin then; returns the moment, CLOCK_MONOTONIC in ns.
 
         Until the launch is ended, this thread keeps to the service CPUs: wherever else it woke up to hear a line, a
@@ -224,23 +230,18 @@ class HostRig:
             os.sched_setaffinity(0, before)
 
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
-        """Writes to one process' standard input, or to all."""
         self._launches[launch_id].tell(text, index)
 
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
-        """``{"lines": [[index, text], …], "exited": {index: code}}``, as soon as there is something."""
+    def poll(self, launch_id: str, timeout_s: float) -> Polled:
         return self._launches[launch_id].poll(timeout_s)
 
     def log_tail(self, launch_id: str, index: int) -> str:
-        """The last lines of a process' log."""
         return self._launches[launch_id].log_tail(index)
 
     def pids(self, launch_id: str) -> dict[int, int]:
-        """Process ids on this host, by endpoint index."""
         return self._launches[launch_id].pids()
 
     def end(self, launch_id: str) -> None:
-        """Ends what still runs. Idempotent."""
         self._step_back()
         launch = self._launches.get(launch_id)
         if launch is None:
@@ -248,22 +249,14 @@ class HostRig:
         self._end_hardware()
         launch.end()
 
-    def counters(self) -> list[dict[str, Any]] | None:
-        """The switch's own counters, a port each; null where it has none."""
-        found = self.switch.counters()
-        return None if found is None else [asdict(port) for port in found]
+    def counters(self) -> tuple[PortCounters, ...] | None:
+        ports = self.switch.counters()
+        return None if ports is None else tuple(ports)
 
-    def busy(self) -> dict[str, Any] | None:
-        """Work of the switch since it exists (``Busy``); null where it does not tell."""
-        found = self.switch.busy()
-        return None if found is None else asdict(found)
+    def busy(self) -> Busy | None:
+        return self.switch.busy()
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
-        """Hardware events of the switch's worker CPUs and of a launch's processes since the first call for it.
-
-        ``{"switch": {event: number}, "endpoints": {…}}``, without ``switch`` where it has no workers; null where the
-        kernel gives none. Counting ends with the launch.
-        """
         if self._hardware is not None and self._hardware[0] != launch_id:
             self._end_hardware()
         if self._hardware is None:
@@ -282,13 +275,10 @@ class HostRig:
                 counters.close()
             self._hardware = None
 
-    def batches(self) -> dict[str, int] | None:
-        """Frames and calls of the switch's workers; null where it does not tell."""
-        found = self.switch.batches()
-        return None if found is None else asdict(found)
+    def batches(self) -> Batches | None:
+        return self.switch.batches()
 
     def assignment(self) -> dict[str, int] | None:
-        """CPU that polls each port, by its index as a text; null where the switch does not tell."""
         found = self.switch.assignment()
         return None if found is None else {str(index): cpu for index, cpu in sorted(found.items())}
 
@@ -300,19 +290,16 @@ class HostRig:
         return self._switch
 
     def set_ageing(self, seconds: float) -> None:
-        """Makes the switch forget addresses after that long. Raises ProvisionError."""
         self.switch.set_ageing(seconds)
 
     def check(self) -> None:
-        """Raises ProvisionError with the log's tail if the switch is dead."""
         self.switch.check()
 
     def uplink_fault(self) -> str | None:
-        """What is wrong with the uplink's cable; null if nothing, or if the kernel does not have the NIC."""
+        """As declared; None too if the kernel does not have the NIC."""
         return None if self._uplink is None else cable_fault(self._session, self._uplink)
 
     def pause(self) -> None:
-        """Takes everything of the rig off the CPUs. Idempotent."""
         if self._paused:
             return
         if any(launch.live for launch in self._launches.values()):
@@ -322,7 +309,6 @@ class HostRig:
         self._paused = True
 
     def resume(self) -> None:
-        """Lets everything go on. Idempotent."""
         if not self._paused:
             return
         self.switch.resume()

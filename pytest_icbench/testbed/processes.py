@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
-from typing import IO, Any
+from typing import IO
 
 from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process
+from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
 
-#: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
-HELLO_TIMEOUT_S = 10.0
 #: How long processes may take to end after they were asked to, in seconds.
 END_S = 1.0
 _STAGE_POLL_S = 0.002
@@ -88,32 +87,29 @@ class RunningLaunch:
             self._selector.register(wake, selectors.EVENT_READ)
         self._ended = False
 
-    def begin(self, plan: Mapping[str, Any]) -> None:
-        """Starts the processes of a plan, stage by stage; see ``HostRig.launch``.
+    def begin(self, plan: LaunchPlan) -> None:
+        """Starts the processes of a plan, stage by stage.
 
         Raises WorkloadError with the log's tail if one dies or opens no socket in time; everything is ended then.
         """
-        timeout_s = float(plan.get("hello_timeout_s", HELLO_TIMEOUT_S))
-        stages = sorted({int(process.get("stage", 0)) for process in plan["processes"]})
+        stages = sorted({process.stage for process in plan.processes})
         try:
             for stage in stages:
-                started = [
-                    self._start(process) for process in plan["processes"] if int(process.get("stage", 0)) == stage
-                ]
+                started = [self._start(process) for process in plan.processes if process.stage == stage]
                 if stage != stages[-1]:
-                    self._wait_for_sockets([speaker for speaker in started if speaker.socket], timeout_s)
+                    self._wait_for_sockets([speaker for speaker in started if speaker.socket], plan.hello_timeout_s)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, process: Mapping[str, Any]) -> _Speaker:
-        index = int(process["index"])
-        socket = Path(process["socket"]) if process.get("socket") else None
+    def _start(self, process: PlannedProcess) -> _Speaker:
+        index = process.index
+        socket = None if process.socket is None else Path(process.socket)
         if socket is not None:
             # Of an endpoint that was killed: the next could not bind.
             socket.unlink(missing_ok=True)
         child = self._nodes[index].spawn(
-            process["argv"], cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
+            process.argv, cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
         )
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
@@ -161,20 +157,20 @@ class RunningLaunch:
         self.tell(f"start {moment}\n")
         return moment
 
-    def poll(self, timeout_s: float) -> dict[str, Any]:
-        """What was said since the last call, and who has ended; returns as soon as there is something.
+    def poll(self, timeout_s: float) -> Polled:
+        """What was said since the last call, and who has ended, each once, after its last lines.
 
-        Returns ``{"lines": [[index, text], …], "exited": {index: code}}``, each exit once, after its last lines.
+        Returns as soon as there is something.
         """
         deadline = time.monotonic() + timeout_s
         while True:
             woken = self._hear(max(0.0, deadline - time.monotonic()))
-            lines = [[speaker.index, line] for speaker in self._speakers.values() for line in speaker.lines]
+            lines = [(speaker.index, line) for speaker in self._speakers.values() for line in speaker.lines]
             for speaker in self._speakers.values():
                 speaker.lines = []
             exited = self._exits()
             if lines or exited or woken or time.monotonic() >= deadline:
-                return {"lines": lines, "exited": exited}
+                return Polled(tuple(lines), exited)
 
     def _hear(self, timeout_s: float) -> bool:
         """Takes what is said within a time; whether ``wake`` became readable."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.stats.noninferiority import Margin
+    from pytest_icbench.testbed.host_rig import HostPart
     from pytest_icbench.testbed.remote.host import RemoteHost
-    from pytest_icbench.testbed.remote.rig import SecondHost
     from pytest_icbench.testbed.rig import Rig
 
 DEFAULT_HUGEPAGE_KIB = 2048
@@ -187,16 +187,17 @@ class Testbed:
             self.options,
             switches=self.catalogue,
             endpoint_specs=endpoint_specs,
-            elsewhere=self._elsewhere(case),
+            host_part=self._two_hosts(case),
         )
 
-    def _elsewhere(self, case: Case) -> SecondHost | None:
+    def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
         from pytest_icbench.testbed.remote.rig import SecondHost
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
-        return SecondHost(self._places.second().rig, uplinks.here, uplinks.there)
+        second = SecondHost(self._places.second().rig, uplinks.here, uplinks.there)
+        return lambda: second.joined(self.session, self.catalogue)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
         sender_over: float | None = None
         while len(summaries) < len(found):
             told = rig.poll(launch, 0.05)
-            for index, text in told["lines"]:
+            for index, text in told.lines:
                 line = json.loads(text)
                 if line["type"] == "ready":
                     ready.add(index)
@@ -66,10 +66,10 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
             if ({sender, receiver} <= set(summaries) or waited) and not stopped:
                 rig.tell(launch, "stop\n")
                 stopped = True
-            gone = [index for index in told["exited"] if int(index) not in summaries]
+            gone = [index for index in told.exited if index not in summaries]
             if gone or time.monotonic() > deadline:
                 rig.check()
-                index = int(gone[0]) if gone else min(set(found) - set(summaries))
+                index = gone[0] if gone else min(set(found) - set(summaries))
                 raise WorkloadError(
                     f"endpoint {index} has not finished; the end of its log:\n{rig.log_tail(launch, index)}"
                 )

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Endpoint, endpoint_from_dict
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import LaunchPlan, Polled, RigSpec
 from pytest_icbench.model.uplink import Uplink, Via
 from pytest_icbench.testbed.host_rig import HostRig
 
@@ -34,7 +35,7 @@ def cable() -> Iterator[None]:
         run(["ip", "link", "delete", ENDS[0]], timeout_s=5, check=False)
 
 
-class Halves:
+class Halves(MeasuredRig):
     """Sides a of a case by one NIC, sides b by the other: a rig as a measurement wants it."""
 
     def __init__(self, session: HostSession, case: Case, placement: Placement, via: Via, node: str) -> None:
@@ -46,15 +47,15 @@ class Halves:
         binary = session.binaries.get(case.switch)
         #: A worker on each CPU of the placement: each half's switch has its own.
         self._specs = [
-            {
-                "name": f"r90{half}",
-                "case": case.to_dict(),
-                "placement": {**asdict(placement), "switch": placement.switch[half : half + 1] or placement.switch},
-                "node": node,
-                "binary": None if binary is None else str(binary),
-                "here": [index for index in range(2 * case.pairs) if index % 2 == half],
-                "uplink": Uplink(ENDS[half], via).to_dict(),
-            }
+            RigSpec(
+                name=f"r90{half}",
+                case=case,
+                placement=replace(placement, switch=placement.switch[half : half + 1] or placement.switch),
+                node=node,
+                binary=None if binary is None else str(binary),
+                here=tuple(index for index in range(2 * case.pairs) if index % 2 == half),
+                uplink=Uplink(ENDS[half], via),
+            )
             for half in range(2)
         ]
         self.endpoints: list[Endpoint] = []
@@ -62,16 +63,14 @@ class Halves:
     def build(self) -> None:
         found: dict[int, Endpoint] = {}
         for host, spec in zip(self.hosts, self._specs, strict=True):
-            made = host.prepare(spec)
-            here: Any = spec["here"]
-            found |= {index: endpoint_from_dict(each) for index, each in zip(here, made["endpoints"], strict=True)}
+            found |= dict(zip(spec.here or (), host.prepare(spec).endpoints, strict=True))
         self.endpoints = [found[index] for index in sorted(found)]
 
-    def launch(self, plan: Mapping[str, Any]) -> str:
+    def launch(self, plan: LaunchPlan) -> str:
         launches: list[str] = []
         for half in (1, 0):
-            mine = [each for each in plan["processes"] if each["index"] % 2 == half]
-            launches.insert(0, self.hosts[half].launch({**plan, "processes": mine}))
+            mine = tuple(process for process in plan.processes if process.index % 2 == half)
+            launches.insert(0, self.hosts[half].launch(replace(plan, processes=mine)))
         self._launches[launches[0]] = launches
         return launches[0]
 
@@ -87,15 +86,14 @@ class Halves:
         for host, each in self._both(launch_id):
             host.tell(each, text, index)
 
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+    def poll(self, launch_id: str, timeout_s: float) -> Polled:
         deadline = time.monotonic() + timeout_s
         while True:
-            told: dict[str, Any] = {"lines": [], "exited": {}}
+            told = Polled()
             for host, each in self._both(launch_id):
                 part = host.poll(each, 0.005)
-                told["lines"] += part["lines"]
-                told["exited"] |= part["exited"]
-            if told["lines"] or told["exited"] or time.monotonic() >= deadline:
+                told = Polled(told.lines + part.lines, {**told.exited, **part.exited})
+            if told.lines or told.exited or time.monotonic() >= deadline:
                 return told
 
     def log_tail(self, launch_id: str, index: int) -> str:

@@ -6,18 +6,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 import pytest
 
 from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import endpoint_from_dict
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, RigSpec
+from pytest_icbench.testbed.remote.calls import RIG_CALLS, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
-from pytest_icbench.testbed.remote.end import WORKLOAD
+from pytest_icbench.testbed.remote.host import RemoteCalls
+from pytest_icbench.testbed.remote.rig import RemoteRig
 from tests.host import snapshot
 from tests.second_host import SecondHost, other, unsupported_reason
 
@@ -27,7 +27,9 @@ pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(uns
 
 CPU = min(os.sched_getaffinity(0))
 PLACEMENT = Placement("cooperative", (), (CPU, CPU), (CPU,), 0, 1)
-HOLD = {"binaries": {}, "hugepage_size_kib": 2048, "pf": None, "configs": {}}
+HOLD = SessionArguments(2048)
+CASE = Case("veth", api="udp")
+SPEC = RigSpec("r1", CASE, PLACEMENT, "netns")
 
 
 @pytest.fixture
@@ -40,36 +42,28 @@ def connection(other: SecondHost, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
         found.close()
 
 
-def specification(node: str = "netns") -> dict[str, Any]:
-    case = Case("veth", api="udp")
-    return {"name": "r1", "case": case.to_dict(), "placement": asdict(PLACEMENT), "node": node, "binary": None}
-
-
 def test_a_rig_over_there(connection: Connection, other: SecondHost) -> None:
     before = other.snapshot()
     here = snapshot.take()
-    assert connection.call("hold", HOLD) == []
-    made = connection.call("build", specification())
-    a, b = (endpoint_from_dict(each) for each in made["endpoints"])
-    argv = [WORKLOAD, "recv", b.address.ip, b.address.mac, a.address.ip, a.address.mac, "--supervised"]
-    rig = made["rig"]
-    launch = connection.call("launch", rig, {"processes": [{"index": 1, "argv": argv}]})
+    host, rig = RemoteCalls(connection), RemoteRig(connection)
+    assert host.hold(HOLD) == ()
+    a, b = rig.prepared(rig.begin_prepare(SPEC)).endpoints
+    argv = (WORKLOAD, "recv", b.address.ip, b.address.mac, a.address.ip, a.address.mac, "--supervised")
+    launch = rig.launch(LaunchPlan((PlannedProcess(1, argv),)))
     began = time.monotonic()
-    waiting = connection.begin("poll", rig, launch, 20.0)
-    said = connection.result(waiting)
-    while '"ready"' not in str(said["lines"]):
-        waiting = connection.begin("poll", rig, launch, 20.0)
-        said = connection.result(waiting)
-    waiting = connection.begin("poll", rig, launch, 20.0)
-    connection.call("tell", rig, launch, "stop\n")  # which ends the poll before
-    connection.result(waiting)
-    while not (told := connection.call("poll", rig, launch, 20.0))["exited"]:
+    while '"ready"' not in str(rig.poll(launch, 20.0).lines):
         pass
-    assert told["exited"] == {"1": 0}
+    poll = RIG_CALLS["poll"]
+    waiting = rig.begin(poll, {"launch_id": launch, "timeout_s": 20.0})
+    rig.tell(launch, "stop\n")  # which ends the poll before
+    rig.result(poll, waiting)
+    while not (told := rig.poll(launch, 20.0)).exited:
+        pass
+    assert told.exited == {1: 0}
     assert time.monotonic() - began < 15
-    connection.call("end", rig, launch)
-    connection.call("undo", rig)
-    connection.call("give_back")
+    rig.end(launch)
+    rig.undo()
+    host.give_back()
     assert snapshot.difference(before, other.snapshot()) == []
     assert {line for line in snapshot.left_since(here) if not line.startswith("process")} == set()
 
@@ -81,17 +75,16 @@ def test_errors_keep_their_kind(connection: Connection) -> None:
         connection.call("check", "x1")
     with pytest.raises(UsageError, match="there is no call 'nonsense'"):
         connection.call("nonsense")
-    assert "another package" in connection.call("unsupported_reason", "mine", "udp", {})
-    assert (
-        connection.call("unsupported_reason", "linux-bridge", "udp", {"node": "netns", "hugepage_size_kib": 2048})
-        is None
-    )
+    host = RemoteCalls(connection)
+    reason = host.unsupported_reason(SwitchQuestion("mine", "udp", "netns", 2048))
+    assert "another package" in (reason or "")
+    assert host.unsupported_reason(SwitchQuestion("linux-bridge", "udp", "netns", 2048)) is None
 
 
 def test_the_end_of_the_connection_is_the_end_of_all(connection: Connection, other: SecondHost) -> None:
     before = other.snapshot()
-    connection.call("hold", HOLD)
-    connection.call("build", specification())
+    RemoteCalls(connection).hold(HOLD)
+    RemoteCalls(connection).build(SPEC)
     assert other.run("ls", RUN_DIR).stdout
     connection._kill_ssh()
     deadline = time.monotonic() + 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,12 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Rate
-from pytest_icbench.model.endpoint import endpoint_from_dict
+from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, RigFacts, RigSpec
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.remote.calls import RIG_CALLS
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, built
@@ -36,32 +37,39 @@ PLACEMENT = Placement(
 )
 
 
-def specification(case: Case, node: str = "netns", name: str = "r900") -> dict[str, Any]:
-    return {"name": name, "case": case.to_dict(), "placement": asdict(PLACEMENT), "node": node, "binary": None}
+def over_json(kind: Any, record: Any) -> Any:
+    """The record after a trip over a connection."""
+    return decode(kind, json.loads(json.dumps(encode(record))), "record")
+
+
+def answer(host: HostRig, name: str, *arguments: Any) -> Any:
+    """A call whose arguments and result make that trip."""
+    call = RIG_CALLS[name]
+    data = json.loads(json.dumps([encode(argument) for argument in arguments]))
+    return call.decode_result(json.loads(json.dumps(call.answer(host, data))))
 
 
 @pytest.mark.parametrize("kind", NODE_KINDS)
 def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
     require(kind)
-    case = Case("veth")
     host = HostRig(session, builtin_switches())
-    made = json.loads(json.dumps(host.prepare(json.loads(json.dumps(specification(case, kind))))))
-    first, second = (endpoint_from_dict(each) for each in made["endpoints"])
+    made = over_json(RigFacts, host.prepare(over_json(RigSpec, RigSpec("r900", Case("veth"), PLACEMENT, kind))))
+    first, second = made.endpoints
     assert (first.address.ip, second.address.ip) == ("198.18.1.1", "198.18.1.2")
-    assert [node["name"] for node in made["nodes"]] == [session.name("r900n0"), session.name("r900n1")]
-    assert made["switch"]["version"] == os.uname().release
-    assert len(json.loads(json.dumps(host.counters()))) == 2
-    busy = json.loads(json.dumps(host.busy()))
-    assert (busy["busy_cycles"], busy["workers"]) == (None, 0)  # the kernel tells its time, not cycles of workers
-    assert busy["busy_ns"] >= 0
+    assert made.nodes == (session.name("r900n0"), session.name("r900n1"))
+    assert made.switch.version == os.uname().release
+    assert len(answer(host, "counters")) == 2
+    busy = answer(host, "busy")
+    assert (busy.busy_cycles, busy.workers) == (None, 0)  # the kernel tells its time, not cycles of workers
+    assert busy.busy_ns >= 0
     argv = [str(workload_path()), "recv", "198.18.1.2", second.address.mac, "198.18.1.1", first.address.mac]
-    plan = {"processes": [{"index": 1, "argv": [*argv, "--supervised", "--drain", "0"]}]}
-    launch_id = host.launch(json.loads(json.dumps(plan)))
+    plan = LaunchPlan((PlannedProcess(1, (*argv, "--supervised", "--drain", "0")),))
+    launch_id = answer(host, "launch", plan)
     said: list[str] = []
     while len(said) < 2:
-        told = json.loads(json.dumps(host.poll(launch_id, 5)))
-        assert told["exited"] == {}
-        said += [json.loads(text)["type"] for _, text in told["lines"]]
+        told = answer(host, "poll", launch_id, 5)
+        assert told.exited == {}
+        said += [json.loads(text)["type"] for _, text in told.lines]
     assert said == ["hello", "ready"]
     host.end(launch_id)
     host.end(launch_id)
@@ -81,7 +89,7 @@ def test_the_harness_keeps_to_the_service_cpus_while_frames_flow(session: HostSe
         assert during
         assert all(cpus == before & service for cpus in during)
         assert os.sched_getaffinity(0) == before
-        launch_id = rig.launch({"processes": []})
+        launch_id = rig.launch(LaunchPlan())
         rig.start(launch_id)
         assert os.sched_getaffinity(0) == before & service
     assert os.sched_getaffinity(0) == before  # a rig that is closed meanwhile
@@ -144,30 +152,27 @@ def test_undoing_goes_on_after_an_error(session: HostSession, monkeypatch: pytes
 def test_processes_of_a_launch_that_fails_are_gone(session: HostSession) -> None:
     with built(session, Case("veth"), node="netns") as rig:
         a, b = (endpoint.address for endpoint in rig.endpoints)
-        good = [str(workload_path()), "recv", b.ip, b.mac, a.ip, a.mac, "--supervised"]
-        bad = [str(workload_path()), "send", a.ip, a.mac, b.ip, b.mac, "--no-such-option"]
-        plan = {
-            "processes": [
-                {"index": 1, "argv": good, "stage": 0},
-                {"index": 0, "argv": bad, "stage": 0, "socket": str(session.dir / "never")},
-                {"index": 1, "argv": good, "stage": 1},
-            ],
-            "hello_timeout_s": 5,
-        }
+        good = (str(workload_path()), "recv", b.ip, b.mac, a.ip, a.mac, "--supervised")
+        bad = (str(workload_path()), "send", a.ip, a.mac, b.ip, b.mac, "--no-such-option")
+        processes = (
+            PlannedProcess(1, good),
+            PlannedProcess(0, bad, socket=str(session.dir / "never")),
+            PlannedProcess(1, good, stage=1),
+        )
+        plan = LaunchPlan(processes, hello_timeout_s=5)
         with pytest.raises(
             WorkloadError, match=r"(?s)endpoint 0 ended with exit code 2 before it opened .*no-such-option"
         ):
             rig.launch(plan)
-        assert rig.launch({"processes": []})  # the next one runs
+        assert rig.launch(LaunchPlan())  # the next one runs
 
 
 def test_huge_pages_are_claimed_when_a_dpdk_application_comes(session: HostSession) -> None:
     with built(session, Case("veth"), node="netns") as rig:
         claims: list[int] = []
         rig.host._reserve = claims.append  # type: ignore[method-assign,assignment]
-        argv = ["/bin/true", "send"]
-        rig.end(rig.launch({"processes": [{"index": 0, "argv": argv}]}))
+        rig.end(rig.launch(LaunchPlan((PlannedProcess(0, ("/bin/true", "send")),))))
         assert claims == []
         for _ in range(2):
-            rig.end(rig.launch({"processes": [{"index": 0, "argv": ["/bin/true", "dpdk-send"]}]}))
+            rig.end(rig.launch(LaunchPlan((PlannedProcess(0, ("/bin/true", "dpdk-send")),))))
         assert len(claims) == 1

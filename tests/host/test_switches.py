@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.protocol import PortCounters
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.ports import Ports
 from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
@@ -67,7 +67,7 @@ def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> Non
         assert_heard(there_and_back(rig, case))
 
 
-def difference(before: list[PortCounters] | None, after: list[PortCounters] | None, name: str) -> list[int]:
+def difference(before: Ports, after: Ports, name: str) -> list[int]:
     assert before is not None
     assert after is not None
     pairs = zip(before, after, strict=True)

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
@@ -26,15 +29,13 @@ RTT = Case("veth", api="udp", rate=Rate(1000), dimension="latency")
 FRAMES = 1000
 
 
-@dataclass
-class Place:
-    policy: str = "dedicated"
-    endpoints: tuple[int, ...] = (0, 1, 2, 3)
-    yield_every: int = 0
+def place(policy: Policy = "dedicated", endpoints: tuple[int, ...] = (0, 1, 2, 3), yield_every: int = 0) -> Placement:
+    """Where the endpoints are; there is no switch."""
+    return Placement(policy, (), endpoints, (), 0, yield_every)
 
 
 @dataclass
-class ScriptedRig:
+class ScriptedRig(MeasuredRig):
     """A rig whose processes say what a path would make them say.
 
     Attributes:
@@ -51,7 +52,7 @@ class ScriptedRig:
     endpoints: list[Endpoint] = field(
         default_factory=lambda: [Veth(Address.of(p, s), "eth0", None) for p in (1, 2) for s in ("a", "b")]
     )
-    placement: Place = field(default_factory=Place)
+    placement: Placement = field(default_factory=place)
     preflighted: bool = True
     name: str = "rig"
     log: list[str] = field(default_factory=list)
@@ -60,34 +61,34 @@ class ScriptedRig:
     cycles: Iterator[Busy | None] = field(default_factory=lambda: iter(()))
     events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
     counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
-    ports: Iterator[list[PortCounters] | None] = field(default_factory=lambda: iter(()))
-    _queue: list[list[Any]] = field(default_factory=list)
-    plan: dict[str, Any] = field(default_factory=dict)
+    ports: Iterator[tuple[PortCounters, ...] | None] = field(default_factory=lambda: iter(()))
+    _queue: list[tuple[int, str]] = field(default_factory=list)
+    plan: LaunchPlan = field(default_factory=LaunchPlan)
 
-    def launch(self, plan: Any) -> str:
+    def launch(self, plan: LaunchPlan) -> str:
         self.plan = plan
         self.log.append(f"{self.name} launch")
-        for process in plan["processes"]:
-            self._say(process["index"], {"type": "ready", "link_up": True, "announced": True, "monotonic_ns": 1})
+        for process in plan.processes:
+            self._say(process.index, {"type": "ready", "link_up": True, "announced": True, "monotonic_ns": 1})
         return "l1"
 
     def _say(self, index: int, line: dict[str, Any]) -> None:
         edited = self.edit(index, {"schema": 1, **line})
         if edited is not None:
-            self._queue.append([index, json.dumps(edited)])
+            self._queue.append((index, json.dumps(edited)))
 
-    def start(self, launch_id: str, delay_s: float = 0.0) -> int:
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int:
         begin = time.monotonic_ns()
-        argv = self.plan["processes"][0]["argv"]
+        argv = self.plan.processes[0].argv
         window_s = self._option(argv, "--window")
         windows = round(self._option(argv, "--duration") / window_s)
-        for process in self.plan["processes"]:
-            application = process["argv"][1].removeprefix("dpdk-")
-            self._speak(process["index"], application, windows, int(window_s * 1e9), begin)
+        for process in self.plan.processes:
+            application = process.argv[1].removeprefix("dpdk-")
+            self._speak(process.index, application, windows, int(window_s * 1e9), begin)
         return begin
 
     @staticmethod
-    def _option(argv: list[str], name: str) -> float:
+    def _option(argv: tuple[str, ...], name: str) -> float:
         return float(argv[argv.index(name) + 1])
 
     def _speak(self, index: int, application: str, windows: int, window_ns: int, begin: int) -> None:
@@ -147,12 +148,12 @@ class ScriptedRig:
         unanswered = {"rtt_ns": rtt, "rtt_actual_ns": rtt, "unanswered": (FRAMES - arrived) * windows}
         self._say(index, {**head, **total, **summary, **(unanswered if role == "client" else {})})
 
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+    def poll(self, launch_id: str, timeout_s: float) -> Polled:
         lines, self._queue = self._queue, []
         if not lines:
             time.sleep(min(timeout_s, 0.01))
         ended = bool(self.exits) and not lines
-        return {"lines": lines, "exited": self.exits if ended else {}}
+        return Polled(tuple(lines), self.exits if ended else {})
 
     def log_tail(self, launch_id: str, index: int) -> str:
         return f"tail of {index}"
@@ -172,7 +173,7 @@ class ScriptedRig:
     def batches(self) -> Batches | None:
         return next(self.counted, None)
 
-    def counters(self) -> list[PortCounters] | None:
+    def counters(self) -> tuple[PortCounters, ...] | None:
         return next(self.ports, None)
 
     def check(self) -> None:
@@ -204,12 +205,12 @@ def one(rig: ScriptedRig, case: Case = MAX, settings: Settings = FAST) -> Any:
 def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:
     """Says a summary only once the second sample has been taken."""
 
-    def later(launch_id: str, timeout_s: float) -> dict[str, Any]:
+    def later(launch_id: str, timeout_s: float) -> Polled:
         time.sleep(0.18)
         rig.poll = type(rig).poll.__get__(rig)  # type: ignore[method-assign]
-        return {"lines": [], "exited": {}}
+        return Polled()
 
-    rig._queue.append([index, json.dumps(line)])
+    rig._queue.append((index, json.dumps(line)))
     rig.poll = later  # type: ignore[method-assign]
 
 

@@ -18,6 +18,7 @@ from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
@@ -48,7 +49,7 @@ class Model:
     loads: list[int | None] = field(default_factory=list)
     caps: list[int] = field(default_factory=list)
     endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
-    placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
+    placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
     running: bool = True
 
     def pause(self) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import statistics
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,13 @@ import bench_host as host
 import udp_tools
 import workload_runs
 
-from pytest_icbench.driver.switch.protocol import PortCounters
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.settings import Settings as Lengths
+from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.stats.quantiles import median_estimate
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, rigs
@@ -154,7 +154,9 @@ def by_switches(settings: Settings) -> tuple[list[Row], list[str]]:
     return rows, notes
 
 
-def by_switch(name: str, before: list[PortCounters], after: list[PortCounters], sent: int, arrived: int) -> list[Row]:
+def by_switch(
+    name: str, before: Sequence[PortCounters], after: Sequence[PortCounters], sent: int, arrived: int
+) -> list[Row]:
     """What a switch counted on the sender's and on the receiver's port."""
 
     def counted_at(port: int, counter: str) -> int | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pytest_icbench.driver.workload.command import Application, WorkloadCommand, natural_api
 from pytest_icbench.driver.workload.eal import endpoint_ring
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, VhostUser
+from pytest_icbench.model.rig import LaunchPlan, PlannedProcess
 from pytest_icbench.model.settings import Settings
 
 _APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
@@ -80,17 +81,13 @@ class Command(Protocol):
         """The whole command line."""
 
 
-def launch_plan(found: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> dict[str, Any]:
+def launch_plan(found: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> LaunchPlan:
     """What ``rig.launch`` takes: serving endpoints start first, their peers once the sockets exist."""
     staged = any(command.endpoint.serves for command in found.values())
     processes = []
     for index, command in found.items():
-        process: dict[str, Any] = {
-            "index": index,
-            "argv": command.argv(executable),
-            "stage": 0 if command.endpoint.serves or not staged else 1,
-        }
-        if command.endpoint.serves and isinstance(command.endpoint, VhostUser | Memif):
-            process["socket"] = command.endpoint.socket
-        processes.append(process)
-    return {"processes": processes, "hello_timeout_s": hello_timeout_s}
+        endpoint = command.endpoint
+        stage = 0 if endpoint.serves or not staged else 1
+        socket = endpoint.socket if endpoint.serves and isinstance(endpoint, VhostUser | Memif) else None
+        processes.append(PlannedProcess(index, tuple(command.argv(executable)), stage, socket))
+    return LaunchPlan(tuple(processes), hello_timeout_s)

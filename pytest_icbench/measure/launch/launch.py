@@ -24,7 +24,7 @@ from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.stream import WindowStream
 from pytest_icbench.measure.launch.switch_work import WorkTrack
-from pytest_icbench.measure.rig import MeasuredRig, away
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.launch import Launch, PairCounts, Window
@@ -106,7 +106,7 @@ class Run:
                 Settling(self.settings) if rates else SettlingTimes(self.settings, self.launch_output, self._restart)
             )
         self.enough = enough if self.settling is None else self.settling.enough
-        self.away = away(rig.placement)
+        self.away = rig.placement.away
         self.cpus = [-1 if index in self.away else command.cpu for index, command in self.commands.items()]
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
@@ -166,8 +166,8 @@ class Run:
             windows = self.launch_output.take(told)
         except DamagedData as error:
             raise WorkloadError(str(error)) from None
-        for speaker, _ in told["lines"]:
-            self.heard_at[int(speaker)] = now
+        for speaker, _ in told.lines:
+            self.heard_at[speaker] = now
         failed = self.launch_output.failed()
         if failed is not None:
             tail = self.rig.log_tail(self.id, failed.index)

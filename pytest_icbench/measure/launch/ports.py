@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytest_icbench.measure.rig import PortCountersLike
 from pytest_icbench.model.launch import Launch, SwitchPort
+from pytest_icbench.model.switch_facts import PortCounters
 
 _COUNTERS = ("rx_packets", "tx_packets", "rx_dropped", "tx_dropped")
-Ports = Sequence[PortCountersLike] | None
+Ports = Sequence[PortCounters] | None
 
 
 def between(before: Ports, after: Ports) -> tuple[SwitchPort, ...] | None:
@@ -38,7 +38,7 @@ def _difference(values: Sequence[int]) -> int | None:
 
 
 def _combined(
-    index: int, ports: Sequence[PortCountersLike | SwitchPort], combine: Callable[[Sequence[int]], int | None]
+    index: int, ports: Sequence[PortCounters | SwitchPort], combine: Callable[[Sequence[int]], int | None]
 ) -> SwitchPort:
     counts: dict[str, int | None] = {}
     for name in _COUNTERS:

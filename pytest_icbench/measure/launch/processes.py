@@ -11,6 +11,7 @@ from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning
 from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import pair_of
+from pytest_icbench.model.rig import Polled
 
 #: Exit codes after which the same would happen again: bad usage, set-up failed, no link.
 _LASTING = (2, 3, 5)
@@ -106,14 +107,11 @@ class LaunchOutput:
     def __init__(self, commands: Mapping[int, WorkloadCommand]) -> None:
         self.outputs = {index: ProcessOutput(index, command) for index, command in sorted(commands.items())}
 
-    def take(self, told: Mapping[str, object]) -> list[WindowLine]:
+    def take(self, told: Polled) -> list[WindowLine]:
         """Takes what ``rig.poll`` returned; returns the windows among it. Raises DamagedData."""
-        lines, exited = told.get("lines", []), told.get("exited", {})
-        assert isinstance(lines, list)
-        assert isinstance(exited, Mapping)
-        heard = [self.outputs[int(index)].hear(text) for index, text in lines]
-        for index, code in exited.items():
-            self.outputs[int(index)].left(int(code))
+        heard = [self.outputs[index].hear(text) for index, text in told.lines]
+        for index, code in told.exited.items():
+            self.outputs[index].left(code)
         return [line for line in heard if line is not None]
 
     def failed(self) -> ProcessOutput | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pytest_icbench.errors import ConnectionLost, ProvisionError
-from pytest_icbench.measure.rig import BatchesLike, BusyLike
+from pytest_icbench.model.switch_facts import Batches, Busy
 
 Counted = Mapping[str, Mapping[str, int]]
 T = TypeVar("T")
@@ -38,9 +38,9 @@ class WorkTrack:
 
     def __init__(
         self,
-        busy: Callable[[], BusyLike | None],
+        busy: Callable[[], Busy | None],
         hardware: Callable[[], Counted | None],
-        batches: Callable[[], BatchesLike | None],
+        batches: Callable[[], Batches | None],
         check: Callable[[], None],
     ) -> None:
         self._busy_reader = busy
@@ -48,8 +48,8 @@ class WorkTrack:
         self._batches_reader = batches
         self._check = check
         self._hangs = False
-        self._batches: list[BatchesLike] = []
-        self._busy: list[tuple[float, BusyLike]] = []
+        self._batches: list[Batches] = []
+        self._busy: list[tuple[float, Busy]] = []
         self._hardware: list[tuple[float, Counted]] = []
 
     def sample(self) -> None:
@@ -116,7 +116,7 @@ class WorkTrack:
         }
 
 
-def _worked(first: BusyLike, last: BusyLike, seconds: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
+def _worked(first: Busy, last: Busy, seconds: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
     """Busy share and busy cycles between two readings of one switch."""
     busy = _difference(first.busy_cycles, last.busy_cycles)
     idle = _difference(first.idle_cycles, last.idle_cycles)

@@ -22,7 +22,7 @@ from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.version import package_version
 
 #: Of the calls; raised with every change of what crosses the connection.
-PROTOCOL = 1
+PROTOCOL = 2
 #: Until the Python over there answers.
 CONNECT_S = 30.0
 #: A call that is not answered within this time is not going to be. Starting a switch can take half a minute.

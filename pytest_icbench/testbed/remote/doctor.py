@@ -8,6 +8,7 @@ from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed.remote.connection import Connection
+from pytest_icbench.testbed.remote.host import RemoteCalls
 from pytest_icbench.version import package_version
 
 
@@ -29,18 +30,18 @@ def examine_remote(host: str, python: str | None, pf: str | None) -> list[Findin
             ),
             _workload(connection),
         ]
-        return found + [Finding.from_dict(each) for each in connection.call("examine", pf)]
+        return found + [Finding.from_dict(each) for each in RemoteCalls(connection).examine(pf)]
     finally:
         connection.close()
 
 
 def _workload(connection: Connection) -> Finding:
     try:
-        there, here = connection.call("versions"), workload_version()
+        there, here = RemoteCalls(connection).versions(), workload_version()
     except IcbenchError as error:
         return Finding(Level.MISSING, "versions", str(error))
-    said = f"workload {there['workload']} with DPDK {there['dpdk'] or 'absent'} there"
-    if (there["workload"], there["dpdk"]) == (here.workload, here.dpdk):
+    said = f"workload {there.workload} with DPDK {there.dpdk or 'absent'} there"
+    if (there.workload, there.dpdk) == (here.workload, here.dpdk):
         return Finding(Level.GOOD, "versions", f"{said}, the same here")
     return Finding(
         Level.DISTURBS,

@@ -14,7 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.model.calls import Call
+from pytest_icbench.model.codec import encode
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.testbed.remote.calls import HostCalls, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.rig import RemoteRig
 
@@ -30,12 +33,24 @@ _CLEANING_S = 30.0
 _CLEANING_POLL_S = 0.5
 
 
+class RemoteCalls(HostCalls):
+    """A ``HostEnd`` at the other end of a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        return call.decode_result(
+            self._connection.call(call.name, *call.encode_arguments(call.bind(arguments, keywords)))
+        )
+
+
 class RemoteHost:
     """One other host.
 
     Args:
         connect: opens a connection; raises UsageError.
-        arguments: of its session, see ``HostEnd.hold``.
+        arguments: of its session.
         node: kind of nodes.
         fixed: CPUs whose frequency is fixed, asked for when the host is taken; None: left alone.
     """
@@ -43,21 +58,21 @@ class RemoteHost:
     def __init__(
         self,
         connect: Callable[[], Connection],
-        arguments: Mapping[str, Any],
+        arguments: SessionArguments,
         *,
         node: str,
         fixed: Callable[[], set[int]] | None = None,
     ) -> None:
         self._connect = connect
-        self._arguments = dict(arguments)
+        self._arguments = arguments
         self._node = node
         self._fixed = fixed
         self._connection: Connection | None = None
         self._refusal: str | None = None
         self._held = False
         self._left_behind = False
-        self._reasons: dict[tuple[str, str, str], str | None] = {}
-        self._plans: dict[tuple[int, str, str], Placement | str] = {}
+        self._reasons: dict[SwitchQuestion, str | None] = {}
+        self._plans: dict[tuple[int, int, str, tuple[int, ...]], Placement | str] = {}
         self._facts: dict[str, dict[str, Any]] = {}
         #: What was not as it should be, for the result's conditions.
         self.warnings: list[str] = []
@@ -68,7 +83,7 @@ class RemoteHost:
         assert options.remote is not None
         binaries = {name: str(path) for name, path in arguments["binaries"].items()}
         connect = partial(Connection, options.remote, options.remote_python)
-        return cls(connect, {**arguments, "binaries": binaries}, node=options.node, fixed=fixed)
+        return cls(connect, SessionArguments(**{**arguments, "binaries": binaries}), node=options.node, fixed=fixed)
 
     @property
     def connection(self) -> Connection:
@@ -84,6 +99,11 @@ class RemoteHost:
                 self._refusal = str(error)
                 raise ProvisionError(self._refusal) from None
         return self._connection
+
+    @property
+    def calls(self) -> HostCalls:
+        """What can be asked of it. Raises as ``connection`` does."""
+        return RemoteCalls(self.connection)
 
     @property
     def client(self) -> str:
@@ -108,26 +128,26 @@ class RemoteHost:
 
     def unsupported_reason(self, switch: str, api: str, uplink: Uplink) -> None:
         """Raises Unsupported if the other host cannot run it: its reason. Asked once. Raises ProvisionError."""
-        key = (switch, api, str(uplink))
-        if key not in self._reasons:
-            binary = self._arguments["binaries"].get(switch)
-            asked = {
-                "node": self._node,
-                "binary": binary,
-                "hugepage_size_kib": self._arguments["hugepage_size_kib"],
-                "uplink": uplink.to_dict(),
-            }
-            self._reasons[key] = self.connection.call("unsupported_reason", switch, api, asked)
-        reason = self._reasons[key]
+        question = SwitchQuestion(
+            switch=switch,
+            api=api,
+            node=self._node,
+            hugepage_size_kib=self._arguments.hugepage_size_kib,
+            binary=self._arguments.binaries.get(switch),
+            uplink=uplink,
+        )
+        if question not in self._reasons:
+            self._reasons[question] = self.calls.unsupported_reason(question)
+        reason = self._reasons[question]
         if reason is not None:
             raise Unsupported(f"on the remote host: {reason}")
 
-    def plan(self, workers: int, endpoints: int | Sequence[int], policy: str) -> Placement:
+    def plan(self, workers: int, endpoints: int, policy: str, cpus: Sequence[int] = ()) -> Placement:
         """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported, ProvisionError."""
-        key = (workers, str(endpoints), policy)
+        key = (workers, endpoints, policy, tuple(cpus))
         if key not in self._plans:
             try:
-                self._plans[key] = placement_from_dict(self.connection.call("plan", workers, endpoints, policy))
+                self._plans[key] = self.calls.plan(*key)
             except Unsupported as error:
                 self._plans[key] = str(error)
         found = self._plans[key]
@@ -137,20 +157,18 @@ class RemoteHost:
 
     def resolve_auto(self, needs: Sequence[tuple[int, int]]) -> Policy:
         """See ``placement.resolve_auto``. Raises ProvisionError."""
-        policy: Policy = self.connection.call("resolve_auto", needs)
-        return policy
+        return self.calls.resolve_auto(tuple(needs))
 
     def identity(self) -> dict[str, Any]:
         """See ``host.facts``; so ``treatment``. Asked once. Raises ProvisionError."""
-        return self._once("identity")
+        if "identity" not in self._facts:
+            self._facts["identity"] = self.calls.identity()
+        return self._facts["identity"]
 
     def treatment(self) -> dict[str, Any]:
-        return self._once("treatment")
-
-    def _once(self, name: str) -> dict[str, Any]:
-        if name not in self._facts:
-            self._facts[name] = self.connection.call(name)
-        return self._facts[name]
+        if "treatment" not in self._facts:
+            self._facts["treatment"] = self.calls.treatment()
+        return self._facts["treatment"]
 
     def around(self, around: Surroundings, rig: Rig, name: str | None) -> Surroundings:
         """What stands around a case's figures, with this host's facts beside the other's, as ``remote``.
@@ -160,15 +178,16 @@ class RemoteHost:
         """
         there, away = rig.placement.there, rig.placement.away
         assert there is not None
-        cpus = sorted({*there.switch, *(there.endpoints[index] for index in away)})
-        conditions = {**self.connection.call("conditions", cpus), "warnings": self.warnings}
+        cpus = tuple(sorted({*there.switch, *(there.endpoints[index] for index in away)}))
+        conditions = {**self.calls.conditions(cpus), "warnings": self.warnings}
         placed = {
             "switch": list(there.switch),
             "endpoints": [there.endpoints[index] for index in away],
             "service": list(there.service),
             "numa_node": there.numa_node,
         }
-        treatment = {**self.treatment(), "switch": rig.remote_switch, "cpus": placed, "python": self.connection.python}
+        python, switch = self.connection.python, encode(rig.remote_switch)
+        treatment = {**self.treatment(), "switch": switch, "cpus": placed, "python": python}
         return replace(
             around,
             identity={**around.identity, "remote": self.identity()},
@@ -181,13 +200,13 @@ class RemoteHost:
 
         Raises UsageError if another session runs there, ProvisionError if it cannot be had otherwise.
         """
-        connection = self.connection
+        calls = self.calls
         if self._held:
             return
         deadline = time.monotonic() + (_CLEANING_S if self._left_behind else 0.0)
         while True:
             try:
-                connection.call("hold", self._arguments)
+                calls.hold(self._arguments)
                 break
             except UsageError:  # busy: with the end of our own lost connection, it may be
                 if time.monotonic() >= deadline:
@@ -195,7 +214,7 @@ class RemoteHost:
                 time.sleep(_CLEANING_POLL_S)
         self._held, self._left_behind = True, False
         if self._fixed is not None and (cpus := self._fixed()):
-            self.warnings = list(connection.call("prepare_cpus", sorted(cpus)))
+            self.warnings = list(calls.prepare_cpus(tuple(sorted(cpus))))
 
     def rig(self) -> RemoteRig:
         """One not yet built; the host is taken for it. Raises ProvisionError."""
@@ -216,7 +235,7 @@ class RemoteHost:
             return
         try:
             if self._held:
-                connection.call("give_back")
+                RemoteCalls(connection).give_back()
         finally:
             self._held = False
             connection.close()
@@ -230,9 +249,3 @@ class RemoteHost:
             raise ProvisionError(
                 f"the remote host was lost and may not be as before ({error}): run `icbench recover` there"
             ) from None
-
-
-def placement_from_dict(data: Mapping[str, Any]) -> Placement:
-    """The inverse of ``asdict``, also after JSON."""
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
-    return Placement(**fields)

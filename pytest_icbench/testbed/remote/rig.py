@@ -1,55 +1,62 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rig on another host, and two rigs as one: the calls of ``HostRig``, each to the host that has the endpoint."""
+"""A rig on another host, and two rigs as one: each call to the host that it is about, as its declaration says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, WorkloadError
-from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.remote.connection import Connection, Reply
-from pytest_icbench.testbed.remote.end import WORKLOAD
+from pytest_icbench.model.calls import Call
+from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.testbed.host_rig import HostPart, HostRig
+from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS, RemoteRigFacts
+from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.uplink import Uplink
 
 #: What a poll over there may take longer than asked for.
 _POLL_MARGIN_S = 10.0
 
+T = TypeVar("T")
 
-class RemoteRig:
-    """``HostRig`` at the other end of a connection."""
+
+class RemoteRig(RigCalls):
+    """A ``HostRig`` at the other end of a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._id: str | None = None
 
-    def begin_prepare(self, spec: Mapping[str, Any]) -> Reply:
-        """``prepare`` without waiting for it: ``prepared`` does."""
-        return self.connection.begin("build", dict(spec))
+    def begin_prepare(self, spec: RigSpec) -> Reply:
+        """``HostRig.prepare`` without waiting for it: ``prepared`` does."""
+        build = HOST_CALLS["build"]
+        return self.connection.begin(build.name, *build.encode_arguments({"spec": spec}))
 
-    def prepared(self, reply: Reply) -> dict[str, Any]:
+    def prepared(self, reply: Reply) -> RigFacts:
         """What ``HostRig.prepare`` returns."""
-        made: dict[str, Any] = self.connection.result(reply)
-        self._id = str(made.pop("rig"))
-        return made
+        built: RemoteRigFacts = HOST_CALLS["build"].decode_result(self.connection.result(reply))
+        self._id = built.rig
+        return built.facts
 
-    def begin(self, name: str, *arguments: Any) -> Reply:
-        """A call to the rig over there. Raises ProvisionError without one."""
+    def begin(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
+        """A call without waiting for it: ``result`` does. Raises ProvisionError if the rig is not built."""
         if self._id is None:
             raise ProvisionError("the rig is not built")
-        return self.connection.begin(name, self._id, *arguments)
+        return self.connection.begin(call.name, self._id, *call.encode_arguments(arguments))
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        """A call and its result."""
-        return self.connection.result(self.begin(name, *arguments))
+    def result(self, call: Call, reply: Reply, timeout_s: float = CALL_S) -> Any:
+        """What a call that was begun returns. Raises what it raises."""
+        return call.decode_result(self.connection.result(reply, timeout_s))
+
+    def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        return self.result(call, self.begin(call, call.bind(arguments, keywords)))
 
     def undo(self) -> None:
         """Unmakes it. Idempotent. Without a connection there is nothing to do: the other end does it by itself."""
@@ -58,14 +65,6 @@ class RemoteRig:
             return
         with suppress(ConnectionLost):
             self.connection.call("undo", rig_id)
-
-
-@dataclass(slots=True)
-class _TwinLaunch:
-    here: str
-    there: str
-    #: A poll over there whose answer has not been fetched yet. It ends early when there is another call.
-    pending: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,56 +80,49 @@ class SecondHost:
     uplink_here: Uplink
     uplink_there: Uplink
 
-    def twin(
-        self,
-        session: HostSession,
-        switches: Mapping[str, type[Switch]],
-        placement: Placement,
-        spec: Mapping[str, Any],
-    ) -> tuple[TwoHostRig, dict[str, Any]]:
-        """Two rigs as one, not yet built, and what its ``prepare`` takes. Raises ProvisionError.
-
-        Args:
-            spec: what both are told, as ``HostRig.prepare`` takes it.
-        """
-        assert placement.there is not None
+    def joined(self, session: HostSession, switches: Mapping[str, type[Switch]]) -> TwoHostRig:
+        """What a rig over both hosts drives, not yet built. Raises ProvisionError."""
         there = self.rig()
-        others = placement.away
-        own = [index for index in range(len(placement.endpoints)) if index not in others]
-        specs = {
-            "here": {**spec, "here": own, "uplink": self.uplink_here.to_dict()},
-            "there": {
-                **spec,
-                "placement": asdict(placement.there),
-                "here": list(others),
-                "uplink": self.uplink_there.to_dict(),
-            },
-        }
-        return TwoHostRig(HostRig(session, switches, wake=there.connection.wake), there, others), specs
+        here = HostRig(session, switches, wake=there.connection.wake)
+        return TwoHostRig(here, there, self.uplink_here, self.uplink_there)
 
 
-class TwoHostRig:
-    """Two rigs of one case, each with the endpoints of its host. Has the calls of ``HostRig``.
+class TwoHostRig(HostPart):
+    """Two rigs of one case, each with the endpoints of its host.
 
-    Args:
-        away: indexes of the endpoints on the other host.
+    A launch's id is those of the two hosts' launches, with a plus between.
+
+    Attributes:
+        away: indexes of the endpoints on the other host; once it is built.
     """
 
-    def __init__(self, here: HostRig, there: RemoteRig, away: Collection[int]) -> None:
-        self.here = here
+    def __init__(self, here: HostRig, there: RemoteRig, uplink_here: Uplink, uplink_there: Uplink) -> None:
+        self._here = here
         self.there = there
-        self.away = frozenset(away)
-        self._launches: dict[str, _TwinLaunch] = {}
+        self._uplinks = uplink_here, uplink_there
+        self.away: tuple[int, ...] = ()
+        #: A poll over there whose answer has not been fetched yet. It ends early when there is another call.
+        self._pending: Reply | None = None
+        self._launch: str | None = None
 
-    def prepare(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Both at once. ``spec`` has ``here`` and ``there``, the specifications of the two.
+    @property
+    def here(self) -> HostRig:
+        return self._here
 
-        Returns what ``HostRig.prepare`` does, endpoints and nodes by index; ``remote_switch`` is the other host's.
+    def prepare(self, spec: RigSpec) -> RigFacts:
+        """Both at once, by the parts of ``spec.placement``: this host's, and what it says of the other one.
+
         Raises ProvisionError; what was made by then is undone on both.
         """
-        reply = self.there.begin_prepare(spec["there"])
+        placement = spec.placement
+        assert placement.there is not None
+        self.away = placement.away
+        near = tuple(index for index in range(len(placement.endpoints)) if index not in self.away)
+        uplink_here, uplink_there = self._uplinks
+        far_spec = replace(spec, placement=placement.there, here=self.away, uplink=uplink_there)
+        reply = self.there.begin_prepare(far_spec)
         try:
-            made = self.here.prepare(spec["here"])
+            made = self.here.prepare(replace(spec, here=near, uplink=uplink_here))
         except BaseException:
             with suppress(IcbenchError):
                 self.there.prepared(reply)
@@ -143,152 +135,108 @@ class TwoHostRig:
             with suppress(IcbenchError):
                 self.here.undo()
             raise
-        return {
-            **made,
-            "endpoints": self._by_index(made["endpoints"], other["endpoints"]),
-            "nodes": self._by_index(made["nodes"], other["nodes"]),
-            "remote_switch": other["switch"],
-        }
+        return replace(
+            made,
+            endpoints=self._by_index(made.endpoints, other.endpoints),
+            nodes=self._by_index(made.nodes, other.nodes),
+            remote_switch=other.switch,
+        )
 
-    def _by_index(self, here: Sequence[Any], there: Sequence[Any]) -> list[Any]:
-        own, others = iter(here), iter(there)
-        return [next(others) if index in self.away else next(own) for index in range(len(here) + len(there))]
+    def _by_index(self, here: Sequence[T], there: Sequence[T]) -> tuple[T, ...]:
+        near, far = iter(here), iter(there)
+        return tuple(next(far) if index in self.away else next(near) for index in range(len(here) + len(there)))
 
-    def launch(self, plan: Mapping[str, Any]) -> str:
-        """Starts the processes of both hosts; see ``HostRig.launch``."""
+    def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """The answer of whose call it is; of both it is asked at once."""
+        given = call.bind(arguments, keywords)
+        near, far = self._halves(given)
+        index = given.get("index")
+        ask_near = call.hosts != "endpoint" or index is None or index not in self.away
+        ask_far = call.hosts == "both" or (call.hosts == "endpoint" and (index is None or index in self.away))
+        reply = self.there.begin(call, far) if ask_far else None
+        answer = getattr(self.here, call.name)(**near) if ask_near else None
+        if reply is None:
+            return answer
+        other = self.there.result(call, reply)
+        if not ask_near:
+            return other
+        return None if call.join is None else call.join(answer, other)
+
+    @staticmethod
+    def _halves(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments for each host: its own id of the launch."""
+        if "launch_id" not in given:
+            return given, given
+        here, _, there = given["launch_id"].partition("+")
+        return {**given, "launch_id": here}, {**given, "launch_id": there}
+
+    def launch(self, plan: LaunchPlan) -> str:
+        """Starts the processes of both hosts."""
         program = str(workload_path())
-        processes: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-        for process in plan["processes"]:
-            away = int(process["index"]) in self.away
-            words = [WORKLOAD if away and word == program else word for word in process["argv"]]
-            processes[away].append({**process, "argv": words})
-        reply = self.there.begin("launch", {**plan, "processes": processes[True]})
+
+        def with_place(process: PlannedProcess) -> PlannedProcess:
+            return replace(process, argv=tuple(WORKLOAD if word == program else word for word in process.argv))
+
+        near = tuple(process for process in plan.processes if process.index not in self.away)
+        far = tuple(with_place(process) for process in plan.processes if process.index in self.away)
+        begin = RIG_CALLS["launch"]
+        reply = self.there.begin(begin, {"plan": replace(plan, processes=far)})
         try:
-            here = self.here.launch({**plan, "processes": processes[False]})
+            here = self.here.launch(replace(plan, processes=near))
         except BaseException:
             with suppress(IcbenchError):
-                self.there.call("end", self.there.connection.result(reply))
+                self.there.end(self.there.result(begin, reply))
             raise
         try:
-            there = str(self.there.connection.result(reply))
+            there: str = self.there.result(begin, reply)
         except BaseException:
             self.here.end(here)
             raise
-        launch_id = f"{here}+{there}"
-        self._launches = {launch_id: _TwinLaunch(here, there)}
-        return launch_id
+        self._pending = None
+        self._launch = f"{here}+{there}"
+        return self._launch
 
-    def start(self, launch_id: str, delay_s: float) -> int:
-        """Tells all processes to begin, receivers first: the others are told when those have been.
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int:
+        """Receivers first: the others are told when those have been.
 
         Each host counts the delay by its own clock. Returns this host's moment.
         """
-        launch = self._launches[launch_id]
-        self.there.call("start", launch.there, delay_s)
-        return self.here.start(launch.here, delay_s)
+        here, _, there = launch_id.partition("+")
+        self.there.start(there, delay_s)
+        return self.here.start(here, delay_s)
 
-    def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
-        launch = self._launches[launch_id]
-        if index is None or index not in self.away:
-            self.here.tell(launch.here, text, index)
-        if index is None or index in self.away:
-            self.there.call("tell", launch.there, text, index)
-
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
-        """As ``HostRig.poll``, of both hosts: returns as soon as one has something."""
-        launch = self._launches[launch_id]
-        connection = self.there.connection
+    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+        """Of both hosts: returns as soon as one has something."""
+        here, _, there = launch_id.partition("+")
+        call, connection = RIG_CALLS["poll"], self.there.connection
         connection.quiet()  # before the reply is looked at: whatever comes from now on ends the poll here
-        if launch.pending is None:
-            launch.pending = self.there.begin("poll", launch.there, timeout_s)
-        told = self.here.poll(launch.here, 0.0 if launch.pending.arrived.is_set() else timeout_s)
-        if launch.pending.arrived.is_set():
-            reply, launch.pending = launch.pending, None
-            other = connection.result(reply, _POLL_MARGIN_S)
-            told["lines"] += other["lines"]
-            told["exited"].update({int(index): code for index, code in other["exited"].items()})
+        if self._pending is None:
+            self._pending = self.there.begin(call, {"launch_id": there, "timeout_s": timeout_s})
+        told = self.here.poll(here, 0.0 if self._pending.arrived.is_set() else timeout_s)
+        if self._pending.arrived.is_set():
+            reply, self._pending = self._pending, None
+            other: Polled = self.there.result(call, reply, _POLL_MARGIN_S)
+            told = Polled(told.lines + other.lines, {**told.exited, **other.exited})
         return told
 
     def log_tail(self, launch_id: str, index: int) -> str:
-        launch = self._launches[launch_id]
-        if index not in self.away:
-            return self.here.log_tail(launch.here, index)
+        """Of a process out of reach: that it is."""
         try:
-            return str(self.there.call("log_tail", launch.there, index))
+            return super().log_tail(launch_id, index)
         except ConnectionLost as error:
             return str(error)
 
-    def pids(self, launch_id: str) -> dict[int, int]:
-        """By endpoint index, each by the numbers of its own host."""
-        launch = self._launches[launch_id]
-        there = self.there.call("pids", launch.there)
-        return {**self.here.pids(launch.here), **{int(index): pid for index, pid in there.items()}}
-
     def end(self, launch_id: str) -> None:
-        """Ends what still runs. Idempotent."""
-        launch = self._launches.pop(launch_id, None)
-        if launch is None:
+        if launch_id != self._launch:
             return
+        self._launch = None
+        here, _, there = launch_id.partition("+")
         try:
-            self.here.end(launch.here)
+            self.here.end(here)
         finally:
             if self.there.connection.live:
                 with suppress(ConnectionLost):
-                    self.there.call("end", launch.there)
-
-    def counters(self) -> list[dict[str, Any]] | None:
-        """Of both hosts' switches, by endpoint index; null where one has none."""
-        here, there = self.here.counters(), self.there.call("counters")
-        if here is None or there is None:
-            return None
-        return sorted([*here, *there], key=lambda port: int(port["index"]))
-
-    def busy(self) -> dict[str, Any] | None:
-        """Of this host's switch, with the other's as ``far``: a path is as busy as its busier half.
-
-        Null where one of them does not tell: half a path is no witness of the whole.
-        """
-        reply = self.there.begin("busy")
-        here = self.here.busy()
-        there = self.there.connection.result(reply)
-        return None if here is None or there is None else {**here, "far": there}
-
-    def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
-        """Of this host's switch and processes."""
-        launch = self._launches.get(launch_id)
-        return None if launch is None else self.here.hardware(launch.here)
-
-    def batches(self) -> dict[str, int] | None:
-        """Of this host's switch."""
-        return self.here.batches()
-
-    def assignment(self) -> dict[str, int] | None:
-        """Of this host's switch: CPU numbers of two hosts are not to be mixed."""
-        return self.here.assignment()
-
-    def set_ageing(self, seconds: float) -> None:
-        self.here.set_ageing(seconds)
-        self.there.call("set_ageing", seconds)
-
-    def check(self) -> None:
-        """Raises ProvisionError if a switch is dead, or the other host is out of reach."""
-        self.here.check()
-        self.there.call("check")
-
-    def uplink_fault(self) -> str | None:
-        """Of this host's uplink, or else of the other's."""
-        reply = self.there.begin("uplink_fault")
-        here = self.here.uplink_fault()
-        there = self.there.connection.result(reply)
-        return here if here is not None or there is None else f"on the remote host: {there}"
-
-    def pause(self) -> None:
-        self.here.pause()
-        self.there.call("pause")
-
-    def resume(self) -> None:
-        self.there.call("resume")
-        self.here.resume()
+                    self.there.end(there)
 
     def undo(self) -> None:
         """Unmakes both. Idempotent. Raises ProvisionError with what remains."""
@@ -298,6 +246,6 @@ class TwoHostRig:
                 undo()
             except (ProvisionError, WorkloadError) as error:
                 failures.append(str(error))
-        self._launches.clear()
+        self._launch = self._pending = None
         if failures:
             raise ProvisionError("\n".join(failures))

@@ -67,7 +67,7 @@ class Server:
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
         number = call["id"]
         try:
-            return {"id": number, "result": self._end.call(call["call"], call["arguments"])}
+            return {"id": number, "result": self._end.answer(call["call"], call["arguments"])}
         except Invalid as error:
             return {"id": number, "error": "Invalid", "message": "", "reason": error.reason, "evidence": error.evidence}
         except WorkloadError as error:

@@ -14,8 +14,9 @@ from pytest_icbench.config.topology.reading import loads, read
 from pytest_icbench.config.topology.writing import to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import default_endpoint_specs, endpoint_specs_from_json, endpoint_specs_to_json
+from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
 
 #: Two pairs, one of them across two hosts.
 GOOD = """\
@@ -303,5 +304,5 @@ def test_applications_are_what_a_container_may_run() -> None:
 
 def test_seats_travel_as_json() -> None:
     endpoint_specs = loads(GOOD, "lab.toml").endpoint_specs(2)
-    assert endpoint_specs_from_json(endpoint_specs_to_json(endpoint_specs)) == endpoint_specs
+    assert [decode(EndpointSpec, encode(spec), "spec") for spec in endpoint_specs] == endpoint_specs
     assert endpoint_specs[0].function == "0000:04:02.0"

@@ -360,12 +360,12 @@ def test_the_preflight_looks_at_a_thousand_frames_of_each_pair_or_for_its_time(m
 
 
 def test_the_preflight_neither_sends_trains_nor_writes_windows(tmp_path: Path) -> None:
-    plans: list[list[str]] = []
+    plans: list[tuple[str, ...]] = []
     rig = ScriptedRig(preflighted=False)
     launch = rig.launch
 
     def remember(plan: Any) -> str:
-        plans.append(plan["processes"][0]["argv"])
+        plans.append(plan.processes[0].argv)
         return launch(plan)
 
     rig.launch = remember  # type: ignore[method-assign]
@@ -401,4 +401,4 @@ def test_a_case_without_a_technique_runs_with_its_switchs_own_on_both_rigs() -> 
     rig, reference = ScriptedRig(), ScriptedRig()
     found = measure(rig, reference, Case("veth"), FAST, api="raw-mmsg", executable=EXECUTABLE)
     assert found.case == "veth-64B-b32-1vs1-Rmax"
-    assert all({"-R", "-m"} <= set(process["argv"]) for each in (rig, reference) for process in each.plan["processes"])
+    assert all({"-R", "-m"} <= set(process.argv) for each in (rig, reference) for process in each.plan.processes)

@@ -19,6 +19,7 @@ from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
 
@@ -52,7 +53,7 @@ class Model:
     launches: int = 0
     random: Random = field(default_factory=lambda: Random(5))
     endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
-    placement: Any = field(default_factory=lambda: SimpleNamespace(policy="dedicated", endpoints=(0, 1), yield_every=0))
+    placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
 
     def pause(self) -> None:
         self.running = False

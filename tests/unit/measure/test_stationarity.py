@@ -15,6 +15,7 @@ from pytest_icbench.config.settings import settings_for
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
+from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
 from tests.unit.scripted_rig import FRAMES, MAX, RTT, ScriptedRig, one, run
@@ -84,7 +85,7 @@ def test_senders_are_asked_for_the_longest_launch_and_round_trips_have_a_fixed_w
 
 
 def option(rig: ScriptedRig, name: str) -> float:
-    argv = rig.plan["processes"][0]["argv"]
+    argv = rig.plan.processes[0].argv
     return float(argv[argv.index(name) + 1])
 
 
@@ -94,14 +95,14 @@ def outputs(*received: list[int]) -> LaunchOutput:
 
     rig = ScriptedRig()
     launch_output = LaunchOutput(commands(rig, MAX, WAITING))
-    rig.launch({"processes": [{"index": 0, "argv": ["", "send", "--window", "0.02", "--duration", "0.06"]}]})
+    rig.launch(LaunchPlan((PlannedProcess(0, ("", "send", "--window", "0.02", "--duration", "0.06")),)))
     rig.start("l1")
-    launch_output.take({"lines": [line for line in rig.poll("l1", 0)["lines"] if "summary" not in line[1]]})
+    launch_output.take(Polled(tuple(line for line in rig.poll("l1", 0).lines if "summary" not in line[1])))
     other = ScriptedRig()
-    other.launch({"processes": [{"index": 1, "argv": ["", "recv", "--window", "0.02", "--duration", "0.06"]}]})
+    other.launch(LaunchPlan((PlannedProcess(1, ("", "recv", "--window", "0.02", "--duration", "0.06")),)))
     other.start("l1")
-    lines = [line for line in other.poll("l1", 0)["lines"] if '"type": "window"' in line[1]]
-    launch_output.take({"lines": lines[: len(received[0])]})
+    lines = tuple(line for line in other.poll("l1", 0).lines if '"type": "window"' in line[1])
+    launch_output.take(Polled(lines[: len(received[0])]))
     return launch_output
 
 

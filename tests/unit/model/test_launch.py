@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.protocol import Batches, Busy, PortCounters
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch import launch
 from pytest_icbench.model.case import Case
@@ -16,13 +15,14 @@ from pytest_icbench.model.endpoint import Address, VhostUser
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from tests.unit.scripted_rig import (
     FRAMES,
     RTT,
-    Place,
     ScriptedRig,
     hold,
     one,
+    place,
     run,
     silent_from,
     spoil,
@@ -62,13 +62,16 @@ def test_who_serves_starts_first() -> None:
     rig = ScriptedRig()
     rig.endpoints = [VhostUser(Address.of(1, "a"), "/s", serves=True), VhostUser(Address.of(1, "b"), "/s", "back-end")]
     one(rig, Case("direct"))
-    assert [(p["index"], p["stage"], p.get("socket")) for p in rig.plan["processes"]] == [(0, 0, "/s"), (1, 1, None)]
+    assert [(process.index, process.stage, process.socket) for process in rig.plan.processes] == [
+        (0, 0, "/s"),
+        (1, 1, None),
+    ]
 
 
 def test_only_endpoints_that_share_a_cpu_yield() -> None:
-    rig = ScriptedRig(placement=Place("cooperative", (0, 0), 64))
+    rig = ScriptedRig(placement=place("cooperative", (0, 0), 64))
     one(rig)
-    yields = [process["argv"][process["argv"].index("--yield") + 1] for process in rig.plan["processes"]]
+    yields = [process.argv[process.argv.index("--yield") + 1] for process in rig.plan.processes]
     assert yields == ["64", "1"]
 
 
@@ -182,10 +185,10 @@ def test_what_the_switch_counted_is_the_difference_over_a_launch_and_the_sum_ove
     """A counter that it does not keep, or that began anew, is nobody's; a preflight is not counted."""
     told = iter(
         [
-            [PortCounters(0, 100, None, 1, 10), PortCounters(1, 5, 50, 0, 0)],
-            [PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)],
-            [PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)],
-            [PortCounters(0, 700, None, 1, 12), PortCounters(1, 2, 650, 0, 3)],
+            (PortCounters(0, 100, None, 1, 10), PortCounters(1, 5, 50, 0, 0)),
+            (PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)),
+            (PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)),
+            (PortCounters(0, 700, None, 1, 12), PortCounters(1, 2, 650, 0, 3)),
         ]
     )
     found = run(ScriptedRig(preflighted=False, ports=told), repeats=2)

@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed import exchange as module
 from pytest_icbench.testbed.exchange import Exchange, replay_commands
@@ -35,19 +36,19 @@ class FakeRig:
     def __init__(self, files: Path, endpoints: Sequence[Endpoint], forward: Forwarding = to_the_peer) -> None:
         self.files, self.endpoints, self.placement = files, list(endpoints), PLACEMENT
         self.forward = forward
-        self.plan: Mapping[str, Any] = {}
+        self.plan = LaunchPlan()
         self.told: list[tuple[str, int | None]] = []
         self.ended = False
         self.dies: int | None = None
         self.dead_switch = False
-        self._lines: list[list[Any]] = []
+        self._lines: list[tuple[int, str]] = []
         self._steps = [0] * len(endpoints)
 
-    def launch(self, plan: Mapping[str, Any]) -> str:
+    def launch(self, plan: LaunchPlan) -> str:
         self.plan = plan
         for index in range(len(self.endpoints)):
             (self.files / f"x{index}.out").write_bytes(pcap_bytes([]))
-            self._lines.append([index, json.dumps({"type": "ready"})])
+            self._lines.append((index, json.dumps({"type": "ready"})))
         return "l1"
 
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
@@ -60,11 +61,11 @@ class FakeRig:
             with (self.files / f"x{there}.out").open("ab") as file:
                 file.write(pcap_bytes(arriving)[24:])
         self._steps[index] += 1
-        self._lines.append([index, json.dumps({"type": "sent", "step": self._steps[index]})])
+        self._lines.append((index, json.dumps({"type": "sent", "step": self._steps[index]})))
 
-    def poll(self, launch_id: str, timeout_s: float) -> dict[str, Any]:
+    def poll(self, launch_id: str, timeout_s: float) -> Polled:
         lines, self._lines = self._lines, []
-        return {"lines": lines, "exited": {} if self.dies is None else {self.dies: 3}}
+        return Polled(tuple(lines), {} if self.dies is None else {self.dies: 3})
 
     def log_tail(self, launch_id: str, index: int) -> str:
         return f"log of {index}"
@@ -134,7 +135,7 @@ def test_a_process_that_ends_is_named(tmp_path: Path) -> None:
 def test_a_process_that_is_never_ready_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READY_S", 0.01)
     rig = FakeRig(tmp_path, veths())
-    monkeypatch.setattr(rig, "poll", lambda *_: {"lines": [[0, '{"type":"ready"}']], "exited": {}})
+    monkeypatch.setattr(rig, "poll", lambda *_: Polled(((0, '{"type":"ready"}'),)))
     with pytest.raises(WorkloadError, match=r"endpoint 1 has not said that it is ready within 0.01 s; log:\nlog of 1"):
         Exchange(rig, Case("veth"))
     assert rig.ended
@@ -178,7 +179,7 @@ def test_a_dpdk_endpoint_with_jumbo_frames(tmp_path: Path) -> None:
     assert (words[1], words[words.index("-p") + 1]) == ("dpdk-replay", "9216")
     assert any(word.startswith("--vdev=net_virtio_user0,path=/s/0") and "queue_size=512" in word for word in words)
     Exchange(rig, Case("ovs"))
-    assert [(each["index"], each["stage"], each.get("socket")) for each in rig.plan["processes"]] == [
+    assert [(process.index, process.stage, process.socket) for process in rig.plan.processes] == [
         (0, 1, None),
         (1, 0, "/s/1"),
     ]

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.host.process import Process, Spawner
+from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
 from pytest_icbench.testbed.processes import RunningLaunch
 
 
@@ -46,58 +47,62 @@ def python(script: str) -> list[str]:
     return [sys.executable, "-u", "-c", "import sys, time, json, signal, socket\n" + textwrap.dedent(script)]
 
 
-def process(index: int, script: str, **more: Any) -> dict[str, Any]:
-    return {"index": index, "argv": python(script), **more}
+def process(index: int, script: str, **more: Any) -> PlannedProcess:
+    return PlannedProcess(index, tuple(python(script)), **more)
 
 
-def everything(launch: RunningLaunch, timeout_s: float = 10) -> tuple[list[list[Any]], dict[int, int]]:
+def begin(launch: RunningLaunch, *processes: PlannedProcess, **more: Any) -> None:
+    launch.begin(LaunchPlan(processes, **more))
+
+
+def everything(launch: RunningLaunch, timeout_s: float = 10) -> tuple[list[tuple[int, str]], dict[int, int]]:
     """All lines and exits until nobody is left."""
-    lines: list[list[Any]] = []
+    lines: list[tuple[int, str]] = []
     exited: dict[int, int] = {}
     deadline = time.monotonic() + timeout_s
     while len(exited) < len(launch.pids()) and time.monotonic() < deadline:
         told = launch.poll(1)
-        lines += told["lines"]
-        exited |= told["exited"]
+        lines += told.lines
+        exited |= told.exited
     return lines, exited
 
 
 def test_lines_come_in_order_and_each_exit_once(launch: RunningLaunch) -> None:
     script = "for i in range(3): print(json.dumps({'type': 'window', 'i': i}))\nsys.exit(4)"
-    launch.begin({"processes": [process(0, script), process(1, "print('x')")]})
+    begin(launch, process(0, script), process(1, "print('x')"))
     lines, exited = everything(launch)
     assert [json.loads(text)["i"] for index, text in lines if index == 0] == [0, 1, 2]
     assert [text for index, text in lines if index == 1] == ["x"]
     assert exited == {0: 4, 1: 0}
-    assert launch.poll(0.01) == {"lines": [], "exited": {}}
+    assert launch.poll(0.01) == Polled()
     assert not launch.live
 
 
 def test_a_torn_last_line_is_none(launch: RunningLaunch) -> None:
-    launch.begin({"processes": [process(0, "print('whole'); sys.stdout.write('{\"to'); sys.stdout.flush()")]})
-    assert everything(launch)[0] == [[0, "whole"]]
+    begin(launch, process(0, "print('whole'); sys.stdout.write('{\"to'); sys.stdout.flush()"))
+    assert everything(launch)[0] == [(0, "whole")]
 
 
 def test_poll_returns_when_something_is_said(launch: RunningLaunch) -> None:
-    launch.begin({"processes": [process(0, "time.sleep(0.3); print('a'); time.sleep(60)")]})
+    begin(launch, process(0, "time.sleep(0.3); print('a'); time.sleep(60)"))
     began = time.monotonic()
-    assert launch.poll(30)["lines"] == [[0, "a"]]
+    assert launch.poll(30).lines == ((0, "a"),)
     assert time.monotonic() - began < 10
     began = time.monotonic()
-    assert launch.poll(0.1) == {"lines": [], "exited": {}}
+    assert launch.poll(0.1) == Polled()
     assert 0.09 <= time.monotonic() - began < 5
 
 
 def test_start_is_written_to_all_with_one_moment(launch: RunningLaunch) -> None:
     script = "print(sys.stdin.readline().strip()); print(sys.stdin.readline().strip())"
-    launch.begin({"processes": [process(0, script), process(1, script)]})
+    begin(launch, process(0, script), process(1, script))
     before = time.monotonic_ns()
     moment = launch.start(0.5)
     assert before + 5e8 <= moment <= time.monotonic_ns() + 5e8
     launch.tell("only one\n", 1)
     launch.tell("last\n", 0)
     lines, _ = everything(launch)
-    assert sorted(lines) == [[0, "last"], [0, f"start {moment}"], [1, "only one"], [1, f"start {moment}"]]
+    assert sorted(lines) == [(0, "last"), (0, f"start {moment}"), (1, "only one"), (1, f"start {moment}")]
     launch.tell("nobody hears this\n")
 
 
@@ -110,48 +115,41 @@ def test_a_later_stage_waits_for_the_socket(launch: RunningLaunch, tmp_path: Pat
         server.accept(); print('served')
     """
     connects = f"socket.socket(socket.AF_UNIX).connect({str(path)!r}); print('connected')"
-    launch.begin(
-        {"processes": [process(1, connects, stage=1), process(0, serves, stage=0, socket=str(path))]},
-    )
+    begin(launch, process(1, connects, stage=1), process(0, serves, stage=0, socket=str(path)))
     lines, exited = everything(launch)
-    assert sorted(lines) == [[0, "served"], [1, "connected"]]
+    assert sorted(lines) == [(0, "served"), (1, "connected")]
     assert exited == {0: 0, 1: 0}
 
 
 def test_hello_is_as_good_as_a_socket(launch: RunningLaunch, tmp_path: Path) -> None:
     script = "print(json.dumps({'type': 'hello'}))"
-    launch.begin(
-        {"processes": [process(0, script, stage=0, socket=str(tmp_path / "never")), process(1, "", stage=1)]},
-    )
-    assert everything(launch)[0] == [[0, '{"type": "hello"}']]
+    begin(launch, process(0, script, stage=0, socket=str(tmp_path / "never")), process(1, "", stage=1))
+    assert everything(launch)[0] == [(0, '{"type": "hello"}')]
 
 
 def test_one_that_dies_before_it_serves_is_told_with_its_log(launch: RunningLaunch, tmp_path: Path) -> None:
     script = "print('no memory', file=sys.stderr); sys.exit(3)"
-    plan = {"processes": [process(0, script, socket=str(tmp_path / "s")), process(1, "time.sleep(60)", stage=1)]}
+    processes = process(0, script, socket=str(tmp_path / "s")), process(1, "time.sleep(60)", stage=1)
     with pytest.raises(WorkloadError, match=r"(?s)of endpoint 0 ended with exit code 3 before .*\nno memory"):
-        launch.begin(plan)
+        begin(launch, *processes)
     assert launch.log_tail(0) == "no memory"
     assert list(launch.pids()) == [0]  # the second was never started
 
 
 def test_one_that_never_serves_is_told_in_time(launch: RunningLaunch, tmp_path: Path) -> None:
-    plan = {
-        "processes": [process(0, "time.sleep(60)", socket=str(tmp_path / "s")), process(1, "", stage=1)],
-        "hello_timeout_s": 0.3,
-    }
+    processes = process(0, "time.sleep(60)", socket=str(tmp_path / "s")), process(1, "", stage=1)
     with pytest.raises(WorkloadError, match=r"has not opened .*/s within 0.3 s; its log is empty"):
-        launch.begin(plan)
+        begin(launch, *processes, hello_timeout_s=0.3)
     assert not launch.live
 
 
 def test_end_asks_then_kills(launch: RunningLaunch) -> None:
     deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up')\nwhile True: time.sleep(60)"
     polite = "print('up')\nsys.stdin.read()"
-    launch.begin({"processes": [process(0, deaf), process(1, polite)]})
+    begin(launch, process(0, deaf), process(1, polite))
     up = 0
     while up < 2:
-        up += len(launch.poll(5)["lines"])
+        up += len(launch.poll(5).lines)
     assert launch.live
     pids = launch.pids()
     began = time.monotonic()
@@ -163,7 +161,7 @@ def test_end_asks_then_kills(launch: RunningLaunch) -> None:
 
 
 def test_logs_go_with_the_launch(launch: RunningLaunch, tmp_path: Path) -> None:
-    launch.begin({"processes": [process(0, "print('word', file=sys.stderr)")]})
+    begin(launch, process(0, "print('word', file=sys.stderr)"))
     everything(launch)
     assert (tmp_path / "l1-0.log").read_text() == "word\n"
     assert launch.log_tail(1) == ""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -12,13 +13,18 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import decode, encode
+from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
+from pytest_icbench.model.switch_facts import Busy, SwitchFacts
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.remote import host as host_module
+from pytest_icbench.testbed.remote.calls import RemoteRigFacts, SessionArguments
 from pytest_icbench.testbed.remote.connection import Reply
-from pytest_icbench.testbed.remote.end import WORKLOAD
-from pytest_icbench.testbed.remote.host import RemoteHost, placement_from_dict
+from pytest_icbench.testbed.remote.host import RemoteHost
 from pytest_icbench.testbed.remote.rig import RemoteRig, TwoHostRig
 from pytest_icbench.testbed.rig import ExclusiveRig
 
@@ -69,49 +75,80 @@ class FakeRig:
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> Any:
             self.calls.append(name)
             answer = self.answers.get(name)
             if isinstance(answer, Exception):
                 raise answer
-            return answer(*arguments) if callable(answer) else answer
+            return answer(*arguments, **keywords) if callable(answer) else answer
 
         return call
 
 
-def made(*names: str) -> dict[str, Any]:
-    return {"endpoints": list(names), "nodes": list(names), "switch": {"version": names[0]}, "files": "/f"}
+def made(*names: str) -> RigFacts:
+    endpoints = tuple(Veth(Address.of(1, "a"), name, None) for name in names)
+    return RigFacts(endpoints, names, SwitchFacts(version=names[0]), "/f")
 
 
-def twin(here: FakeRig, connection: FakeConnection, away: tuple[int, ...] = (1, 3)) -> TwoHostRig:
-    return TwoHostRig(cast("HostRig", here), RemoteRig(cast("Any", connection)), away)
+def made_there(*names: str) -> dict[str, Any]:
+    """The same, as it comes over a connection."""
+    answer: dict[str, Any] = json.loads(json.dumps(encode(RemoteRigFacts("x7", made(*names)))))
+    return answer
+
+
+def specification(*away: int) -> RigSpec:
+    """Of a case with two pairs, whose endpoints with these indexes are on the second host."""
+    here = Placement("dedicated", (5,), (1, 2, 3, 4)[: 4 - len(away)], (0,), 0, 0)
+    there = Placement("dedicated", (6,), (7, 8, 9, 10)[: len(away)], (0,), 1, 0)
+    return RigSpec("r1", Case("ovs", pairs=2, remote=True), joined(here, there, away), "netns")
+
+
+def twin(here: FakeRig, connection: FakeConnection) -> TwoHostRig:
+    there = RemoteRig(cast("Any", connection))
+    return TwoHostRig(cast("HostRig", here), there, Uplink("eth1"), Uplink("eth2"))
 
 
 def built(**answers: Any) -> tuple[TwoHostRig, FakeRig, FakeConnection]:
     here = FakeRig(prepare=made("a0", "a1"), launch="l1", **answers)
-    connection = FakeConnection(build={**made("b0", "b1"), "rig": "x7"}, launch="l4")
+    connection = FakeConnection(build=made_there("b0", "b1"), launch="l4")
     rig = twin(here, connection)
-    found = rig.prepare({"here": {}, "there": {}})
-    assert found["endpoints"] == ["a0", "b0", "a1", "b1"]
-    assert found["remote_switch"] == {"version": "b0"}
+    facts = rig.prepare(specification(1, 3))
+    assert [cast("Veth", endpoint).interface for endpoint in facts.endpoints] == ["a0", "b0", "a1", "b1"]
+    assert facts.remote_switch == SwitchFacts(version="b0")
     return rig, here, connection
 
 
 def test_endpoints_are_by_index_wherever_they_are() -> None:
     built()
-    here, connection = FakeRig(prepare=made("a", "b", "c")), FakeConnection(build={**made("d"), "rig": "x1"})
-    assert twin(here, connection, (2,)).prepare({"here": {}, "there": {}})["nodes"] == ["a", "b", "d", "c"]
+    here, connection = FakeRig(prepare=made("a", "b", "c")), FakeConnection(build=made_there("d"))
+    assert twin(here, connection).prepare(specification(2)).nodes == ("a", "b", "d", "c")
+
+
+def test_each_host_is_told_its_own_part() -> None:
+    told: list[RigSpec] = []
+
+    def prepare(spec: RigSpec) -> RigFacts:
+        told.append(spec)
+        return made("a0", "a1")
+
+    connection = FakeConnection(build=made_there("b0", "b1"))
+    asked = specification(1, 3)
+    twin(FakeRig(prepare=prepare), connection).prepare(asked)
+    told.append(decode(RigSpec, json.loads(json.dumps(connection.calls[-1][1])), "spec"))
+    assert [(spec.here, str(spec.uplink)) for spec in told] == [((0, 2), "eth1"), ((1, 3), "eth2")]
+    assert [spec.placement for spec in told] == [asked.placement, asked.placement.there]
+    assert [spec.case for spec in told] == [asked.case] * 2
 
 
 def test_a_half_that_fails_takes_the_other_along() -> None:
     here = FakeRig(prepare=ProvisionError("no veth"))
-    connection = FakeConnection(build={**made("b"), "rig": "x1"})
+    connection = FakeConnection(build=made_there("b"))
     with pytest.raises(ProvisionError, match="no veth"):
-        twin(here, connection, (1,)).prepare({"here": {}, "there": {}})
+        twin(here, connection).prepare(specification(1))
     assert connection.names() == ["build", "undo"]
     here, connection = FakeRig(prepare=made("a")), FakeConnection(build=ProvisionError("no veth there"))
     with pytest.raises(ProvisionError, match="no veth there"):
-        twin(here, connection, (1,)).prepare({"here": {}, "there": {}})
+        twin(here, connection).prepare(specification(1))
     assert here.calls == ["prepare", "undo"]
 
 
@@ -125,9 +162,9 @@ def test_processes_start_where_their_endpoint_is() -> None:
 
     here.answers["launch"] = launch
     program = str(workload_path())
-    plan = {"processes": [{"index": index, "argv": [program, "send"]} for index in range(4)], "hello_timeout_s": 3}
+    plan = LaunchPlan(tuple(PlannedProcess(index, (program, "send")) for index in range(4)), hello_timeout_s=3)
     assert rig.launch(plan) == "l1+l4"
-    assert [each["index"] for each in seen[0]["processes"]] == [0, 2]
+    assert [process.index for process in seen[0].processes] == [0, 2]
     sent = connection.calls[-1][2]
     assert [each["index"] for each in sent["processes"]] == [1, 3]
     assert [each["argv"][0] for each in sent["processes"]] == [WORKLOAD, WORKLOAD]  # its place is that host's own
@@ -146,37 +183,37 @@ def test_receivers_are_told_first() -> None:
         return told
 
     here.answers["start"], connection.answers["start"] = start("here", 5), start("there", 99)
-    launch = rig.launch({"processes": []})
+    launch = rig.launch(LaunchPlan())
     assert rig.start(launch, 0.02) == 5  # by this host's clock
     assert order == ["there", "here"]
 
 
 def test_what_both_say_is_heard_once() -> None:
     rig, here, connection = built()
-    launch = rig.launch({"processes": []})
-    here.answers["poll"] = lambda *_: {"lines": [[0, "a"]], "exited": {}}
+    launch = rig.launch(LaunchPlan())
+    here.answers["poll"] = lambda *_: Polled(((0, "a"),))
     connection.answers["poll"] = {"lines": [[1, "b"]], "exited": {"3": 0}}
-    assert rig.poll(launch, 1.0) == {"lines": [[0, "a"], [1, "b"]], "exited": {3: 0}}
+    assert rig.poll(launch, 1.0) == Polled(((0, "a"), (1, "b")), {3: 0})
 
 
 def test_a_late_answer_is_kept_for_the_next_poll() -> None:
     rig, here, connection = built()
-    launch = rig.launch({"processes": []})
-    here.answers["poll"] = lambda *_: {"lines": [], "exited": {}}
+    launch = rig.launch(LaunchPlan())
+    here.answers["poll"] = lambda *_: Polled()
     late = Reply()
     late.data = {"result": {"lines": [[1, "b"]], "exited": {}}}
     begin = connection.begin
     connection.begin = lambda name, *rest: late if name == "poll" else begin(name, *rest)  # type: ignore[method-assign]
-    assert rig.poll(launch, 0.0)["lines"] == []
+    assert rig.poll(launch, 0.0).lines == ()
     rig.tell(launch, "stop\n", 1)  # which ends the poll over there; its answer is not lost
     late.arrived.set()
-    assert rig.poll(launch, 0.0)["lines"] == [[1, "b"]]
+    assert rig.poll(launch, 0.0).lines == ((1, "b"),)
 
 
 def test_a_path_has_two_halves_that_work() -> None:
     rig, here, connection = built()
-    here.answers["busy"], connection.answers["busy"] = {"busy_cycles": 5}, {"busy_cycles": 7}
-    assert rig.busy() == {"busy_cycles": 5, "far": {"busy_cycles": 7}}
+    here.answers["busy"], connection.answers["busy"] = Busy(5), {"busy_cycles": 7}
+    assert rig.busy() == Busy(5, far=Busy(7))
     connection.answers["busy"] = None
     assert rig.busy() is None
 
@@ -220,7 +257,7 @@ def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
             raise found
         return found
 
-    return RemoteHost(connect, {"binaries": {}, "hugepage_size_kib": 2048}, node="netns")
+    return RemoteHost(connect, SessionArguments(2048), node="netns")
 
 
 def test_a_refusal_is_said_again_without_asking_again() -> None:
@@ -275,10 +312,9 @@ def test_what_may_be_left_is_said() -> None:
 
 def test_plans_cross_as_json() -> None:
     data = {"policy": "dedicated", "switch": [6], "endpoints": [3, 4], "service": [7], "numa_node": 1, "yield_every": 0}
-    assert placement_from_dict({**data, "away": [], "there": None}) == THERE
-    connection = FakeConnection(plan=data)
+    connection = FakeConnection(plan={**data, "away": [], "there": None})
     host = remote(connection)
-    assert host.plan(1, 2, "auto") == host.plan(1, 2, "auto")
+    assert host.plan(1, 2, "auto") == host.plan(1, 2, "auto") == THERE
     assert connection.names() == ["plan"]
 
 

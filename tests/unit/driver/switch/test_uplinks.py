@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,8 @@ from pytest_icbench.driver.switch.vpp import uplink as vpp_uplink
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.model.endpoint import Address, Nic, endpoint_from_dict, endpoint_to_dict
+from pytest_icbench.model.codec import decode, encode
+from pytest_icbench.model.endpoint import Address, Endpoint, Nic
 from pytest_icbench.model.uplink import Uplink
 from tests.unit.driver.switch.test_vpp import Client, client, session, start
 from tests.unit.recording_host import attachments_of, spec_of
@@ -115,7 +116,7 @@ def test_a_nic_that_is_the_endpoint_is_one(tmp_path: Path) -> None:
 
 def test_dpdk_over_a_nic_of_the_kernel() -> None:
     endpoint = Nic(Address.of(1, "a"), "eth0", "af_packet")
-    assert endpoint_from_dict(endpoint_to_dict(endpoint)) == endpoint
+    assert decode(cast("Any", Endpoint), encode(endpoint), "endpoint") == endpoint
     words = eal_arguments(endpoint, "dpdk", cpu=1, ring=256, jumbo=False)
     assert words[-2:] == ["--no-pci", words[-1]]
     assert words[-1].startswith("--vdev=net_af_packet0,iface=eth0,")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What can be asked of a second host beside its rigs: what it can run, its facts, a session. No behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.model.calls import Forwarding, call, calls_of
+from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.rig import RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.uplink import Uplink
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchQuestion:
+    """Which switch a host is to run, and with what.
+
+    Attributes:
+        api: technique of the endpoints.
+        node: kind of nodes.
+        binary: path of the user's own.
+    """
+
+    switch: str
+    api: str
+    node: str
+    hugepage_size_kib: int
+    binary: str | None = None
+    uplink: Uplink | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionArguments:
+    """What a host is taken with; see ``HostSession``. ``binaries`` are paths by switch."""
+
+    hugepage_size_kib: int
+    binaries: Mapping[str, str] = field(default_factory=dict)
+    pf: str | None = None
+    configs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRigFacts:
+    """A rig that was built, and its id for the calls to it."""
+
+    rig: str
+    facts: RigFacts
+
+
+class HostCalls(Forwarding):
+    """The calls of a second host."""
+
+    @call()
+    def versions(self) -> WorkloadVersion:
+        """Of the workload and its DPDK. Raises WorkloadError where there is none."""
+        raise NotImplementedError
+
+    @call()
+    def examine(self, pf: str | None) -> tuple[dict[str, Any], ...]:
+        """What ``icbench doctor`` finds (``Finding.to_dict``)."""
+        raise NotImplementedError
+
+    @call()
+    def unsupported_reason(self, question: SwitchQuestion) -> str | None:
+        """Why this host cannot run a switch, None if it can."""
+        raise NotImplementedError
+
+    @call()
+    def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
+        """See ``placement.resolve_auto``."""
+        raise NotImplementedError
+
+    @call()
+    def plan(self, workers: int, endpoints: int, policy: str, cpus: tuple[int, ...] = ()) -> Placement:
+        """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported."""
+        raise NotImplementedError
+
+    @call()
+    def identity(self) -> dict[str, Any]:
+        """See ``host.facts``; so ``treatment`` and ``conditions``."""
+        raise NotImplementedError
+
+    @call()
+    def treatment(self) -> dict[str, Any]:
+        """Versions included."""
+        raise NotImplementedError
+
+    @call()
+    def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
+        """Of these CPUs."""
+        raise NotImplementedError
+
+    @call()
+    def hold(self, arguments: SessionArguments) -> tuple[str, ...]:
+        """Takes the host; what was undone for dead sessions, a sentence each. Raises as opening a HostSession does."""
+        raise NotImplementedError
+
+    @call()
+    def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:
+        """Fixes the frequency of these CPUs; warnings."""
+        raise NotImplementedError
+
+    @call()
+    def build(self, spec: RigSpec) -> RemoteRigFacts:
+        """A rig. Raises ProvisionError."""
+        raise NotImplementedError
+
+    @call()
+    def undo(self, rig: str) -> None:
+        """Unmakes a rig. Idempotent. Raises ProvisionError with what remains."""
+
+    @call()
+    def give_back(self) -> None:
+        """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
+
+
+#: By name; those of a rig have its id before their own arguments.
+HOST_CALLS = calls_of(HostCalls)
+RIG_CALLS = calls_of(RigCalls)
