@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -66,17 +67,37 @@ class Feasibility:
         self._remote = remote
         self._topology = Topology.read(session.root)
         self.found: dict[str, SwitchFacts] = {}
-        self._probed: dict[tuple[str, str], str | None] = {}
         self._unsupported = dict(unsupported)
+        # Asked once, before anything is made: later this run's own rigs would be in the way.
+        self._host_reason = cache(self._why_no_host)
+        self._switch_reason = cache(self._why_no_switch)
+        self._pairs_reason = cache(self._why_no_pairs)
+        self._uplink_reason = cache(self._why_no_uplink)
+        self._answers: dict[Case, Placement | str] = {}
         self.policy = self._resolve_policy(cases)
 
     def placement(self, case: Case) -> Placement:
-        """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
-        self._check_fit(case)
+        """Where the threads of a case run: the same answer whenever it is asked.
+
+        Raises Unsupported if this host cannot run it: the reason and its remedy. Raises ProvisionError, which is no
+        answer, if the second host does not give one.
+        """
+        if case not in self._answers:
+            try:
+                self._answers[case] = self._find_placement(case)
+            except Unsupported as error:
+                self._answers[case] = str(error)
+        answer = self._answers[case]
+        if isinstance(answer, str):
+            raise Unsupported(answer)
+        return answer
+
+    def _find_placement(self, case: Case) -> Placement:
+        _refuse(self._host_reason(case))
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
-        self._probe_pairs(case)
+        _refuse(self._pairs_reason(case.switch, case.pairs))
         return self._place(case, self.policy)
 
     def measuring_cpus(self) -> set[int]:
@@ -104,15 +125,14 @@ class Feasibility:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
         return self._remote
 
-    def _check_fit(self, case: Case) -> None:
-        """Raises Unsupported for what no host can run."""
+    def _why_no_host(self, case: Case) -> str | None:
+        """Why no host can run it, None if one can."""
         if case not in self._unsupported:
             self._unsupported[case] = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
         reason = self._unsupported[case]
         if reason is None and self._seating is not None:
             reason = self._seating.unsupported_reason(case)
-        if reason is not None:
-            raise Unsupported(reason)
+        return reason
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
@@ -138,7 +158,7 @@ class Feasibility:
         here, there = set(), set()
         for case in cases:
             try:
-                self._check_fit(case)
+                _refuse(self._host_reason(case))
                 self._probe(case)
             except (Unsupported, ProvisionError):
                 continue  # what is skipped has no say
@@ -158,7 +178,7 @@ class Feasibility:
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
             with suppress(Unsupported, ProvisionError):
-                self._check_fit(case)
+                _refuse(self._host_reason(case))
                 self._probe(case)
                 policies.add(self._place(case, "auto").policy)
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
@@ -192,57 +212,43 @@ class Feasibility:
         return cls().needs(case.pairs, case.resolved_cores(cls)).pollers
 
     def _probe(self, case: Case) -> None:
+        """Raises Unsupported if this host, or the second one of a case on two, has not what it takes."""
         cls = self.catalogue[case.switch]
         api = case.resolved_api(cls)
-        name = candidate_key(case)
-        key = (name, api)
-        if key not in self._probed:
-            self._probed[key] = self._ask(cls, api, name)
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
+        _refuse(self._switch_reason(case.switch, api, candidate_key(case)))
         if case.remote:
             second = self.second()
             uplinks = uplinks_of(self.options, cls)
-            self._check_uplink(uplinks.here)
+            _refuse(self._uplink_reason(uplinks.here))
             second.unsupported_reason(case.switch, api, uplinks.there)
-            self._check_uplink(uplinks.here, second.client)
+            _refuse(self._uplink_reason(uplinks.here, second.client))
 
-    def _check_uplink(self, uplink: Uplink, client: str = "") -> None:
-        """Asked once, before anything is made: later this run's own rigs have it.
-
-        Args:
-            client: this host's address of the connection to the second one, once there is one.
-        """
-        key = ("uplink for the rest" if client else "uplink", uplink.nic)
-        if key not in self._probed:
-            self._probed[key] = None
-            try:
-                check_uplink(uplink, client)
-            except Unsupported as error:
-                self._probed[key] = str(error)
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
-
-    def _probe_pairs(self, case: Case) -> None:
-        """Asked once, before anything is made: later, this run's own rigs would be in the way."""
-        key = (case.switch, str(case.pairs))
-        if key not in self._probed:
-            try:
-                self.catalogue[case.switch]().probe_pairs(self.session, case.pairs)
-            except Unsupported as error:
-                self._probed[key] = str(error)
-            else:
-                self._probed[key] = None
-        reason = self._probed[key]
-        if reason is not None:
-            raise Unsupported(reason)
-
-    def _ask(self, cls: type[Switch], api: str, name: str) -> str | None:
+    def _why_no_switch(self, switch: str, api: str, name: str) -> str | None:
         binary = self._binaries.get(name)
         try:
-            self.found[name] = probe(cls, api, self.session, node=self.options.node, binary=binary)
+            self.found[name] = probe(self.catalogue[switch], api, self.session, node=self.options.node, binary=binary)
         except Unsupported as error:
             return str(error)
         return None
+
+    def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
+        try:
+            self.catalogue[switch]().probe_pairs(self.session, pairs)
+        except Unsupported as error:
+            return str(error)
+        return None
+
+    @staticmethod
+    def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
+        """``client``: this host's address of the connection to the second one, once there is one."""
+        try:
+            check_uplink(uplink, client)
+        except Unsupported as error:
+            return str(error)
+        return None
+
+
+def _refuse(reason: str | None) -> None:
+    """Raises Unsupported for a reason."""
+    if reason is not None:
+        raise Unsupported(reason)

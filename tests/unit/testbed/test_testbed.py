@@ -24,6 +24,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
+from pytest_icbench.testbed import placement as placement_module
 from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
 from pytest_icbench.testbed.testbed import Testbed
@@ -106,6 +107,26 @@ def test_a_case_is_placed_and_its_switch_asked_once() -> None:
     for size in (64, 128):
         assert len(found.placement(Case("bridge", traffic=Traffic(size))).endpoints) == 2
     assert Kernel.asked == ["bridge"]
+
+
+def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    plan = placement_module.plan
+
+    def counted(topology: Any, *, workers: int, endpoints: int, policy: Any) -> Placement:
+        asked.append(endpoints)
+        return plan(topology, workers=workers, endpoints=endpoints, policy=policy)
+
+    monkeypatch.setattr(placement_module, "plan", counted)
+    case, greedy = Case("bridge"), Case("greedy")
+    found = bench(case, greedy, placement="cooperative")
+    placement = found.placement(case)
+    assert found.need(case, Settings()).rig.placement is placement
+    assert set(placement.own) <= found._places.measuring_cpus()
+    for _ in range(2):
+        with pytest.raises(Unsupported, match="use fewer switch cores"):
+            found.placement(greedy)
+    assert len(asked) == 2  # one for each
 
 
 @pytest.mark.parametrize(
