@@ -45,9 +45,7 @@ def measured(case: Case, random: Random, factor: float, version: str) -> Measure
     launches = tuple(Launch(index, 0.0, 1.0, 0.1, rate, rate, 0.0, False, ()) for index, rate in enumerate(rates))
     return measurement(
         case,
-        throughput_pps=found.value,
-        throughput_pps_low=found.low,
-        throughput_pps_high=found.high,
+        throughput_pps=found,
         per_launch=launches,
         launches=LAUNCHES,
         duration_s=12.0,

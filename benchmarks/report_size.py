@@ -26,7 +26,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch, measurement
 
@@ -78,9 +78,7 @@ def fill(page: Page, chosen: list[Case]) -> list[TestRecord]:
         launches = tuple(replace(template, index=n, windows=windows, rtt=rtt) for n in range(6))
         found = measurement(
             case,
-            throughput_pps=rate,
-            throughput_pps_low=rate * 0.98,
-            throughput_pps_high=rate * 1.02,
+            throughput_pps=Estimate(rate, rate * 0.98, rate * 1.02),
             verdict="PASS",
             per_launch=launches,
             rtt_mean_ns=9000.0 if rtt else None,

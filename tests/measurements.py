@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts, Window
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import ESTIMATES, Measurement
+from pytest_icbench.stats.quantiles import Estimate
+
+NAMES = frozenset(field.name for field in fields_of(Measurement))
 
 #: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
 _PLAIN = Measurement(
@@ -23,19 +28,11 @@ _PLAIN = Measurement(
     verdict=None,
     reason=None,
     bottleneck="switch",
-    throughput_pps=5e6,
-    throughput_pps_low=4.9e6,
-    throughput_pps_high=5.1e6,
-    throughput_per_pair_pps=5e6,
-    throughput_per_pair_pps_low=4.9e6,
-    throughput_per_pair_pps_high=5.1e6,
+    throughput_pps=Estimate(5e6, 4.9e6, 5.1e6),
+    throughput_per_pair_pps=Estimate(5e6, 4.9e6, 5.1e6),
     fairness=1.0,
-    throughput_gbps=2.56,
-    throughput_gbps_low=2.51,
-    throughput_gbps_high=2.61,
-    throughput_l1_gbps=3.36,
-    throughput_l1_gbps_low=3.29,
-    throughput_l1_gbps_high=3.43,
+    throughput_gbps=Estimate(2.56, 2.51, 2.61),
+    throughput_l1_gbps=Estimate(3.36, 3.29, 3.43),
     offered_pps=5.05e6,
     scheduled=30_300_000,
     sent=30_300_000,
@@ -56,7 +53,7 @@ _PLAIN = Measurement(
 
 
 def measurement(case: Case | None = None, **changed: Any) -> Measurement:
-    """A valid measurement of a case; ``changed`` are fields of Measurement."""
+    """A valid measurement of a case; ``changed`` are fields of Measurement, or keys of its line: ``rtt_p50_ns_low``."""
     case = case or Case("ovs")
     found = replace(
         _PLAIN,
@@ -69,8 +66,22 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
         axes=case.to_dict(),
     )
     if case.dimension == "latency":
-        found = replace(found, rtt_p50_ns=20_000.0, rtt_p50_ns_low=19_000.0, rtt_p50_ns_high=21_000.0, rtt_samples=6000)
-    return replace(found, **changed)
+        found = replace(found, rtt_p50_ns=Estimate(20_000.0, 19_000.0, 21_000.0), rtt_samples=6000)
+    return replace(found, **with_estimates(found, changed))
+
+
+def with_estimates(found: Measurement, changed: dict[str, Any]) -> dict[str, Any]:
+    """Keys of a line as fields of ``found``: ``x``, ``x_low`` and ``x_high`` are one; what is not named stays."""
+    fields = {name: value for name, value in changed.items() if name not in keys(Measurement) or name in NAMES}
+    for name in ESTIMATES:
+        ends = [f"{name}{end}" for end in ("", "_low", "_high")]
+        if not any(end in changed for end in ends) or isinstance(changed.get(name), Estimate):
+            continue
+        before = getattr(found, name)
+        parts = (None, None, None) if before is None else (before.value, before.low, before.high)
+        value, low, high = (changed.get(end, part) for end, part in zip(ends, parts, strict=True))
+        fields[name] = None if value is None else Estimate(value, low, high)
+    return fields
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:

@@ -98,9 +98,9 @@ class Comparer:
             baseline_value=old.value if old else None,
             baseline_value_low=old.low if old else None,
             baseline_value_high=old.high if old else None,
-            ratio=ratio.value if ratio else None,
-            ratio_low=ratio.low if ratio else None,
-            ratio_high=ratio.high if ratio else None,
+            ratio=ratio.value if ratio is not None else None,
+            ratio_low=ratio.low if ratio is not None else None,
+            ratio_high=ratio.high if ratio is not None else None,
         )
         if own is None or old is None:
             missing = "no value" if own is None else "the baseline has no value"

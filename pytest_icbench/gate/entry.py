@@ -12,6 +12,7 @@ from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.noninferiority import Figure
+from pytest_icbench.stats.quantiles import Estimate
 
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment, and differ always.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
@@ -93,12 +94,11 @@ def entry_of(measurement: Measurement) -> Entry | None:
 
 
 def _figure(measurement: Measurement, name: str) -> Figure | None:
-    value = getattr(measurement, name)
+    estimate: Estimate | None = getattr(measurement, name)
     dimension, _ = COMPARED[name]
-    if value is None or dimension != measurement.dimension:
+    if estimate is None or dimension != measurement.dimension:
         return None
-    low, high = getattr(measurement, f"{name}_low"), getattr(measurement, f"{name}_high")
-    return Figure(value, low, high, _by_launch(measurement, name))
+    return Figure(estimate.value, estimate.low, estimate.high, _by_launch(measurement, name))
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:

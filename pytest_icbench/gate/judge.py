@@ -20,6 +20,7 @@ from pytest_icbench.gate.waivers import find as find_waiver
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import cut, percent, show
 
 
@@ -85,8 +86,8 @@ class Judgement:
                 each.fact.partition(".")[2]: [each.there, each.here] for each in self.against.treatment
             }
             for main in self.against.findings[:1]:
-                names = ("ratio", "ratio_low", "ratio_high")
-                found |= {name.replace("ratio", "ratio_to_baseline", 1): getattr(main, name) for name in names}
+                ratio = None if main.ratio is None else Estimate(main.ratio, main.ratio_low, main.ratio_high)
+                found["ratio_to_baseline"] = ratio
         return found
 
 

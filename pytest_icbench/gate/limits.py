@@ -37,8 +37,7 @@ _OWNERS = (
 def _numbers() -> Iterator[str]:
     """Names of a measurement's numbers, without the ends of intervals."""
     for name, kind in get_type_hints(Measurement).items():
-        number = {*(get_args(kind) or (kind,))} - {NoneType} <= {int, float}
-        if number and not name.endswith(("_low", "_high")):
+        if {*(get_args(kind) or (kind,))} - {NoneType} <= {int, float, Estimate}:
             yield name
 
 
@@ -97,9 +96,8 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         if limit.name == "ratio_to_reference":
             return replace(none, note=measurement.reference_evidence)
         return too_few_samples(none, measurement) or none
-    is_estimate = hasattr(measurement, f"{limit.name}_low")
-    low = getattr(measurement, f"{limit.name}_low", value)
-    high = getattr(measurement, f"{limit.name}_high", value)
+    is_estimate = isinstance(value, Estimate)
+    low, high = (value.low, value.high) if is_estimate else (value, value)
     found = measurement.search is not None and limit.name.startswith(("throughput_", "search_"))
     at_least = found and measurement.lower_bound
     if limit.name == "back_to_back_frames" and measurement.back_to_back is not None:
@@ -112,7 +110,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         limit.value,
         limit.source,
         "INCONCLUSIVE",
-        value=value,
+        value=value.value if is_estimate else value,
         value_low=low,
         value_high=None if high == inf else high,
         at_least=at_least,

@@ -3,7 +3,8 @@
 
 Understands what results and calls are made of: bool, int, float, str, None, Literal, ``X | None``, ``tuple[X, ...]``,
 ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of dataclasses that differ
-in the Literal of their field ``kind``. Pure.
+in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` is three keys: ``x``, ``x_low`` and
+``x_high``. A field with the metadata ``UNWRITTEN`` is none. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +14,22 @@ import math
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import suggestion
 
 T = TypeVar("T")
 
+#: Metadata of a field that no file has.
+UNWRITTEN: Mapping[str, bool] = types.MappingProxyType({"written": False})
+#: What follows an estimate's name in its three keys.
+_ENDS = ("", "_low", "_high")
+
 _PAIRS = (tuple[int, int], ...)
+_ESTIMATE = Estimate | None
+_NUMBER = float | None
 
 
 class DamagedData(UsageError):
@@ -30,14 +39,43 @@ class DamagedData(UsageError):
 def encode(value: Any) -> Any:
     """Plain JSON data of a dataclass (tuples become lists). Raises ValueError for a float JSON does not know."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return _encode_dataclass(value)
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
-    return value
+    return value.value if isinstance(value, Estimate) else value
+
+
+def _encode_dataclass(value: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    kind: Any = type(value)
+    for field in _plan(kind):
+        item = getattr(value, field.name)
+        if field.is_estimate:
+            numbers = (None, None, None) if item is None else (item.value, item.low, item.high)
+            data |= {f"{field.name}{end}": encode(number) for end, number in zip(_ENDS, numbers, strict=True)}
+        else:
+            data[field.name] = encode(item)
+    return data
+
+
+def keys(kind: type) -> dict[str, Any]:
+    """The keys of a dataclass in JSON in their order, with the types of their values."""
+    found: dict[str, Any] = {}
+    for field in _plan(kind):
+        if field.is_estimate:
+            found |= {f"{field.name}{end}": _NUMBER for end in _ENDS}
+        else:
+            found[field.name] = field.hint
+    return found
+
+
+def estimates(kind: type) -> frozenset[str]:
+    """Names of a dataclass's fields that are estimates."""
+    return frozenset(field.name for field in _plan(kind) if field.is_estimate)
 
 
 def decode(kind: type[T], data: Any, where: str) -> T:
@@ -191,33 +229,59 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
         raise _wrong(where, "an object", data)
     arguments: dict[str, Any] = {}
     if getattr(kind, "EXACT", False):
-        known = [name for name, *_ in _plan(kind)]
+        known = list(keys(kind))
         for name in data:
             if name not in known:
                 raise DamagedData(f"{where}: there is no key '{name}'{suggestion(name, known)}")
-    for name, hint, plain, required in _plan(kind):
-        if name in data:
+    for field in _plan(kind):
+        name = field.name
+        if field.is_estimate:
+            if field.required or name in data:
+                arguments[name] = _decode_estimate(field, data, where)
+        elif name in data:
             value = data[name]
             # What is plainly right is taken as it is; everything else goes the long way, which has the messages.
-            right = type(value) in plain and (type(value) is not float or math.isfinite(value))
-            arguments[name] = value if right else _decode(hint, value, _below(where, name))
-        elif required:
+            right = type(value) in field.plain and (type(value) is not float or math.isfinite(value))
+            arguments[name] = value if right else _decode(field.hint, value, _below(where, name))
+        elif field.required:
             raise DamagedData(f"{where}: {name} is missing")
     return kind(**arguments)
 
 
+def _decode_estimate(field: _Field, data: Mapping[str, Any], where: str) -> Estimate | None:
+    numbers: list[float | None] = []
+    for key in (f"{field.name}{end}" for end in _ENDS):
+        if field.required and key not in data:
+            raise DamagedData(f"{where}: {key} is missing")
+        numbers.append(_decode(_NUMBER, data.get(key), _below(where, key)))
+    value, low, high = numbers
+    return None if value is None else Estimate(value, low, high)
+
+
+class _Field(NamedTuple):
+    """A field of a dataclass. ``plain``: types of values that need no decoding. ``required``: it has no default."""
+
+    name: str
+    hint: Any
+    plain: frozenset[type]
+    required: bool
+    is_estimate: bool
+
+
 @cache
-def _plan(kind: Any) -> tuple[tuple[str, Any, frozenset[type], bool], ...]:
-    """For each field its name, its type, the types of values that need no decoding, and whether it must be there."""
+def _plan(kind: Any) -> tuple[_Field, ...]:
+    """The fields that files have."""
     hints = _hints(kind)
     return tuple(
-        (
+        _Field(
             field.name,
             hints[field.name],
             frozenset(_plain(hints[field.name])),
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
+            hints[field.name] == _ESTIMATE,
         )
         for field in dataclasses.fields(kind)
+        if field.metadata.get("written", True)
     )
 
 

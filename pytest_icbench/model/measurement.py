@@ -2,23 +2,24 @@
 """What was measured: a Measurement over its launches, and its form in files (schema 1). Facts only, pure.
 
 None stands for what does not exist: a switch that keeps no counters has no ``cycles_per_packet``, too few samples have
-no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x_low`` and ``x_high``; the interval's confidence is in
-``confidence``.
+no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`` and ``x.high``, which files call ``x_low`` and
+``x_high``; the interval's confidence is in ``confidence``.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, estimates, refuse_constant
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.quantiles import Estimate
 
 #: A result's parts beside it: those of a launch stand in a file of their own.
 __all__ = ["SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
@@ -111,19 +112,11 @@ class Measurement:
     verdict: str | None
     reason: str | None
     bottleneck: str
-    throughput_pps: float | None
-    throughput_pps_low: float | None
-    throughput_pps_high: float | None
-    throughput_per_pair_pps: float | None
-    throughput_per_pair_pps_low: float | None
-    throughput_per_pair_pps_high: float | None
+    throughput_pps: Estimate | None
+    throughput_per_pair_pps: Estimate | None
     fairness: float | None
-    throughput_gbps: float | None
-    throughput_gbps_low: float | None
-    throughput_gbps_high: float | None
-    throughput_l1_gbps: float | None
-    throughput_l1_gbps_low: float | None
-    throughput_l1_gbps_high: float | None
+    throughput_gbps: Estimate | None
+    throughput_l1_gbps: Estimate | None
     offered_pps: float | None
     scheduled: int
     sent: int
@@ -138,66 +131,32 @@ class Measurement:
     frame_loss_ratio: float | None
     trial_loss_ratio: float | None
     generator_bound: bool
-    ratio_to_reference: float | None = None
-    ratio_to_reference_low: float | None = None
-    ratio_to_reference_high: float | None = None
-    rtt_mean_ns: float | None = None
-    rtt_mean_ns_low: float | None = None
-    rtt_mean_ns_high: float | None = None
-    rtt_p50_ns: float | None = None
-    rtt_p50_ns_low: float | None = None
-    rtt_p50_ns_high: float | None = None
-    rtt_p90_ns: float | None = None
-    rtt_p90_ns_low: float | None = None
-    rtt_p90_ns_high: float | None = None
-    rtt_p99_ns: float | None = None
-    rtt_p99_ns_low: float | None = None
-    rtt_p99_ns_high: float | None = None
-    rtt_p99_9_ns: float | None = None
-    rtt_p99_9_ns_low: float | None = None
-    rtt_p99_9_ns_high: float | None = None
-    rtt_p99_99_ns: float | None = None
-    rtt_p99_99_ns_low: float | None = None
-    rtt_p99_99_ns_high: float | None = None
+    ratio_to_reference: Estimate | None = None
+    rtt_mean_ns: Estimate | None = None
+    rtt_p50_ns: Estimate | None = None
+    rtt_p90_ns: Estimate | None = None
+    rtt_p99_ns: Estimate | None = None
+    rtt_p99_9_ns: Estimate | None = None
+    rtt_p99_99_ns: Estimate | None = None
     rtt_max_ns: float | None = None
     rtt_samples: int = 0
     rtt_lost: int = 0
-    rtt_first_p50_ns: float | None = None
-    rtt_first_p50_ns_low: float | None = None
-    rtt_first_p50_ns_high: float | None = None
-    rtt_first_p99_ns: float | None = None
-    rtt_first_p99_ns_low: float | None = None
-    rtt_first_p99_ns_high: float | None = None
+    rtt_first_p50_ns: Estimate | None = None
+    rtt_first_p99_ns: Estimate | None = None
     rtt_first_samples: int = 0
-    pdv_p50_ns: float | None = None
-    pdv_p50_ns_low: float | None = None
-    pdv_p50_ns_high: float | None = None
-    pdv_p90_ns: float | None = None
-    pdv_p90_ns_low: float | None = None
-    pdv_p90_ns_high: float | None = None
-    pdv_p99_ns: float | None = None
-    pdv_p99_ns_low: float | None = None
-    pdv_p99_ns_high: float | None = None
-    pdv_p99_9_ns: float | None = None
-    pdv_p99_9_ns_low: float | None = None
-    pdv_p99_9_ns_high: float | None = None
-    pdv_p99_99_ns: float | None = None
-    pdv_p99_99_ns_low: float | None = None
-    pdv_p99_99_ns_high: float | None = None
+    pdv_p50_ns: Estimate | None = None
+    pdv_p90_ns: Estimate | None = None
+    pdv_p99_ns: Estimate | None = None
+    pdv_p99_9_ns: Estimate | None = None
+    pdv_p99_99_ns: Estimate | None = None
     pdv_max_ns: float | None = None
     floor_p50_ns: float | None = None
     floor_p90_ns: float | None = None
     floor_p99_ns: float | None = None
     floor_samples: int = 0
-    cycles_per_packet: float | None = None
-    cycles_per_packet_low: float | None = None
-    cycles_per_packet_high: float | None = None
-    sender_cycles_per_packet: float | None = None
-    sender_cycles_per_packet_low: float | None = None
-    sender_cycles_per_packet_high: float | None = None
-    receiver_cycles_per_packet: float | None = None
-    receiver_cycles_per_packet_low: float | None = None
-    receiver_cycles_per_packet_high: float | None = None
+    cycles_per_packet: Estimate | None = None
+    sender_cycles_per_packet: Estimate | None = None
+    receiver_cycles_per_packet: Estimate | None = None
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
     vectors_per_call: float | None = None
@@ -226,17 +185,13 @@ class Measurement:
     duration_s: float = 0.0
     findings: tuple[Finding, ...] = ()
     baseline: str | None = None
-    ratio_to_baseline: float | None = None
-    ratio_to_baseline_low: float | None = None
-    ratio_to_baseline_high: float | None = None
+    ratio_to_baseline: Estimate | None = None
     treatment_changes: dict[str, Any] = field(default_factory=dict)
     waiver: str | None = None
     rules: int = 1
     side_by_side: SideBySide | None = None
     decision: str | None = None
-    ratio_to_base: float | None = None
-    ratio_to_base_low: float | None = None
-    ratio_to_base_high: float | None = None
+    ratio_to_base: Estimate | None = None
     search_lower_pps: float | None = None
     search_upper_pps: float | None = None
     search: Search | None = None
@@ -251,6 +206,15 @@ class Measurement:
     switch_counters: tuple[SwitchPort, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
+
+    if not TYPE_CHECKING:  # whoever has types writes x.low
+
+        def __getattr__(self, name: str) -> float | None:
+            """``x_low`` and ``x_high`` of an estimate ``x``, as files name them."""
+            stem, _, end = name.rpartition("_")
+            if end not in ("low", "high") or stem not in ESTIMATES:
+                raise AttributeError(f"a measurement has no {name!r}")
+            return getattr(getattr(self, stem), end, None)
 
     @property
     def back_to_back_frames(self) -> float | None:
@@ -270,7 +234,7 @@ class Measurement:
         return json.dumps(self.to_dict(windows=windows), allow_nan=False, separators=(",", ":"))
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "result") -> Measurement:
+    def from_dict(cls, data: Any, where: str = "result") -> Self:
         """Inverse of ``to_dict``. Raises DamagedData with one sentence that begins with ``where``."""
         if not isinstance(data, dict):
             raise DamagedData(f"{where}: expected an object, found {type(data).__name__}")
@@ -278,7 +242,7 @@ class Measurement:
         return decode(cls, data, where)
 
     @classmethod
-    def from_json(cls, line: str, where: str = "result") -> Measurement:
+    def from_json(cls, line: str, where: str = "result") -> Self:
         """Inverse of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
         try:
             data = json.loads(line, parse_constant=refuse_constant)
@@ -287,3 +251,7 @@ class Measurement:
         except RecursionError:
             raise DamagedData(f"{where}: nested too deeply for a result") from None
         return cls.from_dict(data, where)
+
+
+#: Names of a measurement's estimates.
+ESTIMATES = estimates(Measurement)

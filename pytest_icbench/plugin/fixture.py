@@ -339,7 +339,8 @@ class Icbench:
         if found.verdict == "INVALID" or not found.throughput_pps:
             raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
         share = case.rate.share or 1.0
-        return Rate.part_of_found(share, found.throughput_pps, case.pairs), found.throughput_pps
+        pps = found.throughput_pps.value
+        return Rate.part_of_found(share, pps, case.pairs), pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
         """The case whose rate is looked for, measured once a run; a result of the test that came first."""

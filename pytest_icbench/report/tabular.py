@@ -8,12 +8,12 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import CANDIDATE_KEY
+from pytest_icbench.model.codec import keys
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.axes import Result
 
@@ -21,8 +21,8 @@ from pytest_icbench.report.axes import Result
 LEADING = ("run", "test")
 #: Axes that are no column of a result themselves.
 _AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", CANDIDATE_KEY)
-#: Kinds of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
-_PLAIN = ("int", "float", "str", "bool")
+#: Types of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
+_PLAIN = (int, float, str, bool)
 #: What users ask of the nested parts.
 _NESTED = {
     "machine": ("identity", "machine"),
@@ -33,21 +33,19 @@ _NESTED = {
 }
 
 
-def _kind(name: str) -> str:
-    """Of a column's values, null apart."""
+_KEYS = keys(Measurement)
+
+
+def _kind(name: str) -> type | None:
+    """Type of a column's values, null apart; None for what fills no cell."""
     if name in ("packet_size", "burst", "pairs", "switch_cores"):
-        return "int"
+        return int
     if name in ("blocking", "touch", "remote"):
-        return "bool"
-    return str(Measurement.__annotations__.get(name, "str")).removesuffix(" | None")
+        return bool
+    return next((kind for kind in _PLAIN if _KEYS.get(name, str) in (kind, kind | None)), None)
 
 
-COLUMNS: tuple[str, ...] = (
-    *LEADING,
-    *_AXES,
-    *_NESTED,
-    *(field.name for field in fields(Measurement) if _kind(field.name) in _PLAIN),
-)
+COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *(name for name in _KEYS if _kind(name) is not None))
 
 
 def flat(run: str, test: str, result: Result) -> dict[str, Any]:
@@ -81,7 +79,7 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         raise UsageError("Parquet needs the library pyarrow: pip install 'pytest-icbench[parquet]'")
     arrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
-    kinds = {"int": arrow.int64(), "float": arrow.float64(), "str": arrow.string(), "bool": arrow.bool_()}
+    kinds: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
     schema = arrow.schema([(name, kinds[_kind(name)]) for name in COLUMNS])
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
     try:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
+from typing import Self
 
 #: Confidence of every interval unless another is asked for.
 CONFIDENCE = 0.95
@@ -24,14 +25,50 @@ MOST_EXACT_PAIRS = 10_000
 FEWEST_FOR_NORMAL = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A point with its interval. ``coverage`` is the interval's exact confidence, None when there is no interval."""
+class Estimate(float):
+    """A number with its interval: it compares, counts and is shown as the number; it equals another with its interval.
 
-    value: float
-    low: float | None = None
-    high: float | None = None
-    coverage: float | None = None
+    Attributes:
+        low, high: the interval, None where there is none.
+        coverage: the interval's exact confidence, None where there is no interval, or where nobody says it.
+    """
+
+    __slots__ = ("coverage", "high", "low")
+    low: float | None
+    high: float | None
+    coverage: float | None
+
+    def __new__(
+        cls, value: float, low: float | None = None, high: float | None = None, coverage: float | None = None
+    ) -> Self:
+        self = super().__new__(cls, value)
+        self.low, self.high, self.coverage = low, high, coverage
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Estimate):
+            return self._parts == other._parts
+        return float.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = float.__hash__
+
+    def __repr__(self) -> str:
+        return f"Estimate{self._parts}"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @property
+    def _parts(self) -> tuple[float | None, ...]:
+        return self.value, self.low, self.high, self.coverage
+
+    @property
+    def value(self) -> float:
+        """The plain number."""
+        return float(self)
 
     @property
     def relative_half_width(self) -> float | None:

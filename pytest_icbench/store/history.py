@@ -18,6 +18,7 @@ from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.stats.quantiles import Estimate
 
 #: Version of a line. A reader names newer ones and leaves them out.
 SCHEMA = 1
@@ -84,9 +85,9 @@ def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstan
         return None
     figures = {}
     for name, _ in FIGURES.get(result.dimension, ()):
-        value = getattr(result, name)
-        if value is not None:
-            figures[name] = encode(Figure(value, getattr(result, f"{name}_low"), getattr(result, f"{name}_high")))
+        estimate: Estimate | None = getattr(result, name)
+        if estimate is not None:
+            figures[name] = encode(Figure(estimate.value, estimate.low, estimate.high))
     if not figures:
         return None
     return Entry(

@@ -124,8 +124,9 @@ def figures(what: str, found: Measurement) -> list[Row]:
     seconds = Row(f"{what}: time, s", found.duration_s, f"under {LONGEST_S:.0f}", found.duration_s < LONGEST_S)
     if found.throughput_pps is None:
         return [Row(f"{what}: PDR 0.5 %", f"{found.reason}: {found.evidence}", "a rate", held=False), seconds]
-    bracket = {"low": found.throughput_pps_low, "high": found.throughput_pps_high}
-    rate = Row(f"{what}: PDR 0.5 %, pps", found.throughput_pps, "the forwarder's", not found.lower_bound, **bracket)
+    bracket = {"low": found.throughput_pps.low, "high": found.throughput_pps.high}
+    pps = found.throughput_pps.value
+    rate = Row(f"{what}: PDR 0.5 %, pps", pps, "the forwarder's", not found.lower_bound, **bracket)
     return [rate, seconds]
 
 

@@ -299,7 +299,5 @@ def with_comparison(now: Measurement, found: SideBySide | None) -> Measurement:
         now,
         side_by_side=found,
         decision=found.decision,
-        ratio_to_base=found.ratio,
-        ratio_to_base_low=found.ratio_low,
-        ratio_to_base_high=found.ratio_high,
+        ratio_to_base=Estimate(found.ratio, found.ratio_low, found.ratio_high),
     )

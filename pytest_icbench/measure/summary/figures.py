@@ -19,14 +19,12 @@ PERCENTILES: Mapping[str, float] = MappingProxyType(
 )
 
 
-def named(name: str, estimate: Estimate | None, *, factor: float = 1.0) -> dict[str, Any]:
-    """An estimate's three fields."""
-    scaled = estimate.scaled(factor) if estimate else None
-    return {
-        name: scaled.value if scaled else None,
-        f"{name}_low": scaled.low if scaled else None,
-        f"{name}_high": scaled.high if scaled else None,
-    }
+def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
+    """An estimate in another unit as a measurement keeps it: the measurement says the confidence."""
+    if estimate is None:
+        return None
+    scaled = estimate.scaled(factor)
+    return Estimate(scaled.value, scaled.low, scaled.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,9 @@ class Figures:
             return {}
         found: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
         found["rtt_max_ns"] = _float(merged.maximum)
-        found |= self._figure("rtt_mean_ns", merged.mean, [histogram.mean for histogram in every])
+        found["rtt_mean_ns"] = self._figure(merged.mean, [histogram.mean for histogram in every])
         for name, q in PERCENTILES.items():
-            found |= self._percentile(f"rtt_{name}_ns", q, every)
+            found[f"rtt_{name}_ns"] = self._percentile(q, every)
         return found | self._variation() | self._first() | _floor(reference)
 
     def _variation(self) -> dict[str, Any]:
@@ -57,7 +55,7 @@ class Figures:
         merged = merge(shifted)
         found: dict[str, Any] = {"pdv_max_ns": _float(merged.maximum) if merged else None}
         for name, q in PERCENTILES.items():
-            found |= self._percentile(f"pdv_{name}_ns", q, shifted)
+            found[f"pdv_{name}_ns"] = self._percentile(q, shifted)
         return found
 
     def _first(self) -> dict[str, Any]:
@@ -65,45 +63,46 @@ class Figures:
         every = [launch.rtt_first for launch in self.launches if launch.rtt_first is not None]
         found: dict[str, Any] = {"rtt_first_samples": sum(histogram.count for histogram in every)}
         for name in ("p50", "p99"):
-            found |= self._percentile(f"rtt_first_{name}_ns", PERCENTILES[name], every)
+            found[f"rtt_first_{name}_ns"] = self._percentile(PERCENTILES[name], every)
         return found
 
-    def _percentile(self, name: str, q: float, every: Sequence[Histogram]) -> dict[str, Any]:
+    def _percentile(self, q: float, every: Sequence[Histogram]) -> Estimate | None:
         merged = merge(every)
-        return self._figure(
-            name, merged.percentile(q) if merged else None, [histogram.percentile(q) for histogram in every]
-        )
+        return self._figure(merged.percentile(q) if merged else None, [histogram.percentile(q) for histogram in every])
 
-    def _figure(self, name: str, merged: float | None, by_launch: Sequence[float | None]) -> dict[str, Any]:
+    def _figure(self, merged: float | None, by_launch: Sequence[float | None]) -> Estimate | None:
         """The point from the merged histogram; the interval from launches, if each of them has the figure.
 
         What few launches do moves the merged figure and not the median over launches: so the interval reaches to it.
         """
         known = [float(value) for value in by_launch if value is not None]
         if merged is None:
-            return named(name, None)
+            return None
+        point = float(merged)
         if len(known) < len(by_launch):
-            return named(name, Estimate(float(merged)))
-        interval, point = median_over_launches(known, self.confidence), float(merged)
+            return Estimate(point)
+        interval = median_over_launches(known, self.confidence)
         if interval.low is None or interval.high is None:
-            return named(name, Estimate(point))
-        return named(name, Estimate(point, min(interval.low, point), max(interval.high, point), interval.coverage))
+            return Estimate(point)
+        return Estimate(point, min(interval.low, point), max(interval.high, point))
 
     def effort(self) -> dict[str, Any]:
         """Busy cycles per frame of the switch, the senders and the receivers, and hardware events per frame."""
-        found = named("cycles_per_packet", self._median([launch.cycles_per_packet for launch in self.launches]))
+        found: dict[str, Any] = {
+            "cycles_per_packet": self._median([launch.cycles_per_packet for launch in self.launches])
+        }
         for role, counter in (("sender", "sent"), ("receiver", "received")):
             busy = [launch.total_known(f"{role}_busy_cycles") for launch in self.launches]
             frames = [launch.total(counter) for launch in self.launches]
             each = [cycles / n if cycles is not None and n else None for cycles, n in zip(busy, frames, strict=True)]
-            found |= named(f"{role}_cycles_per_packet", self._median(each))
+            found[f"{role}_cycles_per_packet"] = self._median(each)
             found[f"{role}_busy_share"] = role_busy_share(self.launches, role)
         batches = [launch.vectors_per_call for launch in self.launches if launch.vectors_per_call is not None]
         return {**found, "hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
         known = [value for value in values if value is not None]
-        return median_over_launches(known, self.confidence) if known else None
+        return kept(median_over_launches(known, self.confidence)) if known else None
 
     def _hardware(self) -> dict[str, Any]:
         """Medians of what every launch counted."""

@@ -16,7 +16,6 @@ from pytest_icbench.measure.summary.bottleneck import (
     LoadIndicators,
     find_bottleneck,
 )
-from pytest_icbench.measure.summary.figures import named
 from pytest_icbench.measure.summary.summarize import Surroundings, line_pps, throughput_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
@@ -100,7 +99,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
     return replace(
         common,
         **throughput_fields(case, figure),
-        **named("ratio_to_reference", ratio),
+        ratio_to_reference=ratio,
         generator_bound=finding.generator,
         bottleneck=limit.what,
         bottleneck_evidence=limit.evidence,

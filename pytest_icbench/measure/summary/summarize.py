@@ -12,7 +12,7 @@ from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, named
+from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import Launch
@@ -124,8 +124,8 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         discarded_s=sum(launch.discarded_s for launch in launches),
         unsettled_launches=sum(launch.stationary is False for launch in launches),
         ended_by=gathered.ended_by,
-        precision=main.relative_half_width if main else None,
-        confidence=CONFIDENCE if main and main.coverage else None,
+        precision=main.relative_half_width if main is not None else None,
+        confidence=CONFIDENCE if main is not None and main.coverage else None,
         bands=found.bands if found else None,
         drift=found.drift if found else None,
         repeated=len(gathered.faults),
@@ -147,7 +147,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         **_fairness(case, launches),
         **Figures(launches, level).latency(gathered.reference),
         **Figures(launches, level).effort(),
-        **named("ratio_to_reference", ratio_to_reference(case, gathered, level)),
+        ratio_to_reference=kept(ratio_to_reference(case, gathered, level)),
     )
 
 
@@ -184,10 +184,10 @@ def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFI
 def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
     """All fields that follow from the frames per second over all pairs; None for what is no number."""
     return {
-        **named("throughput_pps", pps),
-        **named("throughput_per_pair_pps", pps, factor=1 / case.pairs),
-        **named("throughput_gbps", pps, factor=case.traffic.gbps_per_pps),
-        **named("throughput_l1_gbps", pps, factor=case.traffic.l1_gbps_per_pps),
+        "throughput_pps": kept(pps),
+        "throughput_per_pair_pps": kept(pps, 1 / case.pairs),
+        "throughput_gbps": kept(pps, case.traffic.gbps_per_pps),
+        "throughput_l1_gbps": kept(pps, case.traffic.l1_gbps_per_pps),
     }
 
 

@@ -193,7 +193,7 @@ def test_what_the_result_keeps() -> None:
     assert fields["verdict"] == "REGRESSED"
     assert fields["baseline"] == "main"
     assert fields["ratio_to_baseline"] == pytest.approx(0.9)
-    assert fields["ratio_to_baseline_low"] < 0.9 < fields["ratio_to_baseline_high"]
+    assert fields["ratio_to_baseline"].low < 0.9 < fields["ratio_to_baseline"].high
     assert fields["treatment_changes"] == {"switch.version": ["3.1", "3.2"]}
     kept = measured(**fields)
     assert Measurement.from_json(kept.to_json()) == kept

@@ -17,7 +17,7 @@ from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case, Rate
 from pytest_icbench.model.long_run import BackToBack
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import ESTIMATES, Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.wording import FIRST_LINE
@@ -176,10 +176,8 @@ def test_the_message_of_a_regression() -> None:
 
 def test_every_number_of_a_measurement_can_be_limited_or_is_bookkeeping() -> None:
     fields = {field.name: str(field.type) for field in dataclasses.fields(Measurement)}
-    numbers = {name for name, kind in fields.items() if kind.removesuffix(" | None") in ("int", "float")}
-    estimates = {name for name in numbers if f"{name}_low" in fields}
-    ends = {f"{name}_{end}" for name in estimates for end in ("low", "high")}
-    assert set(LIMITABLE) == numbers - ends - BOOKKEEPING | {"back_to_back_frames"}  # a property
+    numbers = {name for name, kind in fields.items() if kind.removesuffix(" | None") in ("int", "float", "Estimate")}
+    assert set(LIMITABLE) == numbers - BOOKKEEPING | {"back_to_back_frames"}  # a property
     assert numbers >= BOOKKEEPING
 
 
@@ -210,7 +208,7 @@ def test_what_only_some_measurements_have_can_be_limited(
     of_latency = LIMITABLE[name] == ("latency",)
     case = Case("ovs", dimension="latency" if of_latency else "throughput")
     for end in ("low", "high"):
-        if f"{name}_{end}" in Measurement.__dataclass_fields__:
+        if name in ESTIMATES:
             changed = {f"{name}_{end}": changed[name], **changed}
     if name.startswith("search_"):
         assert judge(measurement(case), [limit(kind, value, name)]).verdict == "NO_BASELINE"

@@ -16,7 +16,7 @@ from pytest_icbench.gate.limits import Limit, find
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.summary.figures import Figures
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.quantiles import CONFIDENCE, Histogram, merge
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, Histogram, merge
 from tests.measurements import measurement
 from tests.unit.scripted_rig import RTT, ScriptedRig, one
 
@@ -37,8 +37,8 @@ def latency(launches: Sequence[Launch]) -> dict[str, Any]:
 def test_the_interval_reaches_to_what_a_single_slow_launch_makes_of_the_whole() -> None:
     quiet, slow = histogram([30_000] * 1000), histogram([30_000] * 850 + [300_000] * 150)
     found = latency([launch(quiet)] * 11 + [launch(slow)])
-    assert (found["rtt_p99_ns"], found["rtt_p99_ns_low"], found["rtt_p99_ns_high"]) == (300_000, 30_000, 300_000)
-    assert (found["rtt_mean_ns"], found["rtt_mean_ns_low"], found["rtt_mean_ns_high"]) == (33_375, 30_000, 33_375)
+    assert found["rtt_p99_ns"] == Estimate(300_000, 30_000, 300_000)
+    assert found["rtt_mean_ns"] == Estimate(33_375, 30_000, 33_375)
     limit = Limit("rtt_p99_ns", "max", 100_000, "here")
     assert find(measurement(dimension="latency", launches=12, **found), limit).verdict == "INCONCLUSIVE"
 
@@ -49,12 +49,7 @@ def test_delay_variation_is_of_each_pair_by_itself() -> None:
     whole = merge([near, far])
     assert whole is not None
     found = latency([launch(whole, pdv=Run.variation([near, far]))] * 6)
-    assert (found["rtt_p90_ns"], found["pdv_p90_ns"], found["pdv_p90_ns_high"], found["pdv_max_ns"]) == (
-        20_000,
-        0,
-        0,
-        0,
-    )
+    assert (found["rtt_p90_ns"], found["pdv_p90_ns"], found["pdv_max_ns"]) == (20_000, Estimate(0, 0, 0), 0)
     assert Run.variation([near]) is None
     assert latency([launch(histogram([7, 9] * 500))])["pdv_max_ns"] == 2
 
@@ -81,8 +76,9 @@ launches = st.builds(lambda rtt, first: launch(rtt, rtt_first=first), rtts, st.n
 @given(st.lists(launches, min_size=1, max_size=14))
 def test_every_interval_holds_its_figure(measured: list[Launch]) -> None:
     found = latency(measured)
-    for name in [name.removesuffix("_low") for name in found if name.endswith("_low")]:
-        value, low, high = found[name], found[f"{name}_low"], found[f"{name}_high"]
-        assert (low is None) == (high is None)
-        if low is not None:
-            assert low <= value <= high
+    estimates = [figure for figure in found.values() if isinstance(figure, Estimate)]
+    assert estimates
+    for figure in estimates:
+        assert (figure.low is None) == (figure.high is None)
+        if figure.low is not None and figure.high is not None:
+            assert figure.low <= figure <= figure.high

@@ -17,6 +17,7 @@ from pytest_icbench.measure.launch import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.scripted_rig import (
     EXECUTABLE,
     FAST,
@@ -35,7 +36,8 @@ from tests.unit.scripted_rig import (
 def test_a_measurement_of_launches() -> None:
     found = run(ScriptedRig(path=lambda sent: sent - 100), repeats=6)
     assert (found.case, found.metric, found.launches, found.windows) == ("veth-udp-64B-b32-1vs1-Rmax", "frmol", 6, 18)
-    assert found.throughput_pps == found.throughput_pps_low == found.throughput_pps_high == pytest.approx(45_000)
+    assert found.throughput_pps == Estimate(found.throughput_pps, found.throughput_pps, found.throughput_pps)
+    assert found.throughput_pps == pytest.approx(45_000)
     assert found.throughput_gbps == pytest.approx(45_000 * 64 * 8 / 1e9)
     assert found.throughput_l1_gbps == pytest.approx(45_000 * 84 * 8 / 1e9)
     assert found.frame_loss_ratio == found.trial_loss_ratio == 0.1
@@ -46,7 +48,7 @@ def test_a_measurement_of_launches() -> None:
 def test_fewer_than_six_launches_have_no_interval() -> None:
     found = run(ScriptedRig(), repeats=3)
     assert found.throughput_pps is not None
-    assert (found.throughput_pps_low, found.confidence, found.precision) == (None, None, None)
+    assert (found.throughput_pps.low, found.confidence, found.precision) == (None, None, None)
 
 
 def test_the_reference_is_interleaved_and_only_one_runs() -> None:
@@ -54,7 +56,8 @@ def test_the_reference_is_interleaved_and_only_one_runs() -> None:
     rig = ScriptedRig(name="case", log=log, path=lambda sent: sent // 2)
     reference = ScriptedRig(name="ref", log=log)
     found = run(rig, reference, repeats=6)
-    assert (found.ratio_to_reference, found.ratio_to_reference_low) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert found.ratio_to_reference is not None
+    assert (found.ratio_to_reference.value, found.ratio_to_reference.low) == pytest.approx((0.5, 0.5))
     assert len(found.per_reference_launch) == 6
     running = {"case"}
     for entry in log:
@@ -152,10 +155,10 @@ def first_of_bursts(index: int, line: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_first_of_a_burst_the_variation_and_the_floor_stand_beside_the_round_trip_times() -> None:
     found = run(ScriptedRig(edit=first_of_bursts), ScriptedRig(), case=RTT, repeats=6)
-    assert (found.rtt_first_p50_ns, found.rtt_first_p50_ns_low, found.rtt_first_samples) == (6, 6, 6 * 299)
+    assert (found.rtt_first_p50_ns, found.rtt_first_samples) == (Estimate(6, 6, 6), 6 * 299)
     assert found.per_launch[0].rtt_first is not None
     assert found.per_launch[0].rtt_first.lost == 1
-    assert (found.rtt_p50_ns, found.pdv_p50_ns, found.pdv_p50_ns_high, found.pdv_max_ns) == (10, 1, 1, 2)
+    assert (found.rtt_p50_ns, found.pdv_p50_ns, found.pdv_max_ns) == (10, Estimate(1, 1, 1), 2)
     assert (found.floor_p50_ns, found.floor_p99_ns, found.floor_samples) == (10, 10, 6 * 1000)
     assert (found.sender_cycles_per_packet, found.receiver_cycles_per_packet) == (3.0, 3.0)
     assert (found.sender_busy_share, found.receiver_busy_share) == (0.75, 0.75)

@@ -16,6 +16,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.search_model import NDR, PDR, Model, clock, find
 
 __all__ = ["clock"]  # a fixture
@@ -38,8 +39,9 @@ def test_a_devices_limit_is_found_between_its_bounds(refuses: bool, rate: Rate, 
     assert found.search_upper_pps is not None
     assert found.search_lower_pps <= true_pps * 1.0001 <= found.search_upper_pps * 1.0002
     assert found.search_upper_pps - found.search_lower_pps <= 0.0051 * found.search_upper_pps
-    assert found.throughput_pps == found.throughput_pps_low == pytest.approx(3e6 * pairs, rel=0.006)
-    assert found.throughput_pps_high == found.search_upper_pps
+    assert found.throughput_pps is not None
+    assert found.throughput_pps.value == found.throughput_pps.low == pytest.approx(3e6 * pairs, rel=0.006)
+    assert found.throughput_pps.high == found.search_upper_pps
     assert found.throughput_per_pair_pps == pytest.approx(3e6, rel=0.006)
     assert (found.confidence, found.precision) == (None, None)
     assert found.trial_loss_ratio is not None
@@ -79,8 +81,9 @@ def test_a_device_that_outruns_the_senders_can_do_at_least_that() -> None:
     assert (found.verdict, found.ended_by, found.lower_bound, found.generator_bound) == (
         None, "generator-bound", True, True,
     )  # fmt: skip
+    assert found.throughput_pps is not None
     assert found.throughput_pps == pytest.approx(15e6, rel=0.03)
-    assert (found.throughput_pps_high, found.search_upper_pps) == (None, None)
+    assert (found.throughput_pps.high, found.search_upper_pps) == (None, None)
     assert found.search is not None
     assert "reference link sustains" in str(found.search.evidence)
     assert "at least that" in str(found.search.evidence)
@@ -98,7 +101,8 @@ def test_a_limit_that_the_reference_link_has_too_is_not_the_devices() -> None:
 
     found = find(rig, Slowing(15e6))
     assert (found.ended_by, found.lower_bound, found.generator_bound) == ("generator-bound", True, True)
-    assert found.throughput_pps_high is None
+    assert found.throughput_pps is not None
+    assert found.throughput_pps.high is None
     assert found.search_upper_pps is not None
     assert "the reference link loses more than 0.5 % there too" in str(found.search and found.search.evidence)
     assert reference.loads == []
@@ -118,7 +122,7 @@ def test_a_sender_that_cannot_keep_the_load_makes_no_limit_of_the_device() -> No
 def test_a_device_that_always_loses_some_is_invalid_with_the_evidence(rate: Rate) -> None:
     found = find(Model(9e6, extra_loss=14 if rate == NDR else 10**5), Model(15e6), rate)
     assert (found.verdict, found.reason) == ("INVALID", "lossy")
-    assert (found.throughput_pps, found.throughput_pps_low, found.search_lower_pps) == (None, None, None)
+    assert (found.throughput_pps, found.search_lower_pps) == (None, None)
     assert found.search_upper_pps is not None
     what = "no load passes without loss" if rate == NDR else "no load passes with at most 0.5 % loss"
     assert str(found.evidence).startswith(what)
@@ -188,7 +192,7 @@ def test_bounds_that_are_still_apart_are_a_result(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", False)
-    assert (found.throughput_pps, found.throughput_pps_high) == (2.9e6, 3.1e6)
+    assert found.throughput_pps == Estimate(2.9e6, 2.9e6, 3.1e6)
     said = str(found.search and found.search.evidence)
     assert "the bounds are 6.4516 % apart, not within 0.5 %; give it more time" in said
 
@@ -198,7 +202,7 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", True)
-    assert (found.throughput_pps, found.throughput_pps_high, found.generator_bound) == (2.89e6, None, False)
+    assert (found.throughput_pps, found.generator_bound) == (Estimate(2.89e6, 2.89e6), False)
     said = str(found.search and found.search.evidence)
     assert "proven: above 2.9 Mpps; shorter trials put it above 2.9 Mpps and below 3.2 Mpps" in said
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import types
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.measurement import SCHEMA, Measurement
+from pytest_icbench.model.measurement import ESTIMATES, SCHEMA, Measurement
+from pytest_icbench.stats.quantiles import Estimate
+from tests.measurements import measurement as made
 
 _TEXT = st.text(max_size=12)
 _JSON = st.dictionaries(_TEXT, st.none() | st.booleans() | st.integers() | _TEXT, max_size=3)
@@ -24,6 +27,7 @@ _SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(allow_nan=False, allow_infinity=False),
     str: _TEXT,
 }
+_SCALARS[Estimate] = st.builds(Estimate, _SCALARS[float], st.none() | _SCALARS[float], st.none() | _SCALARS[float])
 
 
 def strategy(kind: Any) -> st.SearchStrategy[Any]:
@@ -80,7 +84,8 @@ def test_a_missing_key_is_named(measurement: Measurement, data: st.DataObject) -
         for field in dataclasses.fields(Measurement)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
-    gone = data.draw(st.sampled_from(required))
+    ends = [f"{name}{end}" for name in required if name in ESTIMATES for end in ("_low", "_high")]
+    gone = data.draw(st.sampled_from(required + ends))
     del written[gone]
     with pytest.raises(DamagedData, match=rf"^results\.jsonl line 7: {gone} is missing$"):
         Measurement.from_dict(written, "results.jsonl line 7")
@@ -92,6 +97,36 @@ def test_keys_of_a_later_version_are_ignored(measurement: Measurement) -> None:
     written = measurement.to_dict(windows=True)
     written["of_tomorrow"] = {"x": 1}
     assert Measurement.from_dict(written) == measurement
+
+
+def test_an_estimate_is_three_keys_of_a_line() -> None:
+    found = made(throughput_pps=Estimate(5e6, 4e6, 6e6), rtt_p50_ns=Estimate(3.0), fairness=1.0)
+    line = found.to_dict()
+    assert list(line)[11:14] == ["throughput_pps", "throughput_pps_low", "throughput_pps_high"]
+    assert [line[f"throughput_pps{end}"] for end in ("", "_low", "_high")] == [5e6, 4e6, 6e6]
+    assert [line[f"rtt_p50_ns{end}"] for end in ("", "_low", "_high")] == [3.0, None, None]
+    assert [line[f"rtt_p99_ns{end}"] for end in ("", "_low", "_high")] == [None] * 3
+    assert {type(line["throughput_pps"]), type(line["rtt_p50_ns"])} == {float}
+    assert Measurement.from_dict(line) == found
+
+
+def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:
+    line = made(rtt_p50_ns=None).to_dict()
+    older = {key: value for key, value in line.items() if not key.startswith(("rtt_", "pdv_", "ratio_", "per_"))}
+    assert Measurement.from_dict(older).to_dict() == line
+
+
+def test_figures_are_numbers_and_the_ends_have_their_names() -> None:
+    """As tests that users write have them."""
+    found: Any = made(throughput_pps=Estimate(5e6, 4.9e6, 5.1e6))
+    assert found.throughput_pps > 4.99e6
+    assert found.throughput_pps == 5e6
+    assert f"{found.throughput_pps / 1e6:.2f}" == "5.00"
+    assert (found.throughput_pps_low, found.throughput_pps_high, found.rtt_p50_ns_low) == (4.9e6, 5.1e6, None)
+    for name in ("throughput_pps_lower", "fairness_low", "nothing", "_low"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(found, name)
+    assert copy.copy(found) == found
 
 
 @pytest.mark.parametrize(

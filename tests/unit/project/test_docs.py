@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from pytest_icbench.config.cases import ARGUMENTS
 from pytest_icbench.config.option_table import INI_ONLY, TABLE
 from pytest_icbench.config.settings import NAMES
+from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
@@ -92,7 +92,7 @@ def test_user_guide_lists_every_axis_of_the_marker() -> None:
 )
 def test_result_format_lists_every_field_and_no_other(heading: str, cls: type) -> None:
     documented = code(first_cells(FORMAT, heading))
-    names = [field.name for field in fields(cls)]
+    names = list(keys(cls))
     # An estimate's interval is said once for all estimates.
     estimates = {name for name in names if f"{name}_low" in names}
     expected = [name for name in names if name.removesuffix("_low").removesuffix("_high") not in estimates - {name}]

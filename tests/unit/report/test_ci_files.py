@@ -18,6 +18,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
 from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import measured
 from tests.measurements import measurement, side_by_side
 
@@ -192,7 +193,7 @@ def test_exit_status(outcomes: dict[str, int], status: int, expected: int) -> No
 
 
 def test_numbers_are_numbers() -> None:
-    found = replace(measured(), throughput_pps=1e300, duration_s=0.1)
+    found = replace(measured(), throughput_pps=Estimate(1e300), duration_s=0.1)
     text = openmetrics.text([found.to_dict()])
     assert "1e+300" in text
     assert all(math.isfinite(float(line.rpartition(" ")[2])) for line in text.splitlines() if not line.startswith("#"))

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import pickle
 import random
 import statistics
 
@@ -212,3 +214,14 @@ def test_many_launches_take_the_normal_approximation_and_it_is_near() -> None:
     few = mann_whitney_rank(1, 20_000)
     assert few is not None
     assert few[0] == 500
+
+
+def test_an_estimate_is_a_number_with_its_interval() -> None:
+    found = Estimate(5.0, 4.0, 6.0)
+    assert (found > 4.5, found / 2, float(found), f"{found:.1f}", str(found)) == (True, 2.5, 5.0, "5.0", "5.0")
+    assert found == 5.0
+    assert found != Estimate(5.0)
+    assert found == pickle.loads(pickle.dumps(found))
+    assert json.dumps([found]) == "[5.0]"
+    assert {found, 5.0} == {5.0}
+    assert repr(found) == "Estimate(5.0, 4.0, 6.0, None)"
