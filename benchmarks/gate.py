@@ -14,9 +14,10 @@ from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.judge import Policy, judge
 from pytest_icbench.gate.thresholds import parse
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.store.baselines import load, save
 

@@ -21,7 +21,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.cli.html import write_html
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of

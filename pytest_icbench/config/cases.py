@@ -15,7 +15,8 @@ from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension, Rate
+from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.wording import suggestion

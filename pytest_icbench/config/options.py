@@ -18,7 +18,7 @@ from pytest_icbench.config.option_table import BINARIES, INI_ONLY, TABLE, Row
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import circumstances, toml
 from pytest_icbench.model.candidate import Candidate
-from pytest_icbench.model.case import Rate
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import Uplink, name_of
 from pytest_icbench.model.verdict import DEFAULT_FAILING

@@ -11,8 +11,9 @@ from pytest_icbench.driver.switch.forwarder.process import Forwarder, ForwarderP
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session

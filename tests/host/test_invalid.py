@@ -20,9 +20,10 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig

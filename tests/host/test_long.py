@@ -14,7 +14,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
 from pytest_icbench.measure.strategy.trains import Ladder, burst_rate, climbs, train_settings
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built

@@ -19,7 +19,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig

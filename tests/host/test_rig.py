@@ -18,9 +18,10 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, RigFacts, RigSpec
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.host_rig import HostRig

@@ -10,7 +10,8 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built

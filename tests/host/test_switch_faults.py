@@ -22,7 +22,8 @@ from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot

@@ -16,8 +16,9 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.ports import Ports
-from pytest_icbench.model.case import NETDEV_APIS, Case, Rate
+from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.exchange import Exchange

@@ -16,9 +16,10 @@ from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session

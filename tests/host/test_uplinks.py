@@ -25,7 +25,8 @@ from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.measure import measure
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import Via
 from pytest_icbench.testbed.placement import plan

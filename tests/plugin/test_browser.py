@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.cli.html import write_html
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page, add_history

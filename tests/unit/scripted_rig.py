@@ -14,9 +14,10 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters

@@ -15,7 +15,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS

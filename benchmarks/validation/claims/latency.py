@@ -15,7 +15,8 @@ import bench_host as host
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
 from pytest_icbench.testbed.rig import Rig

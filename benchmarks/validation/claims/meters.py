@@ -19,7 +19,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.stats.quantiles import median_estimate

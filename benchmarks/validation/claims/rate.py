@@ -14,7 +14,8 @@ import workload_runs
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS

@@ -16,8 +16,9 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import goal_of
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig

@@ -12,8 +12,9 @@ from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.summary.summarize import main_figure
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS

@@ -11,8 +11,9 @@ from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
 #: Requests of one pair, a second: all that are looked at come within 0.15 s, and a pair of sockets has time left.

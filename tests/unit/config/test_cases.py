@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest_icbench.config.cases import Request, check_names, expand, grouped, parse_marker, unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import SOCKET_APIS, Case, Rate
+from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 
 

@@ -12,7 +12,7 @@ from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, read
 from pytest_icbench.config.settings import parse_overrides, settings_for
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import Rate
+from pytest_icbench.model.rate import Rate
 
 
 def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **texts: str) -> Options:

@@ -15,9 +15,10 @@ from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import ESTIMATES, Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.wording import FIRST_LINE

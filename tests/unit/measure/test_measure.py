@@ -16,7 +16,8 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.scripted_rig import (
     EXECUTABLE,

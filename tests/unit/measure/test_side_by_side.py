@@ -15,11 +15,12 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import repeat, side_by_side
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy, confirming, measure_versions
 from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
 

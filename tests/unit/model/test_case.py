@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.model.case import APIS, Case, Rate
+from pytest_icbench.model.case import APIS, Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 
 names = st.sampled_from(["ovs", "linux-bridge", "veth", "basicfwd"])

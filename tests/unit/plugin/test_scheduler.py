@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import host_key, is_case, rig_group
-from pytest_icbench.model.rate import named_rate
+from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import hosts_of
 from pytest_icbench.plugin.xdist.scheduler import RigScheduling

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.plugin.repeat import repeat_command

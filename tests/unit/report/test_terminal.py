@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.case import APIS, Case, Rate
+from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report.properties import properties

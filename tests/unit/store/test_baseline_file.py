@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, Histogram

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.raw import raw_directory, write_raw

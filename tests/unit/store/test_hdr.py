@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from pytest_icbench.cli import main
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import hdr
 from pytest_icbench.store.raw import write_raw

@@ -19,8 +19,9 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.candidate import Candidate
-from pytest_icbench.model.case import Case, Rate
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
