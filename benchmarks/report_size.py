@@ -23,6 +23,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
@@ -85,7 +86,7 @@ def fill(page: Page, chosen: list[Case]) -> list[TestRecord]:
             rtt_mean_ns=9000.0 if rtt else None,
         )
         name = f"scenarios/test_many.py::test_many[{case.id}]"
-        page.add(name, found.to_dict(), windows_of(found))
+        page.add(name, Result.of(found), windows_of(found))
         tests.append(TestRecord(name, "passed", 5.0))
     return tests
 

@@ -12,6 +12,7 @@ from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.measurement import ESTIMATES, Measurement
+from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 NAMES = frozenset(field.name for field in fields_of(Measurement))
@@ -68,6 +69,11 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
     if case.dimension == "latency":
         found = replace(found, rtt_p50_ns=Estimate(20_000.0, 19_000.0, 21_000.0), rtt_samples=6000)
     return replace(found, **with_estimates(found, changed))
+
+
+def result(case: Case | None = None, **changed: Any) -> Result:
+    """The same as reports have it."""
+    return Result.of(measurement(case, **changed))
 
 
 def with_estimates(found: Measurement, changed: dict[str, Any]) -> dict[str, Any]:

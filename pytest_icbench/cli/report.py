@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
@@ -16,7 +15,7 @@ from pytest_icbench.gate.rejudge import rejudged
 from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.axes import RUN
+from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
@@ -90,7 +89,7 @@ def report(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
     found = [each for run in runs for each in anew(run)]
     several = len(runs) > 1
-    results = [_result(each, several=several) for each in found]
+    results = [Result.of(each.measurement, each.run.name if several else None) for each in found]
     if not arguments.quiet:
         for line in (*table(results), *(line for each in overall(results) for line in wrapped(each))):
             print(line)
@@ -110,16 +109,11 @@ def report(arguments: argparse.Namespace) -> int:
     return _tell(found)
 
 
-def _result(each: Anew, *, several: bool) -> dict[str, Any]:
-    result = each.measurement.to_dict()
-    return {**result, RUN: each.run.name} if several else result
-
-
 def _id(run: StoredRun, test: str, *, several: bool) -> str:
     return f"{run.name}/{test}" if several else test
 
 
-def _page(runs: Sequence[StoredRun], found: Sequence[Anew], results: Sequence[Any], *, several: bool) -> Page:
+def _page(runs: Sequence[StoredRun], found: Sequence[Anew], results: Sequence[Result], *, several: bool) -> Page:
     page = Page()
     for each, result in zip(found, results, strict=True):
         place = each.stored.place

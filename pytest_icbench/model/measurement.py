@@ -9,9 +9,10 @@ no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`` and ``x.hig
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, estimates, refuse_constant
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
@@ -217,17 +218,32 @@ class Measurement:
             return getattr(getattr(self, stem), end, None)
 
     @property
+    def is_number(self) -> bool:
+        """Whether the figures count: those of an INVALID measurement do not."""
+        return self.verdict != "INVALID"
+
+    @property
+    def point(self) -> Case:
+        """The case itself; what an earlier version did not write of it is as in a plain case."""
+        plain = Case(self.switch).to_dict()
+        told = {**plain, **{name: value for name, value in self.axes.items() if name in plain}}
+        try:
+            return Case.from_dict(told)
+        except ValueError:  # a rate that a later version knows
+            return Case.from_dict({**told, "rate": None})
+
+    @property
     def back_to_back_frames(self) -> float | None:
         """Frames of the longest train without loss, mean over the repetitions; None for other measurements."""
         return None if self.back_to_back is None else self.back_to_back.frames
 
+    def without_windows(self) -> Self:
+        """The same as a line of ``results.jsonl`` has it."""
+        return replace(self, per_launch=_bare(self.per_launch), per_reference_launch=_bare(self.per_reference_launch))
+
     def to_dict(self, *, windows: bool = False) -> dict[str, Any]:
         """Plain JSON data. ``windows`` includes every launch's windows: they belong in the raw files, not in a line."""
-        data: dict[str, Any] = {"schema": SCHEMA, **encode(self)}
-        if not windows:
-            for launch in (*data["per_launch"], *data["per_reference_launch"]):
-                launch["windows"] = []
-        return data
+        return {"schema": SCHEMA, **encode(self if windows else self.without_windows())}
 
     def to_json(self, *, windows: bool = False) -> str:
         """One line of ``results.jsonl``, without its newline."""
@@ -251,6 +267,10 @@ class Measurement:
         except RecursionError:
             raise DamagedData(f"{where}: nested too deeply for a result") from None
         return cls.from_dict(data, where)
+
+
+def _bare(launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
+    return tuple(replace(launch, windows=()) for launch in launches)
 
 
 #: Names of a measurement's estimates.

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.outcomes import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
+    from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.plugin.fixture import Icbench
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.report.html.page import Page
@@ -27,16 +29,16 @@ class Writer(Protocol):
 
 class ResultCollector:
     """Attributes:
-    results: of all tests so far, as lines of ``results.jsonl``.
+    results: of all tests so far.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
-        self.results: list[Mapping[str, Any]] = []
+        self.results: list[Result] = []
         self._page: Page | None = None
         self._sent = False
-        self._unreported: dict[str, list[Mapping[str, Any]]] = {}
+        self._unreported: dict[str, list[Result]] = {}
         self._phases: dict[str, list[pytest.TestReport]] = {}
 
     @property
@@ -59,7 +61,7 @@ class ResultCollector:
 
             sent = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
             report.icbench_parcel, self._sent = sent, True  # type: ignore[attr-defined]
-        report.icbench = list(icbench.results)  # type: ignore[attr-defined]
+        report.icbench = [result.to_dict() for result in icbench.results]  # type: ignore[attr-defined]
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
@@ -91,9 +93,9 @@ class ResultCollector:
         elsewhere = called.dir != self.config.rootpath
         return repeat_command(nodeid, list(map(str, called.args)), str(self.config.rootpath) if elsewhere else None)
 
-    def measured(self, nodeid: str, results: Sequence[Mapping[str, Any]]) -> None:
+    def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
         """A test's body is over. A signal may come before its report does: ``interrupted`` takes the results then."""
-        self._unreported[nodeid] = list(results)
+        self._unreported[nodeid] = list(map(Result.of, results))
 
     def interrupted(self) -> None:
         """The session is over: results whose report never came count too, as they do in the files."""
@@ -107,9 +109,10 @@ class ResultCollector:
         """A report has been made, here or by a worker. ``is_case``: of a benchmark."""
         if is_case and report.skipped and isinstance(report.longrepr, tuple):
             self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
-        results: list[Mapping[str, Any]] = getattr(report, "icbench", [])
-        if not results:
+        lines: list[dict[str, Any]] = getattr(report, "icbench", [])
+        if not lines:
             return
+        results = [Result.from_dict(line) for line in lines]
         self.results += results
         self._unreported.pop(report.nodeid, None)
         from pytest_icbench.report.figure.series import Windows

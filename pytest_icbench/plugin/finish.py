@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import save
@@ -20,13 +19,13 @@ METRICS = "openmetrics.txt"
 
 
 def write_all(
-    options: Options, directory: Path, results: Sequence[Mapping[str, Any]], tally: Outcomes
+    options: Options, directory: Path, results: Sequence[Result], tally: Outcomes
 ) -> tuple[list[Path], list[str]]:
     """Writes everything; also after an interruption, with what there is.
 
     Args:
         directory: of the run.
-        results: lines of ``results.jsonl``, of all workers.
+        results: of all workers.
 
     Returns:
         The baseline's files, and a sentence for each thing that could not be written.
@@ -34,8 +33,7 @@ def write_all(
     troubles = _summaries(directory, results, tally)
     if options.save is None:
         return [], troubles
-    measured = (Measurement.from_dict(result) for result in results)
-    entries = [entry for each in measured if (entry := entry_of(each)) is not None]
+    entries = [entry for result in results if (entry := entry_of(result)) is not None]
     try:
         return save(options.baselines, options.save, entries), troubles
     except IcbenchError as error:
@@ -43,7 +41,7 @@ def write_all(
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
 
 
-def _summaries(directory: Path, results: Sequence[Mapping[str, Any]], tally: Outcomes) -> list[str]:
+def _summaries(directory: Path, results: Sequence[Result], tally: Outcomes) -> list[str]:
     summary = markdown.summary(results, tally.skipped, tally.failed)
     metrics = openmetrics.text(results, len(tally.skipped))
     try:

@@ -63,7 +63,7 @@ class Icbench:
         self._records: list[_Record] = []
         self._compared = 0
         self._marker = MarkerCheck(item, benchmark, run.options.soak_duration)
-        self.results: list[dict[str, Any]] = []
+        self.results: list[Measurement] = []
         #: Windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
         #: The run that measured each result, None for this one.
@@ -370,13 +370,12 @@ class Icbench:
                 measurement = replace(measurement, **record.judgement.fields())
             judged_by = None if record.judgement is None else self._judged_by(measurement)
             self._run.record(self._item.nodeid, record.case, measurement, judged_by, record.taken_from)
-            result = measurement.to_dict()
-            self.results.append(result)
+            self.results.append(measurement.without_windows())
             windows = windows_of(measurement)
             self.windows.append(None if windows is None else windows.to_dict())
             self.taken_from.append(record.taken_from)
             if not record.is_base:
-                self._item.user_properties.extend(properties(result))
+                self._item.user_properties.extend(properties(measurement))
 
     def unjudged(self) -> Invalid | None:
         """An INVALID measurement that nobody has looked at."""

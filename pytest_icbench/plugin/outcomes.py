@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,8 @@ from pytest_icbench.errors import Regression
 
 if TYPE_CHECKING:
     import pytest
+
+    from pytest_icbench.model.measurement import Measurement
 
 #: ``broken``: failed by anything but a verdict on figures (an INVALID measurement, an error, a plain assertion).
 Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
@@ -24,7 +26,7 @@ EXIT_UNDECIDED = 11
 PROPERTY = "icbench.outcome"
 
 
-def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Mapping[str, Any]]) -> Outcome:
+def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Measurement]) -> Outcome:
     """How one test ended.
 
     Args:
@@ -38,12 +40,12 @@ def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Mapp
         if isinstance(error, Regression):
             return "regressed" if error.verdict == "REGRESSED" else "undecided"
         return "broken"
-    verdicts = [result.get("verdict") for result in results if not result.get("waiver")]
+    verdicts = [result.verdict for result in results if not result.waiver]
     return "undecided" if any(verdict in UNDECIDED for verdict in verdicts) else "passed"
 
 
 def note_outcome(
-    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, results: Sequence[Mapping[str, Any]]
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, results: Sequence[Measurement]
 ) -> None:
     """Puts the outcome into a benchmark's report, for the tally, and among its JUnit properties.
 

@@ -71,7 +71,7 @@ def adopt(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.benchmark(**{**given, "timer": clock}), append=False)
 
 
-def replay(item: pytest.Item, results: Sequence[Mapping[str, Any]]) -> None:
+def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
     """Puts the test's last result into its table; nothing where it measured nothing or nothing that is a number."""
     clock = item.stash.get(_CLOCK, None)
     fixture: Any = getattr(item, "funcargs", {}).get(FIXTURE)
@@ -79,15 +79,16 @@ def replay(item: pytest.Item, results: Sequence[Mapping[str, Any]]) -> None:
         return
     values: Sequence[float] = ()
     if results:
-        measurement = Measurement.from_dict(results[-1])
+        measurement = results[-1]
         values = seconds(measurement)
     if not values:
         fixture._mode = "icbench: no figure"  # else it warns that nobody used it
         return
     clock.values = values
+    line = measurement.to_dict()
     fixture.params = {"case": measurement.case, **measurement.axes}
     fixture.group = fixture.group or _GROUPS[measurement.dimension]
-    fixture.extra_info.update({f"icbench.{name}": results[-1].get(name) for name in _EXTRA})
+    fixture.extra_info.update({f"icbench.{name}": line[name] for name in _EXTRA})
     run: Callable[..., Any] = fixture.pedantic
     run(_nothing, setup=clock.next_round, rounds=len(values), iterations=1)
 

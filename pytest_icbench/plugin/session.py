@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from pytest_icbench.plugin.outcomes import Outcomes
 if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
     from pytest_icbench.driver.switch.protocol import Switch
+    from pytest_icbench.model.result import Result
     from pytest_icbench.plugin.items import Benchmark
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.plugin.xdist.workers import Workers
@@ -270,8 +271,8 @@ class State:
     # -- reports
 
     @property
-    def results(self) -> list[Mapping[str, Any]]:
-        """Of all tests so far, as lines of ``results.jsonl``."""
+    def results(self) -> list[Result]:
+        """Of all tests so far."""
         return self.heard.results
 
     def note(self, item: pytest.Item, report: pytest.TestReport) -> None:

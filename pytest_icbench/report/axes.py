@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A result's axes as reports group and name them. Pure: results are lines of ``results.jsonl``."""
+"""A result's axes as reports group and name them, and its figures where it is a number. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
+from pytest_icbench.model.result import Result
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import printable
 
-Result = Mapping[str, Any]
-
-#: Key that a report of several runs adds to a result: the run's name.
-RUN = "of_run"
-
-#: Key that ``hosts_apart`` adds to a result: which of several hosts measured it.
-HOST = "of_host"
+T = TypeVar("T")
 
 #: Metrics that say what a path can do, and not only what becomes of a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
@@ -52,21 +48,20 @@ class Traffic(NamedTuple):
 
 
 def traffic(result: Result) -> Traffic:
-    """A result's traffic; what a damaged line lacks is a plain default."""
-    axes = result.get("axes") or {}
-    rate = axes.get("rate")
+    """A result's traffic. The rate is said as the file has it: a later version may know others."""
+    point, rate = result.point, result.axes.get("rate")
     return Traffic(
-        int(axes.get("packet_size") or 64),
-        int(axes.get("burst") or 32),
-        int(axes.get("pairs") or 1),
+        point.traffic.packet_size,
+        point.burst,
+        point.pairs,
         "max" if rate is None else rate_text(rate),
-        bool(axes.get("remote")),
-        str(result.get(HOST) or ""),
+        point.remote,
+        result.host or "",
     )
 
 
 def hosts_apart(results: Sequence[Result]) -> list[Result]:
-    """The same results; where more than one machine measured, each with its own as ``HOST``: ``host 1``.
+    """The same results; where more than one machine measured, each with its own as ``host``: ``host 1``.
 
     Figures of different machines are not to be compared, not even with equal parts. Machines are numbered as they
     first appear; a case on two hosts has both. Several results of one machine, or one pair of them, stay as they are.
@@ -79,12 +74,12 @@ def hosts_apart(results: Sequence[Result]) -> list[Result]:
         pair: f"host{'s' if len(pair) > 1 else ''} {' and '.join(str(numbers[machine]) for machine in pair)}"
         for pair in pairs
     }
-    return [{**result, HOST: names[pair]} for result, pair in zip(results, pairs, strict=True)]
+    return [replace(result, host=names[pair]) for result, pair in zip(results, pairs, strict=True)]
 
 
 def hosts_told(results: Sequence[Result]) -> list[str]:
     """A line for each of several machines: what ``host 1`` stands for. Nothing for one."""
-    if not any(HOST in result for result in hosts_apart(results)):
+    if not any(result.host for result in hosts_apart(results)):
         return []
     numbers = _numbers(map(_machines, results))
     told: dict[str, str] = {}
@@ -111,7 +106,7 @@ def _machine(identity: Mapping[str, Any]) -> str:
 
 
 def _identities(result: Result) -> list[Mapping[str, Any]]:
-    identity = result.get("identity") or {}
+    identity = result.identity
     return [identity, *([identity["remote"]] if identity.get("remote") else [])]
 
 
@@ -127,31 +122,38 @@ def rate_text(rate: object) -> str:
 
 def path_of(result: Result) -> str:
     """What stands before the traffic in a case's id: switch, port, mode, candidate, cores, technique."""
-    axes = result.get("axes") or {}
-    parts = [str(result.get("switch") or axes.get("switch") or "?")]
-    if axes.get("port"):
-        parts[0] += f"+{axes['port']}"
-    parts[0] += "".join(f":{axes[name]}" for name in (MODE_KEY, CANDIDATE_KEY) if axes.get(name))
-    if axes.get("switch_cores") is not None:
-        parts.append(f"c{axes['switch_cores']}")
-    if axes.get("api"):
-        parts.append(str(axes["api"]))
-    parts += [flag for flag in ("blocking", "touch") if axes.get(flag)]
-    of = f" ({result[RUN]})" if result.get(RUN) else ""
+    point = result.point
+    parts = [result.switch]
+    if point.port:
+        parts[0] += f"+{point.port}"
+    if point.variant_label:
+        parts[0] += f":{point.variant_label}"
+    if point.switch_cores is not None:
+        parts.append(f"c{point.switch_cores}")
+    if point.api:
+        parts.append(point.api)
+    parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
+    of = f" ({result.run})" if result.run else ""
     return printable("-".join(parts) + of)
 
 
-def is_number(result: Result) -> bool:
-    """Whether the measurement counts: an INVALID one has no figures."""
-    return result.get("verdict") != "INVALID"
+def number(result: Result, value: T | None) -> T | None:
+    """A figure of the result; None for a measurement that is no number."""
+    return value if result.is_number else None
 
 
-def number(result: Result, name: str) -> float | None:
-    """A figure; None for a measurement that is no number."""
-    value = result.get(name)
-    if not is_number(result) or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+def is_latency(result: Result) -> bool:
+    return result.dimension == "latency"
+
+
+def main_figure(result: Result) -> Estimate | None:
+    """The figure by which results of a dimension are compared: median round trip, or frames per second."""
+    return number(result, result.rtt_p50_ns if is_latency(result) else result.throughput_pps)
+
+
+def main_unit(result: Result) -> tuple[str, float]:
+    """The unit in which reports show that figure, and the factor to it."""
+    return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
 
 
 def short(value: float) -> str:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,19 +12,17 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-
-def json_line(result: Mapping[str, Any]) -> str:
-    return json.dumps(result, allow_nan=False, separators=(",", ":"))
+from pytest_icbench.model.measurement import Measurement
 
 
-def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Sequence[Mapping[str, Any]]) -> None:
+def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Sequence[Measurement]) -> None:
     """Puts the JSON lines of a test into its ``system-out``, whatever ``junit_logging`` says about captured output."""
     xml = next((plugin for plugin in config.pluginmanager.get_plugins() if _is_junit(plugin)), None)
     if xml is None or not results:
         return
     node = ElementTree.Element("system-out")
     # JSON escapes what XML does not allow (ensure_ascii), so that no second escaping is needed.
-    node.text = "\n".join(json_line(result) for result in results)
+    node.text = "\n".join(result.to_json() for result in results)
     xml.node_reporter(report).append(node)
 
 

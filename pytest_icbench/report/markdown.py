@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import GOOD, ORDER
 from pytest_icbench.report import longruns
+from pytest_icbench.report.axes import is_latency, main_figure, main_unit
 from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.report.versions import candidates, error_rates
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent, printable, show
-
-Result = Mapping[str, Any]
 
 #: Rows at most: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
@@ -31,7 +32,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in error_rates(results):
         lines += [escape(sentence), ""]
-    notable = [result for result in results if result.get("verdict") not in (*GOOD, "NO_BASELINE", None)]
+    notable = [result for result in results if result.verdict not in (*GOOD, "NO_BASELINE", None)]
     sentences = [f"* **{_verdict(result)}** {escape(_reason(result))}" for result in _ordered(notable)]
     # A test that failed by a verdict is told by its result.
     sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
@@ -52,7 +53,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
 
 
 def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequence[object]) -> str:
-    verdicts = [str(result.get("verdict") or "not judged") for result in results]
+    verdicts = [result.verdict or "not judged" for result in results]
     order = [*ORDER, "not judged"]
     parts = [f"{verdicts.count(one)} {escape(one)}" for one in order if one in verdicts]
     parts += [f"{len(skipped)} skipped"] if skipped else []
@@ -62,11 +63,11 @@ def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequen
 
 def _ordered(results: Sequence[Result]) -> list[Result]:
     order: list[str] = list(ORDER)
-    return sorted(results, key=lambda one: order.index(str(one["verdict"])) if one.get("verdict") in order else 99)
+    return sorted(results, key=lambda one: order.index(str(one.verdict)) if one.verdict in order else 99)
 
 
 def _told(test: str, results: Sequence[Result]) -> bool:
-    return any(f"[{result.get('case')}]" in test for result in results)
+    return any(f"[{result.case}]" in test for result in results)
 
 
 def _limited(lines: Sequence[str]) -> list[str]:
@@ -78,36 +79,35 @@ def _limited(lines: Sequence[str]) -> list[str]:
 
 
 def _row(result: Result) -> str:
-    cells = (f"{result.get('case')}", *_figures(result), _change(result), _limit_by(result))
+    cells = (result.case, *_figures(result), _change(result), _limit_by(result))
     return "| " + " | ".join([*map(escape, cells), _verdict(result)]) + " |"
 
 
 def _figures(result: Result) -> tuple[str, str]:
     """The main figure with what it is, and its interval; of a search its relevant bounds."""
-    if result.get("verdict") == "INVALID":
+    if not result.is_number:
         return "", ""
-    name, unit, scale, metric = "throughput_pps", "Mpps", 1e-6, str(result.get("metric"))
-    if result.get("dimension") == "latency":
-        name, unit, scale, metric = "rtt_p50_ns", "µs", 1e-3, "RTT p50"
     if trains := longruns.train(result):
         return f"{trains} frames back to back", ""
-    value, low, high = (result.get(name + end) for end in ("", "_low", "_high"))
-    if value is None:
+    main, (unit, scale) = main_figure(result), main_unit(result)
+    if main is None:
         return "", ""
-    at_least = "≥ " if result.get("lower_bound") and name == "throughput_pps" else ""
-    shown = f"{at_least}{value * scale:.4g} {unit} {metric}"
+    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
+    shown = f"{at_least}{main * scale:.4g} {unit} {'RTT p50' if is_latency(result) else result.metric}"
     if is_search(result):
         return shown, f"bounds {bounds(result)}" if bounds(result) else ""
-    return shown, "" if low is None or high is None else f"{low * scale:.4g} to {high * scale:.4g}"
+    return shown, "" if main.low is None or main.high is None else f"{main.low * scale:.4g} to {main.high * scale:.4g}"
 
 
 def _change(result: Result) -> str:
-    side_by_side = result.get("side_by_side")
-    of, name = (result, "ratio_to_baseline") if side_by_side is None else (side_by_side, "ratio")
-    ratio, low, high = (of.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    found, ratio = result.side_by_side, result.ratio_to_baseline
+    if found is not None:
+        ratio = Estimate(found.ratio, found.ratio_low, found.ratio_high)
     if ratio is None:
         return ""
-    interval = f" ({_signed(low)} to {_signed(high)})" if low is not None and high is not None else ""
+    interval = ""
+    if ratio.low is not None and ratio.high is not None:
+        interval = f" ({_signed(ratio.low)} to {_signed(ratio.high)})"
     return f"{_signed(ratio)}{interval}"
 
 
@@ -116,30 +116,27 @@ def _signed(ratio: float) -> str:
 
 
 def _limit_by(result: Result) -> str:
-    found = result.get("bottleneck")
-    return "" if result.get("verdict") == "INVALID" or found in (None, "unknown") else str(found)
+    return result.bottleneck if result.is_number and result.bottleneck != "unknown" else ""
 
 
 def _verdict(result: Result) -> str:
-    waived = ", waived" if result.get("waiver") else ""
-    return escape(str(result.get("verdict") or "-")) + waived
+    waived = ", waived" if result.waiver else ""
+    return escape(result.verdict or "-") + waived
 
 
 def _reason(result: Result) -> str:
-    reason = str(result.get("reason") or "")
-    case = str(result.get("case"))
-    told = reason if case in reason else f"{case}: {reason}"
-    if result.get("verdict") == "INVALID" and result.get("evidence"):
-        told += f", {str(result['evidence']).splitlines()[0]}"
-    return told + (f" (waived {result['waiver']})" if result.get("waiver") else "")
+    reason = result.reason or ""
+    told = reason if result.case in reason else f"{result.case}: {reason}"
+    if not result.is_number and result.evidence:
+        told += f", {result.evidence.splitlines()[0]}"
+    return told + (f" (waived {result.waiver})" if result.waiver else "")
 
 
 def _changes(result: Result) -> list[str]:
     """Versions and configurations that differ from the baseline's; where threads ran is no change of a version."""
-    changes: Mapping[str, Any] = result.get("treatment_changes") or {}
     return [
         f"* {escape(name)}: {escape(_value(before))} → {escape(_value(now))}"
-        for name, (before, now) in changes.items()
+        for name, (before, now) in result.treatment_changes.items()
         if not name.startswith("cpus.")
     ]
 

@@ -9,22 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from pytest_icbench.model.case import CANDIDATE_KEY
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.versions import candidates
+from pytest_icbench.stats.quantiles import Estimate
 
-Result = Mapping[str, Any]
 Sample = tuple[dict[str, str], float]
+#: A number out of an estimate.
+_Of = Callable[[Estimate | None], float | None]
 
 #: The family that has what is decided of candidates.
 _CANDIDATES = "icbench_contender"
-_QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "p99_99": "0.9999"}
+#: An estimate and its ends: what stands in a family's name, how it is got, what the help says.
+_ENDS: tuple[tuple[str, _Of, str], ...] = (
+    ("", lambda estimate: None if estimate is None else estimate.value, ""),
+    ("_low", lambda estimate: None if estimate is None else estimate.low, ", lower end of the interval"),
+    ("_high", lambda estimate: None if estimate is None else estimate.high, ", upper end of the interval"),
+)
+_QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.99": "0.9999"}
 
 
 def text(results: Sequence[Result], skipped: int = 0) -> str:
     """All results of a run. ``skipped``: cases that did not run."""
-    last = {(str(one.get("dimension")), str(one.get("metric")), str(one.get("case"))): one for one in results}
+    last = {(one.dimension, one.metric, one.case): one for one in results}
     kept = [last[key] for key in sorted(last)]
     lines: list[str] = []
     for name, unit, help_text, samples in _families(kept, results, skipped):
@@ -49,35 +60,45 @@ def _families(
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
     said = "Greatest part of sessions that accuse a version as good as allowed."
     yield "icbench_side_by_side_error_ratio", "ratio", said, _error_rate(every)
-    for end, what in (("", ""), ("_low", ", lower end of the interval"), ("_high", ", upper end of the interval")):
-        rate = _plain(f"throughput_pps{end}", lambda one: one.get("dimension") != "latency")
-        name = f"icbench_throughput{end}_pps"
-        yield name, "pps", f"Frames received per second over all pairs{what}.", rate(results)
-        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{what}.", _rtt(results, end)
-        ratio = _plain(f"ratio_to_baseline{end}")
-        yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{what}.", ratio(results)
-        ratios = _side_by_side(results, f"ratio{end}")
-        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", ratios
-    loss = _plain("frame_loss_ratio")
-    yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss(results)
-    yield "icbench_launches", "", "Launches that the figures stand on.", _plain("launches")(results)
-    duration = _plain("duration_s")
-    yield "icbench_duration_seconds", "seconds", "What the case took.", duration(results)
+    for end, of, what in _ENDS:
+        rate = _plain(results, partial(_throughput, of))
+        yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{what}.", rate
+        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{what}.", _rtt(results, of)
+        ratio = _plain(results, partial(_to_baseline, of))
+        yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{what}.", ratio
+        beside = _beside(results, of)
+        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", beside
+    loss = _plain(results, lambda one: one.frame_loss_ratio)
+    yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
+    yield "icbench_launches", "", "Launches that the figures stand on.", _plain(results, lambda one: one.launches)
+    duration = _plain(results, lambda one: one.duration_s)
+    yield "icbench_duration_seconds", "seconds", "What the case took.", duration
 
 
 def _base(result: Result) -> dict[str, str]:
-    names = ("case", "dimension", "metric", "switch", "placement")
-    return {name: str(result.get(name) or "") for name in names}
+    return {
+        "case": result.case,
+        "dimension": result.dimension,
+        "metric": result.metric,
+        "switch": result.switch,
+        "placement": result.placement,
+    }
 
 
 def _cases(results: Sequence[Result]) -> Iterator[Sample]:
     for result in results:
-        names = ("verdict", "bottleneck", "port", "variant", "baseline")
-        yield {**_base(result), **{name: str(result.get(name) or "") for name in names}}, 1.0
+        facts = {
+            "verdict": result.verdict or "",
+            "bottleneck": result.bottleneck,
+            "port": result.port or "",
+            "variant": result.variant or "",
+            "baseline": result.baseline or "",
+        }
+        yield {**_base(result), **facts}, 1.0
 
 
 def _counts(results: Sequence[Result], skipped: int) -> Iterator[Sample]:
-    verdicts = [str(result.get("verdict") or "not judged") for result in results]
+    verdicts = [result.verdict or "not judged" for result in results]
     for verdict in sorted(set(verdicts)):
         yield {"verdict": verdict}, float(verdicts.count(verdict))
     if skipped:
@@ -90,36 +111,40 @@ def _candidates(results: Sequence[Result]) -> Iterator[Sample]:
 
 
 def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
-    stated = [one["side_by_side"]["error_rate"] for one in results if one.get("side_by_side")]
+    stated = [one.side_by_side.error_rate for one in results if one.side_by_side is not None]
     if stated:
-        yield {}, float(max(stated))
+        yield {}, max(stated)
 
 
-def _side_by_side(results: Sequence[Result], name: str) -> Iterator[Sample]:
+def _throughput(of: _Of, result: Result) -> float | None:
+    return None if is_latency(result) else of(result.throughput_pps)
+
+
+def _to_baseline(of: _Of, result: Result) -> float | None:
+    return of(result.ratio_to_baseline)
+
+
+def _beside(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
     for result in results:
-        value = (result.get("side_by_side") or {}).get(name)
+        found = result.side_by_side
+        value = None if found is None else of(Estimate(found.ratio, found.ratio_low, found.ratio_high))
+        if value is not None:
+            yield _base(result), value
+
+
+def _plain(results: Sequence[Result], figure: Callable[[Result], float | None]) -> Iterator[Sample]:
+    for result in results:
+        value = number(result, figure(result))
         if value is not None:
             yield _base(result), float(value)
 
 
-def _plain(
-    name: str, wanted: Callable[[Result], bool] = lambda _: True
-) -> Callable[[Sequence[Result]], Iterator[Sample]]:
-    def samples(results: Sequence[Result]) -> Iterator[Sample]:
-        for result in results:
-            value = result.get(name)
-            if value is not None and result.get("verdict") != "INVALID" and wanted(result):
-                yield _base(result), float(value)
-
-    return samples
-
-
-def _rtt(results: Sequence[Result], end: str) -> Iterator[Sample]:
+def _rtt(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
     for result in results:
-        for name, quantile in _QUANTILES.items():
-            value = result.get(f"rtt_{name}_ns{end}")
-            if value is not None and result.get("verdict") != "INVALID":
-                yield {**_base(result), "quantile": quantile}, float(value) / 1e9
+        for name, estimate in round_trips(result).items():
+            value = number(result, of(estimate))
+            if value is not None:
+                yield {**_base(result), "quantile": _QUANTILES[name]}, value / 1e9
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import GOOD, ORDER
 from pytest_icbench.report.axes import (
     MAXIMA,
     METRIC_NAMES,
-    Result,
     grouped,
     hosts_apart,
+    is_latency,
+    main_figure,
+    main_unit,
     number,
     path_of,
     short,
@@ -50,10 +53,10 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
     """One for each traffic, dimension, metric and host. Figures that are only "at least" are not ranked."""
     found = []
     apart = hosts_apart(list(results))
-    ranked = [result for result in apart if result.get("switch") not in REFERENCES and _value(result) is not None]
+    ranked = [result for result in apart if result.switch not in REFERENCES and _value(result) is not None]
     for (dimension, metric, placement, key), group in grouped(ranked, _key).items():
         latency = dimension == "latency"
-        firm = [result for result in group if latency or not result.get("lower_bound")]
+        firm = [result for result in group if latency or not result.lower_bound]
         firm.sort(key=lambda result: _value(result) or 0.0, reverse=not latency)
         if not firm:
             continue
@@ -76,22 +79,17 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
 
 
 def _key(result: Result) -> tuple[str, str, str, object]:
-    placement = str(result.get("placement") or "")
-    return str(result.get("dimension")), str(result.get("metric")), placement, traffic(result)
+    return result.dimension, result.metric, result.placement, traffic(result)
 
 
 def _value(result: Result) -> float | None:
-    if result.get("dimension") == "latency":
-        return number(result, "rtt_p50_ns")
-    if result.get("metric") in MAXIMA and not result.get("back_to_back"):
-        return number(result, "throughput_pps")
-    return None
+    ranked = is_latency(result) or (result.metric in MAXIMA and not result.back_to_back)
+    return main_figure(result) if ranked else None
 
 
 def _interval(result: Result) -> tuple[float, float] | None:
-    name = "rtt_p50_ns" if result.get("dimension") == "latency" else "throughput_pps"
-    low, high = (number(result, f"{name}_{end}") for end in ("low", "high"))
-    return None if low is None or high is None else (low, high)
+    main = main_figure(result)
+    return None if main is None or main.low is None or main.high is None else (main.low, main.high)
 
 
 def figure_text(result: Result) -> str:
@@ -99,21 +97,20 @@ def figure_text(result: Result) -> str:
 
     Of a search with its relevant bounds: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
     """
-    latency = result.get("dimension") == "latency"
-    value = number(result, "rtt_p50_ns" if latency else "throughput_pps")
+    latency, value = is_latency(result), main_figure(result)
     if value is None:
         return ""
-    factor, unit = (1e-3, "µs") if latency else (1e-6, "Mpps")
+    unit, factor = main_unit(result)
     text = f"{short(value * factor)} {unit}"
-    if not latency and result.get("lower_bound"):
+    if not latency and result.lower_bound:
         text = f"≥ {text}"
     interval = _interval(result)
     if is_search(result):
         text += f" (bounds {bounds(result)})" if bounds(result) else ""
     elif interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
-    gbps = None if latency else number(result, "throughput_gbps")
-    p99 = number(result, "rtt_p99_ns") if latency else None
+    gbps = None if latency else number(result, result.throughput_gbps)
+    p99 = number(result, result.rtt_p99_ns) if latency else None
     if gbps is not None:
         text += f", {gbps:.4g} Gbit/s"
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
@@ -142,8 +139,8 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
 
 def _side_by_side(one: Result, other: Result) -> str | None:
     """What was decided of a candidate and its base: launches in adjacent pairs tell more than two intervals."""
-    found = one.get("side_by_side") or {}
-    return f"side by side {path_of(one)} is {decision_of(one)}" if found.get("base") == other.get("case") else None
+    told = one.side_by_side is not None and one.side_by_side.base == other.case
+    return f"side by side {path_of(one)} is {decision_of(one)}" if told else None
 
 
 def _beyond(results: Sequence[Result], best: Result) -> str:
@@ -157,15 +154,14 @@ def _unranked(count: int) -> str:
 
 
 def _limit(result: Result) -> str:
-    evidence = str(result.get("bottleneck_evidence") or "")
-    bottleneck = str(result.get("bottleneck") or "unknown")
-    return f"{bottleneck}: {evidence}" if evidence else bottleneck
+    evidence = result.bottleneck_evidence
+    return f"{result.bottleneck}: {evidence}" if evidence else result.bottleneck
 
 
 def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:
     """How many results have which verdict, the worst first."""
     order: list[str] = list(ORDER)
-    counted = Counter(str(result.get("verdict") or "not judged") for result in results)
+    counted = Counter(result.verdict or "not judged" for result in results)
     return sorted(counted.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
 
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report import longruns
 
 #: Prefix of JUnit properties.
@@ -15,13 +15,13 @@ PREFIX = "icbench."
 _NESTED = (dict, list, tuple)
 
 
-def properties(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def properties(result: Measurement) -> list[tuple[str, Any]]:
     """A result's flat values as JUnit properties: the names of the JSON line with a prefix. None is left out.
 
     Loss events and trains without loss, whose parts are nested in the line, are made flat.
     """
     return [
         (PREFIX + name, str(value).lower() if isinstance(value, bool) else value)
-        for name, value in {**result, **longruns.flat(result)}.items()
+        for name, value in {**result.to_dict(), **longruns.flat(result)}.items()
         if value is not None and not isinstance(value, _NESTED)
     ]

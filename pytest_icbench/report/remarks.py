@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from pytest_icbench.report.axes import Result, number, short
+from collections.abc import Mapping
+
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import is_latency, number, short
+from pytest_icbench.stats.quantiles import Estimate
 
 #: Part of a figure by which it drifts before that is said.
 NOTABLE_DRIFT = 0.01
 #: Metrics of rates that are looked for.
 SEARCHES = ("ndr", "pdr")
 
-_QUANTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "p99_99": "p99.99", "max": "max"}
-
 
 def is_search(result: Result) -> bool:
     """Whether the rate was looked for: its interval is a bracket then, and no confidence interval."""
-    return result.get("metric") in SEARCHES
+    return result.metric in SEARCHES
 
 
 def bounds(result: Result, between: str = " to ") -> str:
@@ -23,17 +26,17 @@ def bounds(result: Result, between: str = " to ") -> str:
 
     RFC 9971 wants the lower one in every report; an upper one that is not the device's is left out.
     """
-    lower, upper = number(result, "search_lower_pps"), number(result, "search_upper_pps")
+    lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
     if not is_search(result) or lower is None:
         return ""
-    if upper is None or number(result, "throughput_pps_high") is None:
+    if upper is None or result.throughput_pps is None or result.throughput_pps.high is None:
         return f"≥{short(lower / 1e6)}"
     return f"{short(lower / 1e6)}{between}{short(upper / 1e6)}"
 
 
 def relevant_bounds(result: Result) -> str:
     """The same as a sentence, with an upper bound that is not the device's too."""
-    lower, upper = number(result, "search_lower_pps"), number(result, "search_upper_pps")
+    lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
     if not is_search(result) or (lower is None and upper is None):
         return ""
     ends = [
@@ -43,23 +46,51 @@ def relevant_bounds(result: Result) -> str:
     return f"{', '.join(ends)} (offered load over all pairs, RFC 9971)"
 
 
-def percentiles(result: Result, prefix: str) -> str:
-    """``p50 20 µs, p99 31 µs``: the percentiles ``{prefix}_p50_ns`` … that there are."""
-    found = ((label, number(result, f"{prefix}_{name}_ns")) for name, label in _QUANTILES.items())
-    return ", ".join(f"{label} {short(value / 1e3)} µs" for label, value in found if value is not None)
+def round_trips(result: Measurement) -> dict[str, Estimate | None]:
+    """Percentiles by their names, as all of the following."""
+    return {
+        "p50": result.rtt_p50_ns,
+        "p90": result.rtt_p90_ns,
+        "p99": result.rtt_p99_ns,
+        "p99.9": result.rtt_p99_9_ns,
+        "p99.99": result.rtt_p99_99_ns,
+    }
+
+
+def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:
+    return {"p50": result.rtt_first_p50_ns, "p99": result.rtt_first_p99_ns}
+
+
+def variation(result: Measurement) -> dict[str, Estimate | None]:
+    return {
+        "p50": result.pdv_p50_ns,
+        "p90": result.pdv_p90_ns,
+        "p99": result.pdv_p99_ns,
+        "p99.9": result.pdv_p99_9_ns,
+        "p99.99": result.pdv_p99_99_ns,
+    }
+
+
+def floor(result: Measurement) -> dict[str, float | None]:
+    return {"p50": result.floor_p50_ns, "p90": result.floor_p90_ns, "p99": result.floor_p99_ns}
+
+
+def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
+    """``p50 20 µs, p99 31 µs``: the percentiles that there are, and the greatest time."""
+    named = {**times, "max": greatest}
+    return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
 
 
 def bands(result: Result) -> str:
     """The two bands of the launches, and where the median lies; empty for one band."""
-    found = result.get("bands")
-    if not found:
+    both = result.bands
+    if both is None:
         return ""
-    latency = result.get("dimension") == "latency"
     parts = []
-    for name in ("low", "high"):
-        value = f"{found[name] / 1e3:.1f} µs" if latency else f"{mpps(found[name])} Mpps"
-        parts.append(f"{found[f'launches_{name}']} launches at {value}")
-    if found["launches_low"] == found["launches_high"]:
+    for launches, level in ((both.launches_low, both.low), (both.launches_high, both.high)):
+        value = f"{level / 1e3:.1f} µs" if is_latency(result) else f"{mpps(level)} Mpps"
+        parts.append(f"{launches} launches at {value}")
+    if both.launches_low == both.launches_high:
         where = "equally full, so the median may lie anywhere between them"
     else:
         where = "the median lies in the fuller one"
@@ -68,10 +99,10 @@ def bands(result: Result) -> str:
 
 def drift(result: Result) -> str:
     """By how much the figure drifted, if that is worth a sentence."""
-    found = result.get("drift") or 0.0
-    if abs(found) < NOTABLE_DRIFT:
+    change = result.drift or 0.0
+    if abs(change) < NOTABLE_DRIFT:
         return ""
-    return f"drifted by {found:+.1%} while it was measured; the level is that halfway"
+    return f"drifted by {change:+.1%} while it was measured; the level is that halfway"
 
 
 def mpps(pps: float) -> str:

@@ -15,7 +15,6 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.codec import keys
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.axes import Result
 
 #: Columns before those of a result.
 LEADING = ("run", "test")
@@ -48,9 +47,10 @@ def _kind(name: str) -> type | None:
 COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *(name for name in _KEYS if _kind(name) is not None))
 
 
-def flat(run: str, test: str, result: Result) -> dict[str, Any]:
+def flat(run: str, test: str, measurement: Measurement) -> dict[str, Any]:
     """One row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
-    axes = result.get("axes") or {}
+    result = measurement.to_dict()
+    axes = measurement.axes
     row: dict[str, Any] = {"run": run, "test": test}
     row |= {name: axes.get(name) for name in _AXES}
     row["rate"] = "max" if axes.get("rate") is None else str(axes["rate"])

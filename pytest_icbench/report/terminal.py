@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
+from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, number
 from pytest_icbench.wording import printable, show, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
-
-Result = Mapping[str, Any]
 
 _METRICS = {
     "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
@@ -36,10 +35,10 @@ class _Column(NamedTuple):
 def table(results: Sequence[Result]) -> list[str]:
     """A table for each dimension and metric, one host after the other, and below them what the rows leave to say."""
     apart = hosts_apart(results)
-    hosts = list(dict.fromkeys(result.get(HOST) for result in apart))
+    hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
-    for result in sorted(apart, key=lambda result: hosts.index(result.get(HOST))):
-        key = str(result.get("dimension")), str(result.get("metric")), result.get(HOST)
+    for result in sorted(apart, key=lambda result: hosts.index(result.host)):
+        key = result.dimension, result.metric, result.host
         groups.setdefault(key, []).append(result)
     lines: list[str] = []
     for (dimension, metric, host), group in groups.items():
@@ -47,7 +46,7 @@ def table(results: Sequence[Result]) -> list[str]:
             lines.append("")
         on = f" on {host}" if host else ""
         lines += _group(dimension + on, metric, group, _columns(dimension, metric))
-        if varied := [result for result in group if _figure(result, "pdv_p50_ns") is not None]:
+        if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, _VARIATION)]
     told = [line for each in hosts_told(results) for line in wrapped(each, WIDTH)]
     return [*lines, *_notes(apart), *told] if lines else []
@@ -75,10 +74,10 @@ def _group(name: str, metric: str, group: Sequence[Result], figures: Sequence[_C
 def _columns(dimension: str, metric: str) -> list[_Column]:
     if dimension == "latency":
         figures = [
-            _Column("p50 µs", _microseconds("rtt_p50_ns")),
-            _Column("p99 µs", _microseconds("rtt_p99_ns")),
+            _Column("p50 µs", lambda result: _microseconds(result, result.rtt_p50_ns)),
+            _Column("p99 µs", lambda result: _microseconds(result, result.rtt_p99_ns)),
             _Column("first µs", _first),
-            _Column("floor µs", _microseconds("floor_p50_ns")),
+            _Column("floor µs", lambda result: _microseconds(result, result.floor_p50_ns)),
             _Column("Mpps {metric}", _rate),
         ]
     else:
@@ -97,71 +96,68 @@ def _columns(dimension: str, metric: str) -> list[_Column]:
     ]
 
 
-def _microseconds(name: str) -> Callable[[Result], str]:
-    def text(result: Result) -> str:
-        value = _figure(result, name)
-        return "" if value is None else f"{value / 1000:.1f}"
-
-    return text
+def _microseconds(result: Result, time_ns: float | None) -> str:
+    time_ns = number(result, time_ns)
+    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
 
 
 _VARIATION = [
-    _Column(f"{label} µs", _microseconds(f"pdv_{name}_ns"))
-    for label, name in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+    _Column("p50 µs", lambda result: _microseconds(result, result.pdv_p50_ns)),
+    _Column("p90 µs", lambda result: _microseconds(result, result.pdv_p90_ns)),
+    _Column("p99 µs", lambda result: _microseconds(result, result.pdv_p99_ns)),
+    _Column("p99.9 µs", lambda result: _microseconds(result, result.pdv_p99_9_ns)),
+    _Column("max µs", lambda result: _microseconds(result, result.pdv_max_ns)),
 ]
 
 
 def summary_line(result: Result) -> str:
     """One result in one line: every rate with its metric."""
-    parts = [f"{printable(str(result.get('case')))}: {_verdict(result)}"]
+    parts = [f"{printable(result.case)}: {_verdict(result)}"]
     if rate := _rate(result):
         interval = _interval(result)
         bracket = f"bounds {interval}" if remarks.is_search(result) else interval
-        parts.append(f"{rate} Mpps {result.get('metric')}" + (f" [{bracket}]" if interval else ""))
+        parts.append(f"{rate} Mpps {result.metric}" + (f" [{bracket}]" if interval else ""))
     if trains := _train(result):
         parts.append(f"{trains} frames back to back")
     for text, unit in ((_gbps, "Gbit/s"), (_loss, "% loss"), (_ratio, "of the reference")):
         if value := text(result):
             parts.append(f"{value} {unit}")
-    if result.get("dimension") == "latency":
-        p50, p99 = (_microseconds(f"rtt_p{q}_ns")(result) or "-" for q in ("50", "99"))
+    if is_latency(result):
+        p50, p99 = (_microseconds(result, rtt) or "-" for rtt in (result.rtt_p50_ns, result.rtt_p99_ns))
         parts.append(f"RTT p50 {p50} µs, p99 {p99} µs")
     if bottleneck := _bottleneck(result):
         parts.append(f"bottleneck {bottleneck}")
     return ", ".join(parts)
 
 
-def _figure(result: Result, name: str) -> Any:
-    """A figure, None for a measurement that is no number."""
-    return None if result.get("verdict") == "INVALID" else result.get(name)
-
-
 def _rate(result: Result) -> str:
-    pps = _figure(result, "throughput_pps")
+    pps = number(result, result.throughput_pps)
     if pps is None:
         return ""
-    return ("≥" if result.get("lower_bound") and result.get("dimension") != "latency" else "") + remarks.mpps(pps)
+    return ("≥" if result.lower_bound and not is_latency(result) else "") + remarks.mpps(pps)
 
 
 def _interval(result: Result) -> str:
     if remarks.is_search(result):
         return remarks.bounds(result, "..")
-    low, high = _figure(result, "throughput_pps_low"), _figure(result, "throughput_pps_high")
-    return "" if low is None or high is None else f"{remarks.mpps(low)}..{remarks.mpps(high)}"
+    pps = number(result, result.throughput_pps)
+    if pps is None or pps.low is None or pps.high is None:
+        return ""
+    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
 
 
 def _gbps(result: Result) -> str:
-    gbps = _figure(result, "throughput_gbps")
+    gbps = number(result, result.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
 
 
 def _loss(result: Result) -> str:
-    loss = _figure(result, "frame_loss_ratio")
+    loss = number(result, result.frame_loss_ratio)
     return "" if loss is None else f"{loss * 100:.2f}"
 
 
 def _ratio(result: Result) -> str:
-    ratio = _figure(result, "ratio_to_reference")
+    ratio = number(result, result.ratio_to_reference)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
@@ -171,37 +167,35 @@ def _train(result: Result) -> str:
 
 def _first(result: Result) -> str:
     """Worth a column only where a burst has more than its first frame."""
-    value = _figure(result, "rtt_first_p50_ns")
-    return "" if value is None or (result.get("axes") or {}).get("burst") == 1 else f"{value / 1000:.1f}"
+    return "" if result.point.burst == 1 else _microseconds(result, result.rtt_first_p50_ns)
 
 
 def _bottleneck(result: Result) -> str:
-    found = _figure(result, "bottleneck")
-    return "" if found in (None, "unknown") else printable(str(found))
+    return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
 
 
 def _verdict(result: Result) -> str:
-    verdict = str(result.get("verdict") or "-")
-    if verdict == "INVALID" and result.get("reason"):
-        verdict += f" {result['reason']}"
+    verdict = result.verdict or "-"
+    if not result.is_number and result.reason:
+        verdict += f" {result.reason}"
     return printable(verdict)
 
 
 def _parts(result: Result) -> list[str]:
     """The end of an id: the axes that all rows often share."""
-    return str(result.get("case", "?")).rsplit("-", 3)[1:] if str(result.get("case", "")).count("-") >= 3 else []
+    return result.case.rsplit("-", 3)[1:] if result.case.count("-") >= 3 else []
 
 
 def _common(group: Sequence[Result]) -> list[str]:
     """Burst, pairs and rate, as far as every row has the same: then they need not stand in each."""
-    if len(group) < 2 or any(result.get("axes", {}).get("remote") for result in group):
+    if len(group) < 2 or any(result.point.remote for result in group):
         return []
     tails = [_parts(result) for result in group]
     return [part for part in tails[0] if all(part in tail for tail in tails)]
 
 
 def _label(result: Result, common: Sequence[str]) -> str:
-    case = str(result.get("case", "?"))
+    case = result.case
     tail = _parts(result)
     if tail and common:
         head = case[: len(case) - len("-".join(tail)) - 1]
@@ -222,13 +216,13 @@ def _cut(text: str, width: int) -> str:
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
-    metrics = {str(result.get("metric")) for result in results}
+    metrics = {result.metric for result in results}
     notes = [text for metric, text in _METRICS.items() if metric in metrics]
     if any(_ratio(result) for result in results):
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
     if any(_first(result) for result in results):
         notes.append("first: p50 of frames that were the first of their burst")
-    if any(_figure(result, "floor_p50_ns") is not None for result in results):
+    if any(number(result, result.floor_p50_ns) is not None for result in results):
         notes.append("floor: p50 with no switch between: what tool and machine take by themselves")
     if any(_train(result) for result in results):
         notes.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
@@ -237,30 +231,30 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if any(_rate(result).startswith("≥") for result in results):
         notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:
-        case = str(result.get("case")) + (f" ({result[HOST]})" if HOST in result else "")
-        if result.get("verdict") == "INVALID" and result.get("evidence"):
-            notes.append(f"{case}: {str(result['evidence']).splitlines()[0]}")
-        if result.get("verdict") in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.get("reason"):
-            notes.append(f"{result['verdict']}: {result['reason']}")
+        case = result.case + (f" ({result.host})" if result.host else "")
+        if not result.is_number and result.evidence:
+            notes.append(f"{case}: {result.evidence.splitlines()[0]}")
+        if result.verdict in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.reason:
+            notes.append(f"{result.verdict}: {result.reason}")
         said = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
         notes += [f"{case}: {text}" for text in (*said, longruns.losses(result, longruns.FEW_EVENTS)) if text]
-        if result.get("generator_bound") and result.get("metric") == "fixed" and result.get("verdict") != "INVALID":
-            offered, asked = result.get("offered_pps"), (result.get("axes") or {}).get("rate")
+        if result.generator_bound and result.metric == "fixed" and result.is_number:
+            offered, asked = result.offered_pps, result.point.rate
             of = "less"
-            if isinstance(asked, int | float):
-                of = f"{show(offered)} of {show(asked * int(result['axes'].get('pairs', 1)))} frames/s"
-            elif asked:  # a part of what the path was found to carry
-                of = f"{show(offered)} frames/s, less than {asked}"
+            if asked.pps is not None:
+                of = f"{show(offered)} of {show(asked.pps * result.point.pairs)} frames/s"
+            elif not asked.is_max:  # a part of what the path was found to carry
+                of = f"{show(offered)} frames/s, less than {asked.typed}"
             notes.append(f"{case}: the sender could offer only {of}")
-        if unsettled := result.get("unsettled_launches"):
-            of = f"{unsettled} of {result.get('launches')} launches"
-            what = "median round trip" if result.get("dimension") == "latency" else "rate"
+        if unsettled := result.unsettled_launches:
+            of = f"{unsettled} of {result.launches} launches"
+            what = "median round trip" if is_latency(result) else "rate"
             notes.append(f"{case}: the {what} of {of} did not become stationary; see --icbench-max-warmup")
-        if result.get("verdict") != "INVALID" and (result.get("search") or {}).get("evidence"):
-            notes.append(f"{case}: {result['search']['evidence']}")
-        if result.get("reference_evidence"):
-            notes.append(f"{case}: no ratio, {str(result['reference_evidence']).splitlines()[0]}")
-        if result.get("repeated"):
-            times = f"{result['repeated']} launch{'es' if result['repeated'] > 1 else ''}"
+        if result.is_number and result.search is not None and result.search.evidence:
+            notes.append(f"{case}: {result.search.evidence}")
+        if result.reference_evidence:
+            notes.append(f"{case}: no ratio, {result.reference_evidence.splitlines()[0]}")
+        if result.repeated:
+            times = f"{result.repeated} launch{'es' if result.repeated > 1 else ''}"
             notes.append(f"{case}: {times} repeated, a fault of the harness")
     return [line for note in notes for line in wrapped(printable(note), WIDTH)]

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pytest_icbench.model.case import CANDIDATE_KEY
-from pytest_icbench.report.axes import RUN
+from pytest_icbench.model.result import Result
 from pytest_icbench.wording import percent, printable
 
 #: Of several decisions the first is the overall one.
@@ -28,25 +26,25 @@ class Overall:
     candidate: str
     decision: str
     counts: str
-    results: tuple[Mapping[str, Any], ...]
+    results: tuple[Result, ...]
 
     @property
     def sentence(self) -> str:
         return f"{self.candidate} beside what there is: {self.decision} ({self.counts})"
 
 
-def candidates(results: Iterable[Mapping[str, Any]]) -> list[Overall]:
+def candidates(results: Iterable[Result]) -> list[Overall]:
     """The decision for each candidate, in the order in which they were measured; nothing without candidates.
 
     Args:
         results: of one session or of several, as lines of ``results.jsonl``.
     """
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Result]] = {}
     for result in results:
-        candidate = (result.get("axes") or {}).get(CANDIDATE_KEY)
+        candidate = result.point.candidate
         if candidate is not None:
-            of = f" ({result[RUN]})" if result.get(RUN) else ""
-            groups.setdefault(printable(f"{result.get('switch')}:{candidate}{of}"), []).append(result)
+            of = f" ({result.run})" if result.run else ""
+            groups.setdefault(printable(f"{result.switch}:{candidate}{of}"), []).append(result)
     found = []
     for name, group in groups.items():
         decisions = [decision_of(result) for result in group]
@@ -55,17 +53,17 @@ def candidates(results: Iterable[Mapping[str, Any]]) -> list[Overall]:
     return found
 
 
-def error_rates(results: Iterable[Mapping[str, Any]]) -> list[str]:
+def error_rates(results: Iterable[Result]) -> list[str]:
     """A sentence on how often a session accuses a good version; one for each of several sessions that differ in it."""
-    stated = (found for result in results if (found := result.get("side_by_side")))
+    stated = (found for result in results if (found := result.side_by_side))
     return [
         f"suspects were measured again: over {count} comparison{'' if count == 1 else 's'} at most {percent(rate)} of"
         " sessions accuse a good version"
-        for count, rate in dict.fromkeys((found["cases"], found["error_rate"]) for found in stated)
+        for count, rate in dict.fromkeys((found.cases, found.error_rate) for found in stated)
     ]
 
 
-def overall(results: Sequence[Mapping[str, Any]]) -> list[str]:
+def overall(results: Sequence[Result]) -> list[str]:
     """The decision for each candidate over its cases, each case, and what it stands on, a sentence a line."""
     lines = []
     for each in candidates(results):
@@ -73,25 +71,25 @@ def overall(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines + error_rates(results)
 
 
-def decision_of(result: Mapping[str, Any]) -> str:
+def decision_of(result: Result) -> str:
     """One of INVALID, REGRESSED, INCONCLUSIVE, IMPROVED and PASS."""
-    return str(result.get("decision") or ("INVALID" if result.get("verdict") == "INVALID" else "INCONCLUSIVE"))
+    return result.decision or ("INCONCLUSIVE" if result.is_number else "INVALID")
 
 
-def _line(result: Mapping[str, Any]) -> str:
-    text = f"{printable(str(result.get('case')))}: {decision_of(result)}"
+def _line(result: Result) -> str:
+    text = f"{printable(result.case)}: {decision_of(result)}"
     return ", ".join([text, *filter(None, comparison_of(result))])
 
 
-def comparison_of(result: Mapping[str, Any]) -> tuple[str, str]:
+def comparison_of(result: Result) -> tuple[str, str]:
     """What a candidate's comparison gave: the change with its interval, and what else there is to say."""
-    found = result.get("side_by_side")
-    if not found:
-        return "", printable(str(result.get("reason") or ""))
-    text = f"{found['figure']} {_change(found['ratio'])}"
-    if found["ratio_low"] is not None:
-        text += f" ({_change(found['ratio_low'])} to {_change(found['ratio_high'])}, {found['pairs']} pairs)"
-    return text, f"first {found['screen']}, not confirmed" if found["confirmed"] is False else ""
+    found = result.side_by_side
+    if found is None:
+        return "", printable(result.reason or "")
+    text = f"{found.figure} {_change(found.ratio)}"
+    if found.ratio_low is not None and found.ratio_high is not None:
+        text += f" ({_change(found.ratio_low)} to {_change(found.ratio_high)}, {found.pairs} pairs)"
+    return text, f"first {found.screen}, not confirmed" if found.confirmed is False else ""
 
 
 def _change(ratio: float) -> str:

@@ -24,7 +24,7 @@ from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.run import TestRecord
-from tests.measurements import launch, measurement, side_by_side
+from tests.measurements import launch, measurement, result, side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = (
@@ -65,9 +65,9 @@ def add(page: Page, tests: list[TestRecord], case: Case, name: str | None = None
         rtt = Histogram(((8000, 9000), (20000, 900), (90000, 100)), 7000, 90000, 9000.0, 3)
         figures |= {"per_launch": (launch(rtt=rtt),), "rtt_mean_ns": 9000.0, "rtt_p99_ns": 20000.0}
         figures |= {"rtt_p99_ns_low": 18000.0, "rtt_p99_ns_high": 23000.0}
-    found = measurement(case, **{**figures, **changed})
+    found = result(case, **{**figures, **changed})
     nodeid = name or f"scenarios/test_x.py::test_{case.dimension}[{case.id}]"
-    page.add(nodeid, found.to_dict(), windows_of(found))
+    page.add(nodeid, found, windows_of(found))
     if tests and tests[-1].nodeid == nodeid:
         tests.pop()  # its last result decides
     tests.append(TestRecord(nodeid, "failed" if found.verdict == "REGRESSED" else "passed", 1.0, found.reason))

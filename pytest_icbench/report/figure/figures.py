@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Result, grouped, number, path_of, short, traffic
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.trials import SweepPoint
+from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, grouped, number, path_of, short, traffic
 from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.report.figure.published import stated
+from pytest_icbench.stats.quantiles import Estimate
 
 OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")
 PAIRS = Column("pairs", "pairs")
+
+#: Rates in the figures' units: how they are got from a result, the unit, and the factor to it.
+_Rate = tuple[Callable[[Result], Estimate | None], str, float]
+_PPS: _Rate = (lambda result: result.throughput_pps, "Mpps", 1e-6)
+_GBPS: _Rate = (lambda result: result.throughput_gbps, "Gbit/s", 1.0)
 
 #: Sections of the page in their order.
 KINDS = {
@@ -33,24 +40,25 @@ def all_series(results: Iterable[Result]) -> list[str]:
 
 def rate_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Figures of throughput, in the order of ``KINDS``."""
-    rates = [result for result in results if result.get("dimension") == "throughput"]
+    rates = [result for result in results if result.dimension == "throughput"]
     return [*_by_load(rates, order), *_by_size(rates, order), *_by_pairs(rates, order)]
 
 
-def row(result: Result, x: float, name: str, factor: float, *, least: bool | None = None) -> tuple[Any, ...] | None:
+def row(
+    result: Result, x: float, figure: Estimate | None, factor: float, *, least: bool | None = None
+) -> tuple[Any, ...] | None:
     """A row of ``interval_columns`` for a result's figure times ``factor``; None where it has none."""
-    value = number(result, name)
-    if value is None:
+    figure = number(result, figure)
+    if figure is None:
         return None
-    low, high = (number(result, f"{name}_{end}") for end in ("low", "high"))
     return (
-        str(result.get("case")),
+        result.case,
         path_of(result),
         x,
-        _scaled(value, factor),
-        _scaled(low, factor),
-        _scaled(high, factor),
-        bool(result.get("lower_bound")) if least is None else least,
+        _scaled(figure, factor),
+        _scaled(figure.low, factor),
+        _scaled(figure.high, factor),
+        result.lower_bound if least is None else least,
         MEASURED,
     )
 
@@ -63,7 +71,7 @@ def _published(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]
     """Rows for what publications state about the case; ``factor`` is from frames per second to the figure's unit."""
     return [
         (
-            str(result.get("case")),
+            result.case,
             f"{path_of(result)}: {each.label}",
             x,
             _scaled(each.value, factor),
@@ -104,26 +112,25 @@ def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...
     return found
 
 
-def _sweep_point(result: Result, point: Mapping[str, Any]) -> tuple[Any, ...]:
-    offered = (point.get("load_pps") or point["offered_pps"]) / 1e6
-    received = _scaled(point["throughput_pps"], 1e-6)
-    return (str(result.get("case")), path_of(result), offered, received, None, None, False, MEASURED)
+def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
+    offered = (point.load_pps or point.offered_pps) / 1e6
+    received = _scaled(point.throughput_pps, 1e-6)
+    return (result.case, path_of(result), offered, received, None, None, False, MEASURED)
 
 
 def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """A2: what arrives of what is offered. Fixed rates, and the points of sweeps."""
 
     def points(result: Result) -> list[tuple[Any, ...] | None]:
-        pairs = traffic(result).pairs
-        if result.get("metric") == "fixed":
-            asked = (result.get("axes") or {}).get("rate")
-            offered = asked * pairs if isinstance(asked, int) else number(result, "offered_pps")
+        if result.metric == "fixed":
+            asked = result.point.rate.pps
+            offered = number(result, result.offered_pps) if asked is None else asked * result.point.pairs
             if not offered:
                 return []
-            return [row(result, offered / 1e6, "throughput_pps", 1e-6), *_published(result, offered / 1e6, 1e-6)]
-        if number(result, "throughput_pps") is None:
+            return [row(result, offered / 1e6, result.throughput_pps, 1e-6), *_published(result, offered / 1e6, 1e-6)]
+        if number(result, result.throughput_pps) is None:
             return []
-        return [_sweep_point(result, point) for point in result.get("sweep") or ()]
+        return [_sweep_point(result, point) for point in result.sweep]
 
     figures = []
     groups = grouped(results, lambda result: traffic(result)._replace(rate=""))
@@ -147,23 +154,21 @@ def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def _maxima(results: Iterable[Result]) -> list[Result]:
-    return [result for result in results if result.get("metric") in MAXIMA and not result.get("back_to_back")]
+    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
 
 
 def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """A3, A4: the maximum in frames and in bits per second. A single size makes a figure too: it compares paths."""
     figures = []
-    groups = grouped(
-        _maxima(results), lambda result: (str(result.get("metric")), traffic(result)._replace(packet_size=0))
-    )
+    groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
-        for name, unit, factor in (("throughput_pps", "Mpps", 1e-6), ("throughput_gbps", "Gbit/s", 1.0)):
+        for figure_of, unit, factor in (_PPS, _GBPS):
             rows = _present(
                 each
                 for result in group
                 for each in (
-                    row(result, traffic(result).packet_size, name, factor),
-                    *_published(result, traffic(result).packet_size, _per_frame(result, name)),
+                    row(result, result.point.traffic.packet_size, figure_of(result), factor),
+                    *_published(result, result.point.traffic.packet_size, _per_frame(result, unit)),
                 )
             )
             if not rows:
@@ -183,26 +188,29 @@ def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     return figures
 
 
-def _per_frame(result: Result, name: str) -> float:
-    return 1e-6 if name == "throughput_pps" else Traffic(traffic(result).packet_size).gbps_per_pps
+def _per_frame(result: Result, unit: str) -> float:
+    return 1e-6 if unit == "Mpps" else result.point.traffic.gbps_per_pps
 
 
 def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """A6: what each pair gets (M) and what all get together (T)."""
     figures = []
-    groups = grouped(_maxima(results), lambda result: (str(result.get("metric")), traffic(result)._replace(pairs=0)))
+    groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(pairs=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
         if len({traffic(result).pairs for result in group}) < 2:
             continue
-        whats: Mapping[str, str] = {"throughput_per_pair_pps": "Mean of the pairs (M)", "throughput_pps": "Total (T)"}
-        for name, what in whats.items():
-            rows = _present(row(result, traffic(result).pairs, name, 1e-6) for result in group)
+        for what in ("Mean of the pairs (M)", "Total (T)"):
+            total = what.startswith("Total")
+            rows = _present(
+                row(each, each.point.pairs, each.throughput_pps if total else each.throughput_per_pair_pps, 1e-6)
+                for each in group
+            )
             if not rows:
                 continue
             y = Column("rate", f"{metric}, Mpps")
             figures.append(
                 Figure(
-                    id=f"pairs-{place}-{'t' if name == 'throughput_pps' else 'm'}",
+                    id=f"pairs-{place}-{'t' if total else 'm'}",
                     kind="pairs",
                     title=f"{what} against pairs: {key.say('pairs')}",
                     text=best_text(rows, "Mpps"),

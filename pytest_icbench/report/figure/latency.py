@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.report.axes import Result, Traffic, grouped, is_number, number, path_of, short, traffic
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import (
     CASE,
@@ -18,13 +19,14 @@ from pytest_icbench.report.figure.figure import (
     y_axis,
 )
 from pytest_icbench.report.figure.figures import SIZE, best_text, row
+from pytest_icbench.report.remarks import round_trips
 
 #: Points a decade of a percentile curve.
 PER_DECADE = 8
 #: A percentile is given only with so many samples beyond it, as everywhere in this project.
 SAMPLES_BEYOND = 10
 
-_NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99_9": 1e3, "p99_99": 1e4}
+_NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
 
 #: A curve: pairs of 1/(1-q) and nanoseconds.
 Curve = Sequence[tuple[float, float]]
@@ -36,7 +38,7 @@ def latency_figures(results: Sequence[Result], order: Sequence[str], curves: Map
     Args:
         curves: by a result's place among ``results``.
     """
-    times = [(place, each) for place, each in enumerate(results) if each.get("dimension") == "latency"]
+    times = [(place, each) for place, each in enumerate(results) if is_latency(each)]
     return [*_by_size([each for _, each in times], order), *_by_percentile(times, order, curves)]
 
 
@@ -45,8 +47,9 @@ def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     figures = []
     groups = grouped(results, lambda result: traffic(result)._replace(packet_size=0))
     for place, (key, group) in enumerate(groups.items()):
-        for name, what in (("rtt_mean_ns", "Mean"), ("rtt_p99_ns", "99th percentile")):
-            made = (row(result, traffic(result).packet_size, name, 1e-3, least=False) for result in group)
+        for what in ("Mean", "99th percentile"):
+            figures_of = [(each, each.rtt_mean_ns if what == "Mean" else each.rtt_p99_ns) for each in group]
+            made = (row(each, each.point.traffic.packet_size, figure, 1e-3, least=False) for each, figure in figures_of)
             rows = tuple(sorted((each for each in made if each is not None), key=lambda each: (each[1], each[2])))
             if not rows:
                 continue
@@ -101,17 +104,16 @@ def _by_percentile(
 
 
 def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
-    if not is_number(result):
+    if not result.is_number:
         return []
-    head = (str(result.get("case")), path_of(result))
+    head = (result.case, path_of(result))
     points: dict[float, tuple[float, float | None, float | None]] = {
         beyond: (value / 1e3, None, None) for beyond, value in curve
     }
-    for name, beyond in _NAMED.items():
-        value = number(result, f"rtt_{name}_ns")
-        if value is not None:
-            low, high = (number(result, f"rtt_{name}_ns_{end}") for end in ("low", "high"))
-            points[beyond] = (value / 1e3, None if low is None else low / 1e3, None if high is None else high / 1e3)
+    for name, rtt in round_trips(result).items():
+        if rtt is not None:
+            low, high = (None if end is None else end / 1e3 for end in (rtt.low, rtt.high))
+            points[_NAMED[name]] = (rtt / 1e3, low, high)
     return [(*head, x, _percentile(x), *points[x]) for x in sorted(points)]
 
 
@@ -122,8 +124,9 @@ def _percentile(beyond: float) -> str:
 def _text(group: Sequence[tuple[int, Result]]) -> str:
     said = []
     for _, result in group:
-        named = [(name, number(result, f"rtt_{name}_ns")) for name in ("p50", "p99", "p99_9")]
-        known = [f"{name.replace('_', '.')} {short(value / 1000)} µs" for name, value in named if value is not None]
+        rtt = round_trips(result)
+        named = [(name, number(result, rtt[name])) for name in ("p50", "p99", "p99.9")]
+        known = [f"{name} {short(value / 1000)} µs" for name, value in named if value is not None]
         if known:
             said.append(f"{path_of(result)}: {', '.join(known)}.")
     return " ".join(said) + " Bars are 95 % intervals of the named percentiles."

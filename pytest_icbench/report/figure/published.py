@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
-from pytest_icbench.report.axes import Result
+from pytest_icbench.model.result import Result
 
 #: Said wherever a published figure is shown.
 OTHER_HARDWARE = "other hardware"
@@ -56,12 +56,12 @@ def _data() -> Mapping[str, Any]:
 
 
 def _axis(result: Result, name: str) -> Any:
-    axes = result.get("axes") or {}
+    """An axis that the file of published figures names."""
     if name in ("metric", "dimension"):
-        return result.get(name)
+        return result.metric if name == "metric" else result.dimension
     if name == "api":
-        return axes.get("api") or _NATURAL_API.get(str(axes.get("switch")))
-    return axes.get(name)
+        return result.point.api or _NATURAL_API.get(result.switch)
+    return result.axes.get(name)
 
 
 def stated(result: Result) -> list[Stated]:
@@ -69,7 +69,7 @@ def stated(result: Result) -> list[Stated]:
     found = []
     for entry in _data()["figures"]:
         wanted = {**_DEFAULTS, **entry["at"]}
-        if result.get("metric") != entry["metric"] or result.get("dimension") != "throughput":
+        if result.metric != entry["metric"] or result.dimension != "throughput":
             continue
         if all(_axis(result, name) == value for name, value in wanted.items()):
             source = entry["row"][0]

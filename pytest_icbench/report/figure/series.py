@@ -12,8 +12,9 @@ from typing import Any
 
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.report.axes import Result, is_number
-from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Histogram, merge
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import is_latency
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 #: Windows kept of one case before neighbours are put together.
 MOST_POINTS = 600
@@ -122,9 +123,9 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
 
     As everywhere, a percentile has ten requests beyond it at least, and lost requests count as slower than any.
     """
-    if result.get("dimension") != "latency" or not is_number(result):
+    if not is_latency(result) or not result.is_number:
         return []
-    merged = merge([_histogram(launch["rtt"]) for launch in result.get("per_launch") or () if launch.get("rtt")])
+    merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
     if merged is None or not merged.count:
         return []
     requests = merged.count + merged.lost
@@ -141,14 +142,3 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
             points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
             place += 1
     return points
-
-
-def _histogram(data: Any) -> Histogram:
-    return Histogram(
-        counts=tuple((int(value), int(number)) for value, number in data["counts"]),
-        minimum=data["minimum"],
-        maximum=data["maximum"],
-        mean=data["mean"],
-        significant_digits=data["significant_digits"],
-        lost=data.get("lost", 0),
-    )

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import HOST, Result, number
 from pytest_icbench.report.overview import figure_text
 
 
@@ -16,46 +17,47 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
     Args:
         repeat: the command that repeats the case.
     """
-    treatment: dict[str, Any] = dict(result.get("treatment") or {})
+    treatment, identity = result.treatment, result.identity
     switch: dict[str, Any] = dict(treatment.get("switch") or {})
-    identity: dict[str, Any] = dict(result.get("identity") or {})
-    found = [
-        ("verdict", _joined(result.get("verdict"), result.get("reason"))),
-        ("evidence", result.get("evidence")),
-        ("figure", (figure := figure_text(result)) and _joined(figure, result.get("metric"))),
+    rtt, first, pdv = remarks.round_trips(result), remarks.first_round_trips(result), remarks.variation(result)
+    of_rfc, of_reference = "round-trip time less the least (RFC 5481)", "of the reference link, with no switch between"
+    facts: list[tuple[str, object]] = [
+        ("verdict", _joined(result.verdict, result.reason)),
+        ("evidence", result.evidence),
+        ("figure", (figure := figure_text(result)) and _joined(figure, result.metric)),
         ("relevant bounds", remarks.relevant_bounds(result)),
-        ("search", dict(result.get("search") or {}).get("evidence")),
+        ("search", result.search and result.search.evidence),
         ("back to back", longruns.back_to_back(result)),
         ("losses", longruns.losses(result)),
-        ("round trips", _round_trips(result, "rtt")),
-        ("first of a burst", _round_trips(result, "rtt_first")),
-        ("delay variation", _round_trips(result, "pdv", "round-trip time less the least (RFC 5481)")),
-        ("floor", _round_trips(result, "floor", "of the reference link, with no switch between")),
-        ("limited by", _joined(result.get("bottleneck"), result.get("bottleneck_evidence"))),
+        ("round trips", _times(result, rtt, result.rtt_max_ns, result.rtt_samples)),
+        ("first of a burst", _times(result, first, None, result.rtt_first_samples)),
+        ("delay variation", _times(result, pdv, result.pdv_max_ns, None, of_rfc)),
+        ("floor", _times(result, remarks.floor(result), None, result.floor_samples, of_reference)),
+        ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
         ("bands", remarks.bands(result)),
         ("drift", remarks.drift(result)),
-        ("launches", _joined(result.get("launches"), f"ended by {result.get('ended_by')}")),
-        ("reference", result.get("ratio_to_reference") and f"{result['ratio_to_reference']:.3g} of the reference link"),
-        ("no reference", result.get("reference_evidence")),
+        ("launches", _joined(result.launches, f"ended by {result.ended_by}")),
+        ("reference", result.ratio_to_reference and f"{result.ratio_to_reference:.3g} of the reference link"),
+        ("no reference", result.reference_evidence),
         ("frames", _frames(result)),
         ("switch version", switch.get("version")),
         ("DPDK", treatment.get("dpdk")),
         ("kernel", treatment.get("kernel")),
         (
             "host",
-            _joined(result.get(HOST), identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
+            _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
         ),
-        ("placement", _joined(result.get("placement"), treatment.get("cpus") and _cpus(treatment["cpus"]))),
+        ("placement", _joined(result.placement, treatment.get("cpus") and _cpus(treatment["cpus"]))),
         ("repeat with", repeat),
     ]
-    return [(name, str(value)) for name, value in found if value not in (None, "", 0)]
+    return [(name, str(value)) for name, value in facts if value not in (None, "", 0)]
 
 
-def _round_trips(result: Result, prefix: str, *more: str) -> str:
-    if not (found := remarks.percentiles(result, prefix)):
-        return ""
-    samples = number(result, f"{prefix}_samples")
-    return _joined(found, samples and f"{samples:,.0f} answers", *more)
+def _times(
+    result: Result, times: Mapping[str, float | None], greatest: float | None, samples: int | None, *more: str
+) -> str:
+    said = remarks.percentiles(times, greatest) if result.is_number else ""
+    return said and _joined(said, samples and f"{samples:,} answers", *more)
 
 
 def _joined(*parts: object) -> str:
@@ -63,8 +65,16 @@ def _joined(*parts: object) -> str:
 
 
 def _frames(result: Result) -> str:
-    names = ("scheduled", "sent", "refused", "received", "lost", "duplicated", "reordered")
-    return ", ".join(f"{name} {result[name]:,}" for name in names if isinstance(result.get(name), int))
+    counters = {
+        "scheduled": result.scheduled,
+        "sent": result.sent,
+        "refused": result.refused,
+        "received": result.received,
+        "lost": result.lost,
+        "duplicated": result.duplicated,
+        "reordered": result.reordered,
+    }
+    return ", ".join(f"{name} {count:,}" for name, count in counters.items())
 
 
 def _cpus(cpus: dict[str, Any]) -> str:

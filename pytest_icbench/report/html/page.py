@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, overview, remarks, versions
-from pytest_icbench.report.axes import HOST, Result, hosts_apart, hosts_told, number
+from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, main_figure, main_unit, number
 from pytest_icbench.report.figure import published, theme, vega
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.figures import KINDS, all_series, rate_figures
@@ -78,7 +79,7 @@ def add_history(page: Page, file: Path) -> None:
     from pytest_icbench.report.figure.history import history_of
 
     try:
-        page.history, troubles = history_of(file, {str(result.get("case")) for result in page.results})
+        page.history, troubles = history_of(file, {result.case for result in page.results})
         page.sources += troubles
     except UsageError as error:
         page.sources.append(f"no history: {error}")
@@ -88,7 +89,7 @@ def figures(page: Page) -> list[Figure]:
     """All figures of a page, in the order of ``KINDS``."""
     results = hosts_apart(page.results)
     order = all_series(results)
-    curves = {place: curve_of(result) for place, result in enumerate(results) if result.get("dimension") == "latency"}
+    curves = {place: curve_of(result) for place, result in enumerate(results) if is_latency(result)}
     return [*rate_figures(results, order), *latency_figures(results, order, curves), *page.history]
 
 
@@ -100,30 +101,30 @@ def _word(verdict: str) -> str:
 def row_lines(page: Page, places: Sequence[int]) -> str:
     """The results of a test as lines below its id."""
     lines = []
-    several = len({str(page.results[place].get("case")) for place in places}) > 1
+    several = len({page.results[place].case for place in places}) > 1
     for place in places:
         result = page.results[place]
-        verdict = str(result.get("verdict") or "not judged")
+        verdict = result.verdict or "not judged"
         parts = [f"<b class=ic-{_word(verdict)}>{text(verdict)}</b>"]
         if figure := overview.figure_text(result):
-            parts.append(text(f"{figure} {result.get('metric') if result.get('dimension') == 'throughput' else ''}"))
+            parts.append(text(f"{figure} {'' if is_latency(result) else result.metric}"))
         if trains := longruns.train(result):
             parts.append(f"{trains} frames back to back")
-        loss = number(result, "frame_loss_ratio")
+        loss = number(result, result.frame_loss_ratio)
         if loss:
             parts.append(f"{loss:.2%} lost" if loss >= 5e-5 else "under 0.01% lost")
         if events := longruns.losses(result, 0):
             parts.append(text(events))
-        if result.get("bottleneck") not in (None, "unknown") and result.get("dimension") == "throughput":
-            parts.append(f"limited by {text(result.get('bottleneck'))}")
-        if result.get("reason"):
-            parts.append(text(result["reason"]))
+        if result.bottleneck != "unknown" and not is_latency(result):
+            parts.append(f"limited by {text(result.bottleneck)}")
+        if result.reason:
+            parts.append(text(result.reason))
         if place in page.taken:
             parts.append(f"taken from {text(page.taken[place])}")
         # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.
         button = f"<button class=ic-show data-place={place}>windows</button>"
-        of = f" of {text(result.get('case'))}" if several else ""
-        lines.append(f"<li>{text(result.get('dimension'))}{of}: {' · '.join(parts)} {button}</li>")
+        of = f" of {text(result.case)}" if several else ""
+        lines.append(f"<li>{text(result.dimension)}{of}: {' · '.join(parts)} {button}</li>")
     return f"<ul class=ic-lines>{''.join(lines)}</ul>"
 
 
@@ -147,15 +148,15 @@ def summary(page: Page) -> str:
 
 def _notable(page: Page) -> str:
     """The cases that are not as they should be, the worst first, and why."""
-    found = [result for result in page.results if result.get("verdict") in overview.NOTABLE]
-    found.sort(key=lambda result: overview.NOTABLE.index(str(result["verdict"])))
+    notable = [result for result in page.results if result.verdict in overview.NOTABLE]
+    notable.sort(key=lambda result: overview.NOTABLE.index(str(result.verdict)))
     rows = [
         (
-            f"{result['verdict']}{', waived' if result.get('waiver') else ''}",
-            f"{result.get('case')}, {result.get('dimension')}",
-            str(result.get("reason") or ""),
+            f"{result.verdict}{', waived' if result.waiver else ''}",
+            f"{result.case}, {result.dimension}",
+            result.reason or "",
         )
-        for result in found
+        for result in notable
     ]
     return _folded(("Verdict", "Case", "Why"), rows) if rows else ""
 
@@ -191,7 +192,7 @@ def _side_by_side(page: Page) -> str:
         told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
         rows = [
             (
-                str(result.get("case")),
+                result.case,
                 versions.decision_of(result),
                 ", ".join(filter(None, versions.comparison_of(result))),
             )
@@ -217,10 +218,10 @@ def _rankings(page: Page) -> str:
 def _statements(page: Page) -> str:
     rows = []
     for result in hosts_apart(page.results):
-        case = str(result.get("case")) + (f" ({result[HOST]})" if HOST in result else "")
+        case = result.case + (f" ({result.host})" if result.host else "")
         for each in published.stated(result):
-            own = number(result, each.name)
-            measured = "" if own is None else f"{own / 1e6:.4g} Mpps"
+            pps = number(result, result.throughput_pps)
+            measured = "" if pps is None else f"{pps / 1e6:.4g} Mpps"
             rows.append((each.row, case, measured, f"{each.value / 1e6:.4g} Mpps", each.source))
     said = [(row, statement, source) for row, statement, source in published.statements(page.results)]
     if not rows and not said:
@@ -275,18 +276,18 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
     thin = for_page(page.windows)
     cases = []
     for place, (test, result, windows) in enumerate(zip(page.tests, hosts_apart(page.results), thin, strict=True)):
-        latency = result.get("dimension") == "latency"
-        name, factor = ("rtt_p50_ns", 1e-3) if latency else ("throughput_pps", 1e-6)
-        value, low, high = (number(result, name + end) for end in ("", "_low", "_high"))
+        main = main_figure(result)
+        value, low, high = (None, None, None) if main is None else (main.value, main.low, main.high)
+        _, factor = main_unit(result)
         facts = facts_of(result, page.repeats.get(test))
         if place in page.taken:
             facts.insert(0, ("taken from", page.taken[place]))
         cases.append(
             {
                 "test": printable(test.rpartition("::")[2]),
-                "case": printable(str(result.get("case"))),
-                "dimension": str(result.get("dimension")),
-                "verdict": str(result.get("verdict") or ""),
+                "case": printable(result.case),
+                "dimension": result.dimension,
+                "verdict": result.verdict or "",
                 "value": None if value is None else value * factor,
                 "low": None if low is None else low * factor,
                 "high": None if high is None else high * factor,

@@ -15,25 +15,26 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import measured
-from tests.measurements import measurement, side_by_side
+from tests.measurements import result, side_by_side
 
 _TEXT = st.text(max_size=12)
 _RESULTS = st.lists(
     st.builds(
-        lambda number, case, verdict, reason, name: (
-            measurement(
+        lambda number, case, verdict, reason, name: replace(
+            result(
                 Case("ovs", dimension="latency" if number % 2 else "throughput"),
                 verdict=verdict,
                 reason=reason,
                 treatment_changes={name: [name, reason]},
                 ratio_to_baseline=0.9 if number % 3 else None,
-            ).to_dict()
-            | {"case": f"{number}{case}"}
+            ),
+            case=f"{number}{case}",
         ),
         st.integers(0, 99),
         _TEXT,
@@ -47,14 +48,12 @@ _RESULTS = st.lists(
 
 @settings(deadline=None)
 @given(_RESULTS)
-def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[dict[str, Any]]) -> None:
+def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[Result]) -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     text = openmetrics.text(results, skipped=3)
     families = {one.name: one for one in parser.text_string_to_metric_families(text)}
-    last = {(one["case"], one["dimension"]): one for one in results}
-    wanted = sorted(
-        one["throughput_pps"] for one in last.values() if one["verdict"] != "INVALID" and one["dimension"] != "latency"
-    )
+    last = {(one.case, one.dimension): one for one in results}
+    wanted = sorted(one.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency")
     got = families.get("icbench_throughput_pps")
     assert sorted(sample.value for sample in got.samples) == wanted if got else wanted == []
     skipped = [s.value for s in families["icbench_cases"].samples if s.labels["verdict"] == "skipped"]
@@ -64,7 +63,7 @@ def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[dict[s
 
 def test_latencies_are_in_seconds_with_their_quantile() -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
-    text = openmetrics.text([measurement(Case("ovs", dimension="latency")).to_dict()])
+    text = openmetrics.text([result(Case("ovs", dimension="latency"))])
     families = {one.name: one for one in parser.text_string_to_metric_families(text)}
     (sample,) = families["icbench_rtt_seconds"].samples
     assert (sample.labels["quantile"], sample.value) == ("0.5", 20e-6)
@@ -74,7 +73,7 @@ def test_latencies_are_in_seconds_with_their_quantile() -> None:
 @settings(deadline=None)
 @given(_RESULTS, st.lists(st.tuples(_TEXT, _TEXT), max_size=3), st.lists(st.tuples(_TEXT, _TEXT), max_size=3))
 def test_markdown_shows_foreign_text_as_text(
-    results: list[dict[str, Any]], skipped: list[tuple[str, str]], failed: list[tuple[str, str]]
+    results: list[Result], skipped: list[tuple[str, str]], failed: list[tuple[str, str]]
 ) -> None:
     page = markdown.summary(results, skipped, failed)
     tags = set(re.findall(r"<[^>]*>", page))
@@ -88,18 +87,20 @@ def test_markdown_shows_foreign_text_as_text(
 
 def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     results = [
-        measured(verdict="PASS").to_dict(),
-        measured(
-            Case("vpp"),
-            verdict="REGRESSED",
-            reason="throughput_pps 4M 20 % lower than 5M of main, vpp-64B-b32-1vs1-Rmax",
-            ratio_to_baseline=0.8,
-            ratio_to_baseline_low=0.79,
-            ratio_to_baseline_high=0.81,
-            treatment_changes={"switch.version": ["3.1", "3.2"], "cpus.switch": [[1], [2]]},
-            waiver="until 2999-01-01: known",
-        ).to_dict(),
-        measured(Case("veth"), verdict="INVALID", reason="died", evidence="gone\nlog").to_dict(),
+        Result.of(measured(verdict="PASS")),
+        Result.of(
+            measured(
+                Case("vpp"),
+                verdict="REGRESSED",
+                reason="throughput_pps 4M 20 % lower than 5M of main, vpp-64B-b32-1vs1-Rmax",
+                ratio_to_baseline=0.8,
+                ratio_to_baseline_low=0.79,
+                ratio_to_baseline_high=0.81,
+                treatment_changes={"switch.version": ["3.1", "3.2"], "cpus.switch": [[1], [2]]},
+                waiver="until 2999-01-01: known",
+            )
+        ),
+        Result.of(measured(Case("veth"), verdict="INVALID", reason="died", evidence="gone\nlog")),
     ]
     page = markdown.summary(
         results, [("t.py::a", "no <card>")], [("t.py::b", "boom"), ("t.py::c[vpp-64B-b32-1vs1-Rmax]", "x")]
@@ -117,15 +118,15 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     assert "* t.py::a: no &lt;card\\>" in lines
 
 
-def versions() -> list[dict[str, Any]]:
+def versions() -> list[Result]:
     """A base and its candidate at two packet sizes: one is as good, the other slower."""
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
         case = Case("ovs", traffic=Traffic(size), candidate="new")
         told = side_by_side(case, decision, ratio)
-        found.append(measurement(case.base).to_dict())
+        found.append(result(case.base))
         judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}
-        found.append(measurement(case, **judged, ratio_to_base=ratio, reason="slower").to_dict())
+        found.append(result(case, **judged, ratio_to_base=ratio, reason="slower"))
     return found
 
 
@@ -141,19 +142,19 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
 
 def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
-    results = [*versions(), *({**one, "decision": "PASS"} for one in versions()[2:])]
+    results = [*versions(), *(replace(one, decision="PASS") for one in versions()[2:])]
     families = {one.name: one for one in parser.text_string_to_metric_families(openmetrics.text(results))}
     (candidate,) = families["icbench_contender"].samples
     assert candidate.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
     assert [sample.value for sample in families["icbench_side_by_side_error_ratio"].samples] == [0.01]
     ratios = {sample.labels["case"]: sample.value for sample in families["icbench_side_by_side_ratio"].samples}
     assert ratios == {"ovs:new-64B-b32-1vs1-Rmax": 1.0, "ovs:new-512B-b32-1vs1-Rmax": 0.9}
-    assert "icbench_contender" not in openmetrics.text([measurement().to_dict()])
+    assert "icbench_contender" not in openmetrics.text([result()])
 
 
 def test_thousands_of_cases_stay_readable() -> None:
-    one = measured(verdict="REGRESSED", reason="x").to_dict()
-    page = markdown.summary([{**one, "case": f"case{number}"} for number in range(5000)], [], [])
+    one = Result.of(measured(verdict="REGRESSED", reason="x"))
+    page = markdown.summary([replace(one, case=f"case{number}") for number in range(5000)], [], [])
     assert len(page) < 60_000
     assert page.count("4800 more, not shown here") == 2
 
@@ -174,7 +175,7 @@ def test_thousands_of_cases_stay_readable() -> None:
     ],
 )
 def test_outcomes(outcome: str, error: BaseException | None, results: list[dict[str, Any]], found: str) -> None:
-    assert outcome_of(outcome, error, results) == found
+    assert outcome_of(outcome, error, [result(**each) for each in results]) == found
 
 
 def _statuses() -> Iterator[tuple[dict[str, int], int, int]]:
@@ -193,7 +194,7 @@ def test_exit_status(outcomes: dict[str, int], status: int, expected: int) -> No
 
 
 def test_numbers_are_numbers() -> None:
-    found = replace(measured(), throughput_pps=Estimate(1e300), duration_s=0.1)
-    text = openmetrics.text([found.to_dict()])
+    found = replace(result(), throughput_pps=Estimate(1e300), duration_s=0.1)
+    text = openmetrics.text([found])
     assert "1e+300" in text
     assert all(math.isfinite(float(line.rpartition(" ")[2])) for line in text.splitlines() if not line.startswith("#"))

@@ -5,34 +5,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
+from pytest_icbench.model.result import Result
 from pytest_icbench.report import overview
-from pytest_icbench.report.axes import HOST, hosts_apart, hosts_told
+from pytest_icbench.report.axes import hosts_apart, hosts_told
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import RunInfo, read_info
-from tests.measurements import measurement
+from tests.measurements import result as made
 
 
-def result(switch: str, machine: str | None, partner: str | None = None, mpps: float = 5.0) -> dict[str, Any]:
+def result(switch: str, machine: str | None, partner: str | None = None, mpps: float = 5.0) -> Result:
     remote = {} if partner is None else {"remote": {"machine": partner, "cpu_model": "B"}}
-    return measurement(
+    return made(
         Case(switch, remote=partner is not None),
         identity={"machine": machine, "cpu_model": "A", "cpus": 8, **remote},
         throughput_pps=mpps * 1e6,
         throughput_pps_low=mpps * 0.98e6,
         throughput_pps_high=mpps * 1.02e6,
-    ).to_dict()
+    )
 
 
-def hosts(*results: dict[str, Any]) -> list[str | None]:
-    return [each.get(HOST) for each in hosts_apart(results)]
+def hosts(*results: Result) -> list[str | None]:
+    return [each.host for each in hosts_apart(results)]
 
 
 def test_one_machine_is_not_told_from_itself() -> None:
@@ -80,10 +80,10 @@ def test_nobody_wins_against_another_machine() -> None:
     assert second.question.endswith("host 2, dedicated placement")
 
 
-def page_of(*results: dict[str, Any]) -> html.Page:
+def page_of(*results: Result) -> html.Page:
     page = html.Page()
     for each in results:
-        page.add(f"t.py::test[{each['case']}]", each)
+        page.add(f"t.py::test[{each.case}]", each)
     return page
 
 

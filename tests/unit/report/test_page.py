@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.plugin.repeat import repeat_command
@@ -27,14 +28,10 @@ from pytest_icbench.report.html import page as html
 from pytest_icbench.report.trends import Change, Point, Trend
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.change_points import Level
-from pytest_icbench.stats.quantiles import Histogram
-from tests.measurements import launch, measurement, side_by_side
+from pytest_icbench.stats.quantiles import Estimate, Histogram
+from tests.measurements import launch, measurement, result, side_by_side
 
 HOSTILE = "<script>document.title='owned'</script>\"'&\x1b[31m\x00 中文 \u202e"
-
-
-def result(case: Case, **changed: Any) -> dict[str, Any]:
-    return measurement(case, **changed).to_dict()
 
 
 def at(pps: float) -> dict[str, Any]:
@@ -135,7 +132,7 @@ def test_nobody_leads_before_itself() -> None:
     assert (found.winner, found.lead) == ("ovs", "")
 
 
-def beside(size: int = 64, decision: str = "REGRESSED") -> list[dict[str, Any]]:
+def beside(size: int = 64, decision: str = "REGRESSED") -> list[Result]:
     """A base and its candidate, slower by a tenth."""
     case = Case("ovs", traffic=Traffic(size), candidate="new")
     found = side_by_side(case, decision, 0.9)
@@ -182,7 +179,7 @@ def test_a_row_with_two_versions_says_which_is_which() -> None:
 
 
 def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
-    def times(switch: str, ns: float) -> dict[str, Any]:
+    def times(switch: str, ns: float) -> Result:
         figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
         return result(Case(switch, dimension="latency", rate=Rate(1000)), **figures)
 
@@ -232,7 +229,7 @@ def test_hostile_text_cannot_leave_its_place() -> None:
     assert "中文" in facts["switch version"]
 
 
-def facts_of(found: dict[str, Any]) -> dict[str, str]:
+def facts_of(found: Result) -> dict[str, str]:
     page = html.Page()
     page.add("t", found)
     return dict(data_of(page)["cases"][0]["facts"])
@@ -263,7 +260,7 @@ def test_bands_drift_and_a_search_are_among_the_facts() -> None:
     assert facts["figure"].startswith("5 Mpps (bounds 5.033 to 5.05)")
     assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
     assert facts["search"] == "ended after 9 s"
-    assert "upper 5.05 Mpps" in facts_of(found | {"throughput_pps_high": None})["relevant bounds"]
+    assert "upper 5.05 Mpps" in facts_of(replace(found, throughput_pps=Estimate(5e6)))["relevant bounds"]
 
 
 def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:

@@ -12,20 +12,22 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, summary_line, table
 from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.paths import path_part
 from pytest_icbench.wording import printable
-from tests.measurements import measurement
+from tests.measurements import result
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
 
 
-def line(case: Case | None = None, **changed: Any) -> dict[str, Any]:
-    return measurement(case, **{"verdict": "PASS", **changed}).to_dict()
+def line(case: Case | None = None, **changed: Any) -> Result:
+    return result(case, **{"verdict": "PASS", **changed})
 
 
 def test_a_table_for_each_dimension_and_metric() -> None:
@@ -152,12 +154,12 @@ def test_terminal_escapes_are_made_harmless() -> None:
 
 
 def test_properties_have_the_names_of_the_line() -> None:
-    result = line(generator_bound=True)
-    found = dict(properties(result))
+    one = line(generator_bound=True)
+    found = dict(properties(one))
     assert found["icbench.case"] == "ovs-64B-b32-1vs1-Rmax"
     assert found["icbench.throughput_pps"] == 5e6
     assert found["icbench.generator_bound"] == "true"
-    assert {name.removeprefix("icbench.") for name in found} <= set(result)
+    assert {name.removeprefix("icbench.") for name in found} <= set(one.to_dict())
     assert "icbench.axes" not in found
     assert "icbench.rtt_p50_ns" not in found
 
@@ -205,7 +207,8 @@ def test_a_search_shows_its_relevant_bounds_and_no_interval() -> None:
     assert row.split()[1:3] == ["5.00", "5.033..5.05"]
     assert any(text.startswith("bounds: relevant lower and upper bound") for text in table([found]))
     assert "5.00 Mpps ndr [bounds 5.033..5.05]" in summary_line(found)
-    found |= {"throughput_pps_high": None, "lower_bound": True}  # the upper one is the generator's
+    # The upper one is the generator's.
+    found = replace(found, throughput_pps=Estimate(5e6, 5e6), lower_bound=True)
     assert table([found])[2].split()[1:3] == ["≥5.00", "≥5.033"]
 
 
@@ -218,7 +221,7 @@ def test_delay_variation_has_a_table_of_its_own() -> None:
     assert not lines[place + 3].startswith("vpp")
 
 
-def soaked(*events: LossEvent, **changed: Any) -> dict[str, Any]:
+def soaked(*events: LossEvent, **changed: Any) -> Result:
     return line(Case("ovs", rate=Rate(1000), pairs=2), loss_events=events, loss_event_count=len(events), **changed)
 
 
@@ -274,7 +277,7 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
 
 
 def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:
-    result = line(LATENCY, generator_bound=True, offered_pps=350_000.0)
-    result["axes"]["rate"] = "pdr:0.5%*0.5"
-    (note,) = [text for text in table([result]) if "the sender" in text]
+    found = line(LATENCY, generator_bound=True, offered_pps=350_000.0)
+    found = replace(found, axes={**found.axes, "rate": "pdr:0.5%*0.5"})
+    (note,) = [text for text in table([found]) if "the sender" in text]
     assert "the sender could offer only 350k frames/s, less than pdr:0.5%*0.5" in note
