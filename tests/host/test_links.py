@@ -137,14 +137,23 @@ def test_a_bridge_forwards_between_two_pairs(session: HostSession, ends: tuple[s
 
 def test_offloads(session: HostSession, ends: tuple[str, str]) -> None:
     links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
-    links.set_offloads("eth0", ends[0], generic_receive_offload=True)
-    assert "generic-receive-offload: on" in run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
-    links.set_offloads("eth0", ends[0], generic_receive_offload=False, tx_checksumming=False)
-    text = run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
-    assert "generic-receive-offload: off" in text
-    assert "tx-checksumming: off" in text
-    with pytest.raises(ProvisionError, match="eth0 cannot switch no_such_thing off"):
-        links.set_offloads("eth0", ends[0], no_such_thing=False)
+
+    def features() -> str:
+        return run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
+
+    with entered(ends[0]):
+        ethtool.set_feature("eth0", "rx-gro", True)
+        assert "generic-receive-offload: on" in features()
+        ethtool.set_feature("eth0", "rx-gro", False)
+        ethtool.set_feature("eth0", "tx-checksum-ip-generic", False)
+        text = features()
+        assert "generic-receive-offload: off" in text
+        assert "tx-checksum-ip-generic: off" in text
+        for name in ("no-such-thing", "rx-vlan-filter"):
+            with pytest.raises(ProvisionError, match=f"eth0 cannot switch {name} off"):
+                ethtool.set_feature("eth0", name, False)
+        with pytest.raises(ProvisionError, match="nonic9 cannot switch rx-lro on"):
+            ethtool.set_feature("nonic9", ethtool.LRO, True)
     exchange(*ends, count=3)
 
 

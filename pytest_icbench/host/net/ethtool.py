@@ -10,7 +10,8 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError
 
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
-_LRO = "rx-lro"
+#: Large receive offload.
+LRO = "rx-lro"
 
 
 @contextmanager
@@ -57,6 +58,20 @@ def lro(name: str) -> bool | None:
     """Whether large receive offload is on, which a bridge switches off; None: there is none, or it is fixed."""
     with suppress(OSError), _device(name) as device:
         features = device.get_features()
-        if _LRO in features and features.is_available(_LRO):
-            return bool(features.is_active(_LRO))
+        if LRO in features and features.is_available(LRO):
+            return bool(features.is_active(LRO))
     return None
+
+
+def set_feature(name: str, feature: str, on: bool) -> None:
+    """Switches an offload by the kernel's name for it. Raises ProvisionError if the driver lacks it, or keeps it."""
+    refusal = f"{name} cannot switch {feature} {'on' if on else 'off'}"
+    try:
+        with _device(name) as device:
+            features = device.get_features()
+            if feature not in features or not features.is_available(feature):
+                raise ProvisionError(refusal)
+            features.set_value(feature, on)
+            device.set_features(features)
+    except OSError as error:
+        raise ProvisionError(f"{refusal}: {error}") from None

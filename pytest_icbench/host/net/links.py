@@ -255,28 +255,6 @@ def statistics(name: str, netns: str | None = None) -> dict[str, int]:
         return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
 
 
-def set_offloads(name: str, netns: str | None = None, **features: bool) -> None:
-    """Switches offloads by ethtool's long names with underscores: ``generic_receive_offload=False``.
-
-    Raises ProvisionError for one that the driver does not have or let go.
-    """
-    from pyroute2.ethtool.ioctl import IoctlEthtool, NotSupportedError
-
-    with entered(netns):
-        try:
-            device = IoctlEthtool(name)
-        except OSError as error:
-            raise ProvisionError(f"offloads of {name} cannot be set: {error.strerror}") from None
-        try:
-            for feature, on in features.items():
-                try:
-                    device.set_offload_flag(feature.replace("_", "-"), int(on))
-                except (NotSupportedError, OSError, ValueError) as error:
-                    raise ProvisionError(f"{name} cannot switch {feature} {'on' if on else 'off'}: {error!r}") from None
-        finally:
-            device.close()
-
-
 def exists(name: str, netns: str | None = None) -> bool:
     """Whether there is a link of that name."""
     with netlink(netns) as route:

@@ -19,7 +19,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.host.net.links import await_up, link_index, netlink, set_offloads
+from pytest_icbench.host.net.links import await_up, link_index, netlink
 from pytest_icbench.host.net.nic_use import use_of
 from pytest_icbench.host.resource.pci import SETTLE_S
 
@@ -288,7 +288,7 @@ def _restore(before: State) -> None:
             with suppress(OSError):
                 Path("/proc/sys/net", name).write_text(text, encoding="ascii")
         if before.lro and not ethtool.lro(before.name):
-            set_offloads(before.name, large_receive_offload=True)
+            ethtool.set_feature(before.name, ethtool.LRO, True)
         if before.channels is not None and ethtool.channels(before.name) != list(before.channels):
             ethtool.set_channels(before.name, before.channels)
         if not up:
