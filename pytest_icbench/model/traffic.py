@@ -74,6 +74,11 @@ class Traffic:
         return self.packet_size
 
     @property
+    def mean_bytes(self) -> int:
+        """The mean length of its frames, which tables and charts order traffic by."""
+        return self.packet_size
+
+    @property
     def jumbo(self) -> bool:
         """Whether a frame needs a greater MTU than Ethernet's."""
         return self.longest_bytes > MTU_ETHERNET_FRAME_BYTES

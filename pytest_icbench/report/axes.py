@@ -51,7 +51,7 @@ def traffic(result: Result) -> Traffic:
     """A result's traffic. The rate is said as the file has it: a later version may know others."""
     point, rate = result.point, result.axes.get("rate")
     return Traffic(
-        point.traffic.packet_size,
+        point.traffic.mean_bytes,
         point.burst,
         point.pairs,
         "max" if rate is None else rate_text(rate),

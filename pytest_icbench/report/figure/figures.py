@@ -167,8 +167,8 @@ def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                 each
                 for result in group
                 for each in (
-                    row(result, result.point.traffic.packet_size, figure_of(result), factor),
-                    *_published(result, result.point.traffic.packet_size, _per_frame(result, unit)),
+                    row(result, result.point.traffic.mean_bytes, figure_of(result), factor),
+                    *_published(result, result.point.traffic.mean_bytes, _per_frame(result, unit)),
                 )
             )
             if not rows:

@@ -49,7 +49,7 @@ def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     for place, (key, group) in enumerate(groups.items()):
         for what in ("Mean", "99th percentile"):
             figures_of = [(each, each.rtt_mean_ns if what == "Mean" else each.rtt_p99_ns) for each in group]
-            made = (row(each, each.point.traffic.packet_size, figure, 1e-3, least=False) for each, figure in figures_of)
+            made = (row(each, each.point.traffic.mean_bytes, figure, 1e-3, least=False) for each, figure in figures_of)
             rows = tuple(sorted((each for each in made if each is not None), key=lambda each: (each[1], each[2])))
             if not rows:
                 continue
