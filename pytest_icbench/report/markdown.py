@@ -9,12 +9,9 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import GOOD, ORDER
-from pytest_icbench.report import longruns
-from pytest_icbench.report.axes import is_latency, main_figure, main_unit
-from pytest_icbench.report.remarks import bounds, is_search
+from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.versions import candidates, error_rates
-from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import percent, printable, show
+from pytest_icbench.wording import printable, show
 
 #: Rows at most: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
@@ -33,13 +30,14 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
     for sentence in error_rates(results):
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.verdict not in (*GOOD, "NO_BASELINE", None)]
-    sentences = [f"* **{_verdict(result)}** {escape(_reason(result))}" for result in _ordered(notable)]
+    sentences = [f"* **{escape(judged(result))}** {escape(_reason(result))}" for result in _ordered(notable)]
     # A test that failed by a verdict is told by its result.
     sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
     lines += _limited(sentences) + ([""] if sentences else [])
     if results:
-        against = "against the baseline" + (" or the version beside it" if candidates(results) else "")
-        lines += [f"| case | figure | interval | {against} | limit by | verdict |", "| --- " * 6 + "|"]
+        beside = " or the version beside it" if candidates(results) else ""
+        heads = ["case", *(column.head(beside=beside) for column in columns(In.MARKDOWN))]
+        lines += [f"| {' | '.join(heads)} |", f"{'| --- ' * len(heads)}|"]
         lines += _limited([_row(result) for result in _ordered(results)])
         lines.append("")
     changes = sorted({change for result in results for change in _changes(result)})
@@ -74,54 +72,13 @@ def _limited(lines: Sequence[str]) -> list[str]:
     if len(lines) <= MOST_ROWS:
         return list(lines)
     rest = f"{len(lines) - MOST_ROWS} more, not shown here; all of them are in results.jsonl"
-    last = f"| {rest} | | | | | |" if lines[0].startswith("| ") else f"* {rest}"
+    last = f"| {rest} {'| ' * len(columns(In.MARKDOWN))}|" if lines[0].startswith("| ") else f"* {rest}"
     return [*lines[:MOST_ROWS], last]
 
 
 def _row(result: Result) -> str:
-    cells = (result.case, *_figures(result), _change(result), _limit_by(result))
-    return "| " + " | ".join([*map(escape, cells), _verdict(result)]) + " |"
-
-
-def _figures(result: Result) -> tuple[str, str]:
-    """The main figure with what it is, and its interval; of a search its relevant bounds."""
-    if not result.is_number:
-        return "", ""
-    if trains := longruns.train(result):
-        return f"{trains} frames back to back", ""
-    main, (unit, scale) = main_figure(result), main_unit(result)
-    if main is None:
-        return "", ""
-    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
-    shown = f"{at_least}{main * scale:.4g} {unit} {'RTT p50' if is_latency(result) else result.metric}"
-    if is_search(result):
-        return shown, f"bounds {bounds(result)}" if bounds(result) else ""
-    return shown, "" if main.low is None or main.high is None else f"{main.low * scale:.4g} to {main.high * scale:.4g}"
-
-
-def _change(result: Result) -> str:
-    found, ratio = result.side_by_side, result.ratio_to_baseline
-    if found is not None:
-        ratio = Estimate(found.ratio, found.ratio_low, found.ratio_high)
-    if ratio is None:
-        return ""
-    interval = ""
-    if ratio.low is not None and ratio.high is not None:
-        interval = f" ({_signed(ratio.low)} to {_signed(ratio.high)})"
-    return f"{_signed(ratio)}{interval}"
-
-
-def _signed(ratio: float) -> str:
-    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
-
-
-def _limit_by(result: Result) -> str:
-    return result.bottleneck if result.is_number and result.bottleneck != "unknown" else ""
-
-
-def _verdict(result: Result) -> str:
-    waived = ", waived" if result.waiver else ""
-    return escape(result.verdict or "-") + waived
+    cells = (result.case, *(column.text(result) for column in columns(In.MARKDOWN)))
+    return f"| {' | '.join(map(escape, cells))} |"
 
 
 def _reason(result: Result) -> str:

@@ -3,12 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, number
+from pytest_icbench.report.columns import (
+    In,
+    bounds,
+    columns,
+    first,
+    gbps,
+    interval,
+    limit,
+    loss,
+    microseconds,
+    rate,
+    ratio,
+    train,
+    verdict,
+)
 from pytest_icbench.wording import printable, show, wrapped
 
 #: Widest line of a table.
@@ -21,15 +35,6 @@ _METRICS = {
     "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
     "mfr": "mfr: maximum forwarding rate over several offered loads (RFC 2285)",
 }
-
-
-class _Column(NamedTuple):
-    """``head`` can have ``{metric}``: a rate is never shown without it. ``always``: also if no row has a value."""
-
-    head: str
-    text: Callable[[Result], str]
-    number: bool = True
-    always: bool = False
 
 
 def table(results: Sequence[Result]) -> list[str]:
@@ -45,140 +50,51 @@ def table(results: Sequence[Result]) -> list[str]:
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        lines += _group(dimension + on, metric, group, _columns(dimension, metric))
+        lines += _group(dimension + on, metric, group, In.LATENCY if dimension == "latency" else In.THROUGHPUT)
         if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
-            lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, _VARIATION)]
+            lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
     told = [line for each in hosts_told(results) for line in wrapped(each, WIDTH)]
     return [*lines, *_notes(apart), *told] if lines else []
 
 
-def _group(name: str, metric: str, group: Sequence[Result], figures: Sequence[_Column]) -> list[str]:
+def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:
     common = _common(group)
     title = name + (f", all with {' '.join(common)}" if common else "")
-    columns = [_Column("case", lambda result: _label(result, common), number=False, always=True), *figures]
-    cells = [[column.text(result) for result in group] for column in columns]
-    kept = [place for place, column in enumerate(columns) if column.always or any(cells[place])]
-    texts = [[columns[place].head.format(metric=metric), *cells[place]] for place in kept]
+    kept = [("case", [_label(result, common) for result in group], False)]
+    for column in columns(where):
+        cells = [column.text(result) for result in group]
+        if where in column.always or any(cells):
+            kept.append((column.head(metric=metric), cells, column.number))
+    texts = [[head, *cells] for head, cells, _ in kept]
     widths = [max(map(len, text)) for text in texts]
     widths[0] = max(min(widths[0], WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1)), 8)
     lines = [_cut(title, WIDTH)]
     for row in zip(*texts, strict=True):
         shown = [
-            _middle(text, width).rjust(width) if columns[place].number else _middle(text, width).ljust(width)
-            for text, width, place in zip(row, widths, kept, strict=True)
+            _middle(text, width).rjust(width) if number else _middle(text, width).ljust(width)
+            for text, width, (_, _, number) in zip(row, widths, kept, strict=True)
         ]
         lines.append("  ".join(shown).rstrip())
     return lines
 
 
-def _columns(dimension: str, metric: str) -> list[_Column]:
-    if dimension == "latency":
-        figures = [
-            _Column("p50 µs", lambda result: _microseconds(result, result.rtt_p50_ns)),
-            _Column("p99 µs", lambda result: _microseconds(result, result.rtt_p99_ns)),
-            _Column("first µs", _first),
-            _Column("floor µs", lambda result: _microseconds(result, result.floor_p50_ns)),
-            _Column("Mpps {metric}", _rate),
-        ]
-    else:
-        figures = [
-            _Column("Mpps {metric}", _rate, always=True),
-            _Column("bounds" if metric in remarks.SEARCHES else "interval", _interval),
-            _Column("Gbit/s", _gbps),
-            _Column("train", _train),
-        ]
-    return [
-        *figures,
-        _Column("loss %", _loss),
-        _Column("ratio", _ratio),
-        _Column("limit by", _bottleneck, number=False),
-        _Column("verdict", _verdict, number=False, always=True),
-    ]
-
-
-def _microseconds(result: Result, time_ns: float | None) -> str:
-    time_ns = number(result, time_ns)
-    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
-
-
-_VARIATION = [
-    _Column("p50 µs", lambda result: _microseconds(result, result.pdv_p50_ns)),
-    _Column("p90 µs", lambda result: _microseconds(result, result.pdv_p90_ns)),
-    _Column("p99 µs", lambda result: _microseconds(result, result.pdv_p99_ns)),
-    _Column("p99.9 µs", lambda result: _microseconds(result, result.pdv_p99_9_ns)),
-    _Column("max µs", lambda result: _microseconds(result, result.pdv_max_ns)),
-]
-
-
 def summary_line(result: Result) -> str:
     """One result in one line: every rate with its metric."""
-    parts = [f"{printable(result.case)}: {_verdict(result)}"]
-    if rate := _rate(result):
-        interval = _interval(result)
-        bracket = f"bounds {interval}" if remarks.is_search(result) else interval
-        parts.append(f"{rate} Mpps {result.metric}" + (f" [{bracket}]" if interval else ""))
-    if trains := _train(result):
+    parts = [f"{printable(result.case)}: {verdict(result)}"]
+    if pps := rate(result):
+        ends = f"bounds {bounds(result)}" if bounds(result) else interval(result)
+        parts.append(f"{pps} Mpps {result.metric}" + (f" [{ends}]" if ends else ""))
+    if trains := train(result):
         parts.append(f"{trains} frames back to back")
-    for text, unit in ((_gbps, "Gbit/s"), (_loss, "% loss"), (_ratio, "of the reference")):
+    for text, unit in ((gbps, "Gbit/s"), (loss, "% loss"), (ratio, "of the reference")):
         if value := text(result):
             parts.append(f"{value} {unit}")
     if is_latency(result):
-        p50, p99 = (_microseconds(result, rtt) or "-" for rtt in (result.rtt_p50_ns, result.rtt_p99_ns))
+        p50, p99 = (microseconds(result, rtt) or "-" for rtt in (result.rtt_p50_ns, result.rtt_p99_ns))
         parts.append(f"RTT p50 {p50} µs, p99 {p99} µs")
-    if bottleneck := _bottleneck(result):
+    if bottleneck := limit(result):
         parts.append(f"bottleneck {bottleneck}")
     return ", ".join(parts)
-
-
-def _rate(result: Result) -> str:
-    pps = number(result, result.throughput_pps)
-    if pps is None:
-        return ""
-    return ("≥" if result.lower_bound and not is_latency(result) else "") + remarks.mpps(pps)
-
-
-def _interval(result: Result) -> str:
-    if remarks.is_search(result):
-        return remarks.bounds(result, "..")
-    pps = number(result, result.throughput_pps)
-    if pps is None or pps.low is None or pps.high is None:
-        return ""
-    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def _gbps(result: Result) -> str:
-    gbps = number(result, result.throughput_gbps)
-    return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
-
-
-def _loss(result: Result) -> str:
-    loss = number(result, result.frame_loss_ratio)
-    return "" if loss is None else f"{loss * 100:.2f}"
-
-
-def _ratio(result: Result) -> str:
-    ratio = number(result, result.ratio_to_reference)
-    return "" if ratio is None else f"{ratio:.2f}"
-
-
-def _train(result: Result) -> str:
-    return longruns.train(result) or ""
-
-
-def _first(result: Result) -> str:
-    """Worth a column only where a burst has more than its first frame."""
-    return "" if result.point.burst == 1 else _microseconds(result, result.rtt_first_p50_ns)
-
-
-def _bottleneck(result: Result) -> str:
-    return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
-
-
-def _verdict(result: Result) -> str:
-    verdict = result.verdict or "-"
-    if not result.is_number and result.reason:
-        verdict += f" {result.reason}"
-    return printable(verdict)
 
 
 def _parts(result: Result) -> list[str]:
@@ -218,17 +134,17 @@ def _cut(text: str, width: int) -> str:
 def _notes(results: Sequence[Result]) -> list[str]:
     metrics = {result.metric for result in results}
     notes = [text for metric, text in _METRICS.items() if metric in metrics]
-    if any(_ratio(result) for result in results):
+    if any(ratio(result) for result in results):
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
-    if any(_first(result) for result in results):
+    if any(first(result) for result in results):
         notes.append("first: p50 of frames that were the first of their burst")
     if any(number(result, result.floor_p50_ns) is not None for result in results):
         notes.append("floor: p50 with no switch between: what tool and machine take by themselves")
-    if any(_train(result) for result in results):
+    if any(train(result) for result in results):
         notes.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
-    if any(remarks.bounds(result) for result in results):
+    if any(bounds(result) for result in results):
         notes.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
-    if any(_rate(result).startswith("≥") for result in results):
+    if any(rate(result).startswith("≥") for result in results):
         notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
     for result in results:
         case = result.case + (f" ({result.host})" if result.host else "")

@@ -17,8 +17,9 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import longruns, overview, remarks, versions
+from pytest_icbench.report import overview, remarks, versions
 from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, main_figure, main_unit, number
+from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.figure import published, theme, vega
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.figures import KINDS, all_series, rate_figures
@@ -106,19 +107,7 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
         result = page.results[place]
         verdict = result.verdict or "not judged"
         parts = [f"<b class=ic-{_word(verdict)}>{text(verdict)}</b>"]
-        if figure := overview.figure_text(result):
-            parts.append(text(f"{figure} {'' if is_latency(result) else result.metric}"))
-        if trains := longruns.train(result):
-            parts.append(f"{trains} frames back to back")
-        loss = number(result, result.frame_loss_ratio)
-        if loss:
-            parts.append(f"{loss:.2%} lost" if loss >= 5e-5 else "under 0.01% lost")
-        if events := longruns.losses(result, 0):
-            parts.append(text(events))
-        if result.bottleneck != "unknown" and not is_latency(result):
-            parts.append(f"limited by {text(result.bottleneck)}")
-        if result.reason:
-            parts.append(text(result.reason))
+        parts += [text(said) for column in columns(In.PAGE) if (said := column.say(result))]
         if place in page.taken:
             parts.append(f"taken from {text(page.taken[place])}")
         # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reports show of a result: one row a column, for the terminal's tables, Markdown's and the page's rows. Pure.
+
+The case stands first everywhere and is no column of this table: each report abbreviates it in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Flag, auto
+from typing import NamedTuple
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report.axes import is_latency, main_figure, main_unit, number
+from pytest_icbench.report.overview import figure_text
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import percent, printable
+
+
+class In(Flag):
+    """Where a column is shown; the first three are tables of the terminal."""
+
+    THROUGHPUT = auto()
+    LATENCY = auto()
+    VARIATION = auto()
+    MARKDOWN = auto()
+    PAGE = auto()
+    NOWHERE = 0
+
+
+class Column(NamedTuple):
+    """One column.
+
+    Attributes:
+        name: in the head of tables; ``{metric}`` is the group's, since a rate is never shown without it, and
+            ``{beside}`` tells Markdown's readers of versions side by side.
+        unit: behind the name; the text is without it.
+        text: of a result; empty where it has none. A column without any text is left out of the terminal's tables.
+        shown: where.
+        always: where it stays without any text.
+        phrase: how the page, whose rows have no heads, says it.
+        number: aligned to the right.
+    """
+
+    name: str
+    unit: str
+    text: Callable[[Result], str]
+    shown: In
+    always: In = In.NOWHERE
+    phrase: str = "{text}"
+    number: bool = True
+
+    def head(self, **facts: str) -> str:
+        return f"{self.name} {self.unit}".rstrip().format(**facts)
+
+    def say(self, result: Result) -> str:
+        """The phrase; empty where the result has no text."""
+        text = self.text(result)
+        return text and self.phrase.format(text=text)
+
+
+def columns(where: In) -> list[Column]:
+    """The columns of one report in their order."""
+    return [column for column in COLUMNS if where in column.shown]
+
+
+def microseconds(result: Result, time_ns: float | None) -> str:
+    time_ns = number(result, time_ns)
+    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
+
+
+def first(result: Result) -> str:
+    """Worth a column only where a burst has more than its first frame."""
+    return "" if result.point.burst == 1 else microseconds(result, result.rtt_first_p50_ns)
+
+
+def rate(result: Result) -> str:
+    pps = number(result, result.throughput_pps)
+    if pps is None:
+        return ""
+    return ("≥" if result.lower_bound and not is_latency(result) else "") + remarks.mpps(pps)
+
+
+def interval(result: Result) -> str:
+    """Of the rate; of one that was looked for there is none."""
+    pps = number(result, result.throughput_pps)
+    if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
+        return ""
+    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
+
+
+def bounds(result: Result) -> str:
+    """Of a rate that was looked for: RFC 9971 wants them shown."""
+    return remarks.bounds(result, "..")
+
+
+def gbps(result: Result) -> str:
+    gbps = number(result, result.throughput_gbps)
+    return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
+
+
+def train(result: Result) -> str:
+    return longruns.train(result) or ""
+
+
+def loss(result: Result) -> str:
+    loss = number(result, result.frame_loss_ratio)
+    return "" if loss is None else f"{loss * 100:.2f}"
+
+
+def notable_loss(result: Result) -> str:
+    loss = number(result, result.frame_loss_ratio)
+    return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
+
+
+def ratio(result: Result) -> str:
+    ratio = number(result, result.ratio_to_reference)
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def limit(result: Result) -> str:
+    return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
+
+
+def verdict(result: Result) -> str:
+    """With the reason of an INVALID one."""
+    reason = f" {result.reason}" if not result.is_number and result.reason else ""
+    return printable(f"{result.verdict or '-'}{reason}")
+
+
+def judged(result: Result) -> str:
+    """The verdict, and whether it is waived."""
+    return f"{result.verdict or '-'}{', waived' if result.waiver else ''}"
+
+
+def _figure(result: Result) -> str:
+    """The main figure with what it is."""
+    if result.is_number and result.back_to_back is not None:
+        return f"{train(result)} frames back to back"
+    main, (unit, factor) = main_figure(result), main_unit(result)
+    if main is None:
+        return ""
+    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
+    return f"{at_least}{main * factor:.4g} {unit} {'RTT p50' if is_latency(result) else result.metric}"
+
+
+def _interval_of_figure(result: Result) -> str:
+    """Of the main figure; of a rate that was looked for its relevant bounds."""
+    main, (_, factor) = main_figure(result), main_unit(result)
+    if main is None or result.back_to_back is not None:
+        return ""
+    if remarks.is_search(result):
+        return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
+    return "" if main.low is None or main.high is None else f"{main.low * factor:.4g} to {main.high * factor:.4g}"
+
+
+def _change(result: Result) -> str:
+    """Against the version beside it, or against the baseline."""
+    beside, ratio = result.side_by_side, result.ratio_to_baseline
+    if beside is not None:
+        ratio = Estimate(beside.ratio, beside.ratio_low, beside.ratio_high)
+    if ratio is None:
+        return ""
+    if ratio.low is None or ratio.high is None:
+        return _signed(ratio)
+    return f"{_signed(ratio)} ({_signed(ratio.low)} to {_signed(ratio.high)})"
+
+
+def _signed(ratio: float) -> str:
+    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
+
+
+def _figures_with_metric(result: Result) -> str:
+    figures = figure_text(result)
+    return figures and f"{figures} {'' if is_latency(result) else result.metric}"
+
+
+def _limit_of_rate(result: Result) -> str:
+    return "" if is_latency(result) or result.bottleneck == "unknown" else result.bottleneck
+
+
+_BOTH = In.THROUGHPUT | In.LATENCY
+
+#: In the order in which they are shown.
+COLUMNS = (
+    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
+    Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
+    Column("first", "µs", first, In.LATENCY),
+    Column("floor", "µs", lambda result: microseconds(result, result.floor_p50_ns), In.LATENCY),
+    Column("p50", "µs", lambda result: microseconds(result, result.pdv_p50_ns), In.VARIATION),
+    Column("p90", "µs", lambda result: microseconds(result, result.pdv_p90_ns), In.VARIATION),
+    Column("p99", "µs", lambda result: microseconds(result, result.pdv_p99_ns), In.VARIATION),
+    Column("p99.9", "µs", lambda result: microseconds(result, result.pdv_p99_9_ns), In.VARIATION),
+    Column("max", "µs", lambda result: microseconds(result, result.pdv_max_ns), In.VARIATION),
+    Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
+    Column("interval", "", interval, In.THROUGHPUT),
+    Column("bounds", "", bounds, In.THROUGHPUT),
+    Column("Gbit/s", "", gbps, In.THROUGHPUT),
+    Column("figure", "", _figure, In.MARKDOWN),
+    Column("interval", "", _interval_of_figure, In.MARKDOWN),
+    Column("against the baseline{beside}", "", _change, In.MARKDOWN),
+    Column("figures", "", _figures_with_metric, In.PAGE),
+    Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
+    Column("loss", "%", loss, _BOTH),
+    Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
+    Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
+    Column("ratio", "", ratio, _BOTH),
+    Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
+    Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
+    Column("verdict", "", verdict, _BOTH, always=_BOTH, number=False),
+    Column("verdict", "", judged, In.MARKDOWN),
+    Column("reason", "", lambda result: result.reason or "", In.PAGE),
+)

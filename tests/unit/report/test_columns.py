@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of columns: what terminal, Markdown and page show of a result."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.report import columns, markdown
+from pytest_icbench.report.columns import COLUMNS, Column, In
+from pytest_icbench.report.html import page as html
+from pytest_icbench.report.terminal import table
+from tests.measurements import result
+
+
+def test_a_new_column_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = In.THROUGHPUT | In.LATENCY | In.MARKDOWN | In.PAGE
+    fresh = Column("took", "s", lambda each: f"{each.duration_s:.0f}", where, phrase="took {text} s")
+    monkeypatch.setattr(columns, "COLUMNS", (*COLUMNS, fresh))
+    rates, times = result(duration_s=61.0), result(Case("ovs", dimension="latency", rate=Rate(1000)), duration_s=62.0)
+    lines = table([rates, times])
+    assert [line.split()[-2:] for line in lines if line.startswith("case ")] == [["took", "s"]] * 2
+    assert [line.split()[-1] for line in lines if line.startswith("ovs-")] == ["61", "62"]
+    text = markdown.summary([rates], [], [])
+    assert "| case | figure | interval | against the baseline | limit by | verdict | took s |" in text
+    assert "| 61 |" in text
+    page = html.Page()
+    page.add("t", rates)
+    assert "· took 61 s " in html.row_lines(page, [0])
+
+
+def test_every_column_is_shown_somewhere_and_keeps_its_place_where_it_must() -> None:
+    for column in COLUMNS:
+        assert column.shown
+        assert column.always in column.shown
+    heads = [(where, column.head(metric="m", beside="")) for where in In for column in columns.columns(where)]
+    assert len(heads) == len(set(heads))
