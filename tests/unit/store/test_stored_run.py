@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run that version 0.1.0 wrote before its results were objects: it reads back, and comes out as it went in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.cli.main import main
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
+from pytest_icbench.store.read import read_run, with_windows
+
+RUN = Path(__file__).with_name("stored_run")
+LINES = (RUN / "results.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("kind", [Measurement, Result])
+@pytest.mark.parametrize("line", LINES, ids=["throughput", "latency"])
+def test_a_line_is_written_as_it_was(line: str, kind: type[Measurement]) -> None:
+    # The two whole numbers of a finding were counters; they are read as floats.
+    written = kind.from_json(line).to_json()
+    assert json.loads(written) == json.loads(line)
+    assert list(json.loads(written)) == list(json.loads(line))
+    assert (
+        written.replace('"value":0.0,"value_low":0.0,"value_high":0.0', '"value":0,"value_low":0,"value_high":0')
+        == line
+    )
+
+
+def test_the_windows_are_written_as_they_were() -> None:
+    for result in read_run(RUN).results:
+        assert result.raw is not None
+        whole = with_windows(result).to_dict(windows=True)
+        recorded = [json.loads(line) for line in result.raw.read_text(encoding="utf-8").splitlines()]
+        windows = [window for launch in whole["per_launch"] for window in launch["windows"]]
+        assert [line for line in recorded if line["type"] == "window"] == [
+            {"type": "window", "of": "case", "launch": launch["index"], **window}
+            for launch in whole["per_launch"]
+            for window in launch["windows"]
+        ]
+        assert len(windows) in (18, 24)
+
+
+def test_its_figures_are_computed_anew_to_the_last_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(RUN)]) == 0
+    out, err = capsys.readouterr()
+    assert "2 of 2 results computed anew from their windows and histograms, to the last digit as recorded" in out
+    assert "linux-bridge-64B-b32-1vs1-Rmax       0.591  0.527..0.700  0.3025    0.69  PASS" in out
+    assert "linux-bridge-1500B-b4-1vs1-R1k  1173.5  18923.5    1173.5       0.001    0.00  PASS" in out
+    assert err == ""
