@@ -55,12 +55,6 @@ class Estimate(float):
 
     __hash__ = float.__hash__
 
-    def __repr__(self) -> str:
-        return f"Estimate{self._parts}"
-
-    def __str__(self) -> str:
-        return str(self.value)
-
     @property
     def _parts(self) -> tuple[float | None, ...]:
         return self.value, self.low, self.high, self.coverage
