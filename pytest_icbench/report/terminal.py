@@ -13,15 +13,9 @@ from pytest_icbench.report.columns import (
     bounds,
     columns,
     first,
-    gbps,
-    interval,
-    limit,
-    loss,
-    microseconds,
     rate,
     ratio,
     train,
-    verdict,
 )
 from pytest_icbench.wording import printable, show, wrapped
 
@@ -76,25 +70,6 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
         ]
         lines.append("  ".join(shown).rstrip())
     return lines
-
-
-def summary_line(result: Result) -> str:
-    """One result in one line: every rate with its metric."""
-    parts = [f"{printable(result.case)}: {verdict(result)}"]
-    if pps := rate(result):
-        ends = f"bounds {bounds(result)}" if bounds(result) else interval(result)
-        parts.append(f"{pps} Mpps {result.metric}" + (f" [{ends}]" if ends else ""))
-    if trains := train(result):
-        parts.append(f"{trains} frames back to back")
-    for text, unit in ((gbps, "Gbit/s"), (loss, "% loss"), (ratio, "of the reference")):
-        if value := text(result):
-            parts.append(f"{value} {unit}")
-    if is_latency(result):
-        p50, p99 = (microseconds(result, rtt) or "-" for rtt in (result.rtt_p50_ns, result.rtt_p99_ns))
-        parts.append(f"RTT p50 {p50} µs, p99 {p99} µs")
-    if bottleneck := limit(result):
-        parts.append(f"bottleneck {bottleneck}")
-    return ", ".join(parts)
 
 
 def _parts(result: Result) -> list[str]:

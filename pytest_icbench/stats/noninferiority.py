@@ -4,7 +4,7 @@
 The interface, for a baseline, for two versions side by side and for simulations alike:
 
 1. ``ratio_of(now, before)`` is now over before with its interval, from two ``Figure``s. Launches that ran next to each
-   other have ``stats.paired_ratio`` instead.
+   other have ``stats.paired`` instead.
 2. ``Margin(better, tolerated, allowance)`` says what is allowed.
 3. ``margin.verdict(ratio)`` is PASS, IMPROVED, REGRESSED or INCONCLUSIVE.
 4. ``launches_until_told(...)`` says how many launches an INCONCLUSIVE one still needs.

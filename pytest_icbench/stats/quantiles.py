@@ -143,16 +143,6 @@ def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> lis
     return [above / below for above, below in zip(numerators, denominators, strict=True)]
 
 
-def paired_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
-) -> Estimate:
-    """Median of the ratios of values measured next to each other, with its order-statistic interval.
-
-    Raises ValueError as ``quotients`` does.
-    """
-    return median_estimate(quotients(numerators, denominators), confidence)
-
-
 @cache
 def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
     """Rank k such that [k-th least, k-th greatest] of all n·m pairwise ratios covers the ratio, and its coverage.

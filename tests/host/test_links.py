@@ -110,7 +110,7 @@ def test_configuration(session: HostSession, ends: tuple[str, str]) -> None:
 
 def test_moved_links_are_configured_alike(session: HostSession, ends: tuple[str, str]) -> None:
     names = session.name_link("a0"), session.name_link("b0")
-    links.create_veth(session, *names)
+    links.create_pair(session, End(names[0]), End(names[1]), up=False)
     links.move(session, names[0], ends[0], "eth0", A)
     links.move(session, names[1], ends[1], "eth0", B)
     assert not links.exists(names[0])
@@ -176,11 +176,9 @@ def test_settings_of_a_link_that_is_there(session: HostSession, ends: tuple[str,
     links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B), up=False)
     assert "state DOWN" in shown(ends[0], "link", "show", "eth0")
     links.set_mtu("eth0", 2000, ends[0])
-    links.set_txqueuelen("eth0", 77, ends[0])
     links.set_up("eth0", ends[0], arp=True)
     text = shown(ends[0], "link", "show", "eth0")
     assert "mtu 2000" in text
-    assert "qlen 77" in text
 
 
 def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession) -> None:
@@ -198,10 +196,10 @@ def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession
 
 def test_a_taken_name_is_one_sentence(session: HostSession) -> None:
     names = session.name_link("a"), session.name_link("b")
-    links.create_veth(session, *names)
+    links.create_pair(session, End(names[0]), End(names[1]))
     pending = session.journal.pending()
     with pytest.raises(ProvisionError) as caught:
-        links.create_veth(session, names[0], session.name_link("c"))
+        links.create_pair(session, End(names[0]), End(session.name_link("c")))
     assert str(caught.value).startswith(f"the kernel refused to create the links {names[0]} and")
     assert "File exists" in str(caught.value)
     assert "\n" not in str(caught.value)

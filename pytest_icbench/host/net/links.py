@@ -62,30 +62,6 @@ def _quiet(name: str) -> None:
     _sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
 
 
-def create_veth(
-    session: Holder, name_a: str, name_b: str, *, mtu: int = MTU_ETHERNET, txqueuelen: int = TX_QUEUE_LENGTH
-) -> None:
-    """A veth pair in this process' namespace, down, without IPv6.
-
-    Args:
-        mtu: layer 3 MTU of both ends in bytes, 68 to 65535.
-
-    Raises ProvisionError, for example if a name is taken.
-    """
-    for name in (name_a, name_b):
-        session.note("link", name, name=name, netns=None)
-    peer = {"ifname": name_b, "mtu": mtu, "txqlen": txqueuelen}
-    try:
-        with netlink(doing=f"to create the links {name_a} and {name_b}") as route:
-            route.link("add", ifname=name_a, kind="veth", mtu=mtu, txqlen=txqueuelen, peer=peer)
-    except ProvisionError:
-        for name in (name_a, name_b):
-            session.forget("link", name)
-        raise
-    _quiet(name_a)
-    _quiet(name_b)
-
-
 @dataclass(frozen=True, slots=True)
 class End:
     """One end of a veth pair.
@@ -240,12 +216,6 @@ def set_mtu(name: str, mtu: int, netns: str | None = None) -> None:
     """Sets the layer 3 MTU in bytes."""
     with netlink(netns, doing=f"MTU {mtu} on {name}") as route:
         route.link("set", index=link_index(route, name), mtu=mtu)
-
-
-def set_txqueuelen(name: str, frames: int, netns: str | None = None) -> None:
-    """Sets the length of the transmit queue in frames."""
-    with netlink(netns, doing=f"a transmit queue of {frames} on {name}") as route:
-        route.link("set", index=link_index(route, name), txqlen=frames)
 
 
 def statistics(name: str, netns: str | None = None) -> dict[str, int]:

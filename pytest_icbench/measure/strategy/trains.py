@@ -30,8 +30,6 @@ COARSE_WINDOW_S = 0.25
 FINE_STEPS = 33
 #: A window of the second launch lasts this many times its longest train, so that queues are empty again, and at least.
 QUIET_FACTOR, LEAST_WINDOW_S = 4, 0.02
-#: RFC 9004, section 5.4, wants at least this many repetitions.
-REPETITIONS = 50
 
 
 @dataclass(frozen=True, slots=True)

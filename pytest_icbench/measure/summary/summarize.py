@@ -22,9 +22,17 @@ from pytest_icbench.stats.intervals import median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: Counters of a pair that a measurement sums up.
-COUNTERS = (
-    *("scheduled", "sent", "refused", "received", "lost"),
-    *("duplicated", "reordered", "late", "foreign", "corrupted"),
+_COUNTERS = (
+    "scheduled",
+    "sent",
+    "refused",
+    "received",
+    "lost",
+    "duplicated",
+    "reordered",
+    "late",
+    "foreign",
+    "corrupted",
 )
 
 
@@ -192,19 +200,7 @@ def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
 
 
 def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
-    names = [
-        "scheduled",
-        "sent",
-        "refused",
-        "received",
-        "lost",
-        "duplicated",
-        "reordered",
-        "late",
-        "foreign",
-        "corrupted",
-    ]
-    totals = {name: sum(launch.total(name) for launch in launches) for name in names}
+    totals = {name: sum(launch.total(name) for launch in launches) for name in _COUNTERS}
     sent, scheduled = totals["sent"], totals["scheduled"]
     return {
         **totals,
