@@ -6,16 +6,15 @@ Loaded with every pytest run of the machine, so it imports little and does nothi
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_icbench.config import options as option_module
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
-from pytest_icbench.model.case_id import REFUSAL, is_case, refusal
 from pytest_icbench.plugin.session import State
+from pytest_icbench.plugin.usage import usage_errors
 
 if TYPE_CHECKING:
     from pytest_icbench.model.case import Case
@@ -29,15 +28,6 @@ _MARKER = (
     " **settings): a benchmark; it runs once for each case, which is a combination of the axes. Settings: precision,"
     " max_duration, duration, window, repeats, skip, keep, warmup, drain, protocol."
 )
-
-
-@contextmanager
-def _usage() -> Iterator[None]:
-    """Mistakes of the user end pytest with exit code 4 and one sentence."""
-    try:
-        yield
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,7 +44,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
-    with _usage():
+    with usage_errors():
         config.stash[_STATE] = State(config, option_module.from_config(config))
 
 
@@ -86,6 +76,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     except pytest.UsageError as error:
         if hasattr(session.config, "workeroutput"):
+            from pytest_icbench.plugin.xdist.workers import REFUSAL
+
             session.config.workeroutput[REFUSAL] = str(error)
         raise
 
@@ -93,7 +85,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     state = config.stash[_STATE]
-    with _usage():
+    with usage_errors():
         try:
             state.arrange(items)
         except UsageError:
@@ -106,7 +98,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """In a worker of xdist: the last moment at which it can refuse."""
     state = session.config.stash[_STATE]
     if state.is_worker:
-        with _usage():
+        with usage_errors():
             state.check_budget(session.items)
 
 
@@ -117,7 +109,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     state = session.config.stash[_STATE]
-    with _usage():
+    with usage_errors():
         state.open(session)
     try:
         return (yield)
@@ -188,56 +180,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     state = config.stash.get(_STATE, None)
     if state is not None:
         state.unconfigure()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[Any]) -> None:
-    """xdist: before it connects to any host."""
-    if all(spec.popen and not spec.chdir for spec in specs):
-        return
-    from pytest_icbench.plugin.xdist.workers import prepare
-
-    state = config.stash[_STATE]
-    with _usage():
-        try:
-            prepare(config, specs, given=bool(state.options.given))
-        except UsageError:
-            state.leave_unused_files()
-            raise
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """xdist: every worker writes into the controller's run, or sends what it has written on another host."""
-    from pytest_icbench.plugin.xdist.workers import told
-
-    node.workerinput.update(told(node, node.config.stash[_STATE].run_name))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
-    """xdist: refuses two workers on one host before either has got a test."""
-    with _usage():
-        if any(map(is_case, ids)):
-            node.config.stash[_STATE].workers.refuse_second(node)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any, error: object) -> None:
-    """xdist: a worker has ended, and another one may take its place, unless it refused to begin."""
-    node.config.stash[_STATE].worker_ended(node)
-    if (reason := refusal(node, error)) is not None:
-        raise pytest.UsageError(reason)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """xdist: benchmarks go to hosts by their rigs, unless another order was asked for (``--dist``)."""
-    if config.getoption("dist", "no") != "load":
-        return None
-    from pytest_icbench.plugin.xdist.scheduler import RigScheduling
-
-    return RigScheduling(config, log)
 
 
 @pytest.fixture

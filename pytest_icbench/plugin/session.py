@@ -75,6 +75,10 @@ class State:
             from pytest_icbench.plugin.xdist.workers import plan_here
 
             self._hosts = plan_here(config)
+        elif _distributed(config) and not self.is_worker:
+            from pytest_icbench.plugin.xdist.hooks import ControllerHooks
+
+            config.pluginmanager.register(ControllerHooks(config, self), "icbench-xdist")
         config.pluginmanager.register(_Listener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.plugin.html import HtmlHooks

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from xdist.scheduler import LoadScheduling
 
 from pytest_icbench.model.case_id import is_case, rig_group
@@ -25,31 +26,29 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
 
     So a rig is built once on a host, and once more only where a host would be idle otherwise; and since nothing is
     handed out early, hosts end within a case of each other.
+
+    Args:
+        replaces: whether a worker that is lost gets a successor. If not, xdist lets the others finish what they have
+            been given, so they are given the rest at that moment.
     """
 
     collection: list[str] | None
     pending: list[int]
     node2pending: dict[WorkerController, list[int]]
 
-    def __init__(self, config: Any, log: Any = None) -> None:
+    def __init__(self, config: Any, log: Any = None, *, replaces: bool = True) -> None:
         super().__init__(config, log)
+        self._replaces = replaces
+        #: By the index of a test; empty if there is no benchmark among them.
         self._groups: dict[int, tuple[object, ...] | None] = {}
         self._current: dict[WorkerController, tuple[object, ...] | None] = {}
 
-    @property
-    def _ours(self) -> bool:
-        return bool(self.collection) and any(is_case(nodeid) for nodeid in self.collection or ())
-
     def schedule(self) -> None:
         """Initial distribution, and again when a worker comes later."""
-        if self.collection is not None:
-            super().schedule()
-            return
         collections = list(self.node2collection.values())
-        if not collections or not any(is_case(nodeid) for nodeid in collections[0]):
+        agreed = all(nodeids == collections[0] for nodeids in collections)
+        if self.collection is not None or not agreed or not any(is_case(nodeid) for nodeid in collections[0]):
             super().schedule()
-            return
-        if not self._check_nodes_have_same_collection():
             return
         nodeids = collections[0]
         self.collection = nodeids
@@ -57,45 +56,71 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         self._groups = {index: rig_group(nodeid) for index, nodeid in enumerate(nodeids)}
         for _ in range(_AHEAD):
             for node in self.nodes:
-                self._send_tests(node, 1)
-        if not self.pending:
-            for node in self.nodes:
-                node.shutdown()
+                self._hand_out(node)
+        self._end_idle()
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
         """A test of the node has ended."""
-        if not self._ours:
+        if not self._groups:
             super().check_schedule(node, duration)
             return
         if node.shutting_down:
             return
         while self.pending and len(self.node2pending[node]) < _AHEAD:
-            self._send_tests(node, 1)
-        if not self.pending:
-            # Nothing is left to tell the others about either: each runs its last test only then.
-            for each in self.nodes:
-                if not each.shutting_down:
-                    each.shutdown()
+            self._hand_out(node)
+        self._end_idle()
 
-    def _send_tests(self, node: WorkerController, num: int) -> None:
-        if not self._groups:
-            super()._send_tests(node, num)
+    def _end_idle(self) -> None:
+        """Nodes run their last test when they know that it is; until then they can take a lost one's tests."""
+        if self.pending:
             return
-        for _ in range(min(num, len(self.pending))):
-            index = self.pending.pop(self.pending.index(self._choose(node)))
-            self._current[node] = self._groups[index]
-            self.node2pending[node].append(index)
-            node.send_runtest_some([index])
+        for node in self.nodes:
+            if len(self.node2pending[node]) < _AHEAD and not node.shutting_down:
+                node.shutdown()
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """A worker has ended. Returns the test that it ran, if it was lost."""
+        crashed: str | None = super().remove_node(node)
+        if self._replaces or (node.shutting_down and crashed is None):
+            return crashed
+        if self.collection is None:
+            pytest.exit(f"worker {node.gateway.id} was lost before the cases were handed out: run it again")
+        takers = [other for other in self.nodes if not other.shutting_down]
+        while takers and self.pending:
+            self._hand_out(min(takers, key=lambda taker: len(self.node2pending[taker])))
+        left = len(self.pending)
+        self._say(
+            f"worker {node.gateway.id} is lost and not replaced: "
+            + (
+                f"{left} of its tests will not run, the other hosts are done"
+                if left
+                else "the other hosts have its tests"
+            )
+        )
+        return crashed
+
+    def _say(self, sentence: str) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"\n{sentence}")
+
+    def _hand_out(self, node: WorkerController) -> None:
+        """Sends the node its next test, if any waits."""
+        if not self.pending:
+            return
+        index = self.pending.pop(self.pending.index(self._choose(node)))
+        self._current[node] = self._groups[index]
+        self.node2pending[node].append(index)
+        node.send_runtest_some([index])
 
     def _choose(self, node: WorkerController) -> int:
         """The first pending test of the node's rig; else of the largest group that nobody works on; else of any."""
         waiting: dict[tuple[object, ...] | None, list[int]] = {}
         for index in self.pending:
             waiting.setdefault(self._groups[index], []).append(index)
-        own = self._current.get(node)
-        if node in self._current and own in waiting:
-            return waiting[own][0]
-        busy = {group for each, group in self._current.items() if each is not node and each in self.node2pending}
+        if node in self._current and self._current[node] in waiting:
+            return waiting[self._current[node]][0]
+        busy = {group for other, group in self._current.items() if other is not node and other in self.node2pending}
         free = [indexes for group, indexes in waiting.items() if group not in busy]
         return _largest(free or list(waiting.values()))[0]
 

@@ -94,29 +94,10 @@ def _no_way(spec: Any, why: str) -> UsageError:
     return UsageError(f"worker {spec.id}: no connection to its host: {why}")
 
 
-def replace_only_reachable(session: Any) -> None:
-    """A worker whose host is out of reach is not replaced: that ended pytest, and the cases of all other hosts.
-
-    Args:
-        session: xdist's.
-    """
-    clone = getattr(session, "_clone_node", None)  # not of its interface
-    if clone is None:
-        return
-
-    def replace(node: Any) -> None:
-        spec = node.gateway.spec
-        if spec.ssh and not spec.via and (why := _out_of_reach(spec)) is not None:
-            session.report_line(f"\nnot replaced: {why}")
-            if all(each is node or each.shutting_down for each in session._active_nodes):
-                session.shouldstop = why  # nobody is left for its cases
-            return
-        clone(node)
-
-    session._clone_node = replace
-
-
-def _out_of_reach(spec: Any) -> str | None:
+def out_of_reach(spec: Any) -> str | None:
+    """Why ssh does not get to a worker's host, tried for ``PATIENCE_S`` seconds; None if it does, or is not the way."""
+    if not spec.ssh or spec.via:
+        return None
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:

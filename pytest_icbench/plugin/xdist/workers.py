@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,14 +13,41 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case_id import host_key, sends
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import TestRecord
 from pytest_icbench.version import package_version
 
+#: Under this name a worker's output has why it refused to begin.
+REFUSAL = "icbench_refusal"
+#: How the traceback of a worker that did not even come to collecting ends.
+_USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 
-def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None:
-    """Before any host is connected to, if benchmarks are going to run there.
+
+def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
+    """Whether xdist replaces workers that it loses: one that is alone, unless the user says otherwise.
+
+    xdist connects again to the host of a lost worker, whatever became of it, and ends with a traceback if that fails.
+    So where other hosts can go on it is asked not to. Called before it looks at its options.
+
+    Args:
+        given: an option or ini value of this plugin was set.
+    """
+    from xdist.workermanage import parse_tx_spec_config
+
+    from pytest_icbench.plugin.xdist import ssh
+
+    option = config.option
+    if option.maxworkerrestart is not None or option.dist != "load":
+        return True
+    specs = parse_tx_spec_config(config)
+    if len(specs) < 2 or not any("ssh=" in spec for spec in specs) or not (given or ssh.about_benchmarks(config.args)):
+        return True
+    option.maxworkerrestart = "0"
+    return False
+
+
+def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool:
+    """Before any host is connected to, if benchmarks are going to run there. Returns whether they are.
 
     Args:
         given: an option or ini value of this plugin was set.
@@ -35,9 +63,10 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> None
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
             raise UsageError(f"{option} {word}: xdist takes a word of its own for a test to copy: {option}={word}")
-    if given or ssh.about_benchmarks(config.args):
-        ssh.prepare(specs)
-        ssh.replace_only_reachable(config.pluginmanager.get_plugin("dsession"))
+    if not (given or ssh.about_benchmarks(config.args)):
+        return False
+    ssh.prepare(specs)
+    return True
 
 
 def plan_here(config: pytest.Config) -> int:
@@ -54,9 +83,32 @@ def plan_here(config: pytest.Config) -> int:
     return len(specs)
 
 
-def told(node: Any, run: str) -> dict[str, Any]:
+def host_key(spec: Any) -> str:
+    """What tells the hosts of two workers apart: ssh's destination, or the gateway that leads there, or this host."""
+    for name in ("ssh", "vagrant_ssh", "socket", "via"):
+        if value := getattr(spec, name, None):
+            return f"{name}={value}"
+    return "here"
+
+
+def sends(node: Any) -> bool:
+    """Whether a worker's files are not this host's, so that it has to send them."""
+    spec = node.gateway.spec
+    return host_key(spec) != "here" or bool(spec.chdir)
+
+
+def refusal(node: Any, error: object) -> str | None:
+    """Why a worker that has ended refused to begin, in a sentence that names it; None if that is not how it ended."""
+    reason = getattr(node, "workeroutput", {}).get(REFUSAL)
+    if reason is None and (found := _USAGE.search(str(getattr(error, "formatted", "")).strip())) is not None:
+        reason = found[1]
+    return None if reason is None else f"worker {node.gateway.id}: {reason}"
+
+
+def worker_input(node: Any, run: str) -> dict[str, Any]:
     """What a worker is told: which run it is part of, whether it has to send its files, which package is here, and how
-    many hosts share the cases."""
+    many hosts share the cases.
+    """
     each_runs_all = node.config.getoption("dist") == "each"
     return {
         "icbench_run": run,
@@ -76,10 +128,12 @@ def compare_packages(workerinput: Mapping[str, Any]) -> None:
 
 
 class Workers:
-    """Args:
-    directory: of the run.
-    argv: pytest's arguments, as results may keep them.
-    options: of the controller.
+    """The workers of a run, and what they send.
+
+    Args:
+        directory: of the run.
+        argv: pytest's arguments, as results may keep them.
+        options: of the controller.
     """
 
     def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:

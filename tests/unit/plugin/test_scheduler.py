@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import host_key, is_case, rig_group
+from pytest_icbench.model.case_id import is_case, rig_group
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import hosts_of
 from pytest_icbench.plugin.xdist.scheduler import RigScheduling
-from pytest_icbench.plugin.xdist.workers import told
+from pytest_icbench.plugin.xdist.workers import host_key, replaces_workers, worker_input
 
 
 def item(case: Case, test: str = "test_x.py::test_rate") -> str:
@@ -82,10 +82,10 @@ def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
 
 
 @pytest.mark.parametrize(("dist", "hosts"), [("load", 10), ("each", 1)])
-def test_a_worker_is_saidhow_many_share_the_cases(dist: str, hosts: int) -> None:
+def test_a_worker_is_told_how_many_share_the_cases(dist: str, hosts: int) -> None:
     config = SimpleNamespace(getoption={"dist": dist}.get)
     gateway = SimpleNamespace(spec=SimpleNamespace(ssh="root@a", chdir="x"))
-    said = told(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
+    said = worker_input(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
     assert (said["icbench_hosts"], said["icbench_sends"], said["icbench_run"]) == (hosts, True, "run")
     assert hosts_of(SimpleNamespace(workerinput=said)) == hosts  # type: ignore[arg-type]
     assert hosts_of(SimpleNamespace()) == 1  # type: ignore[arg-type]
@@ -119,14 +119,19 @@ class Worker:
         return len(self.queue) > 1 or (bool(self.queue) and self.shutting_down)
 
 
-def distribute(nodeids: list[str], speeds: list[float]) -> list[Worker]:
-    """Runs a session in which a test takes a worker's speed, in seconds."""
+def scheduling(count: int, said: list[str], *, replaces: bool = True) -> RigScheduling:
     options = SimpleNamespace(
         getoption=lambda name: None,
-        getvalue=lambda name: ["popen"] * len(speeds),
+        getvalue=lambda name: ["popen"] * count,
         hook=None,
+        pluginmanager=SimpleNamespace(get_plugin=lambda name: SimpleNamespace(write_line=said.append)),
     )
-    scheduler = RigScheduling(options)
+    return RigScheduling(options, replaces=replaces)
+
+
+def distribute(nodeids: list[str], speeds: list[float]) -> list[Worker]:
+    """Runs a session in which a test takes a worker's speed, in seconds."""
+    scheduler = scheduling(len(speeds), [])
     workers = [Worker(f"gw{number}", speed) for number, speed in enumerate(speeds)]
     for worker in workers:
         scheduler.add_node(worker)
@@ -175,3 +180,80 @@ def test_one_rig_is_built_on_every_host_rather_than_leave_one_idle() -> None:
 def test_plain_tests_are_left_to_xdist() -> None:
     workers = distribute([f"t.py::test_{number}" for number in range(20)], [1.0, 1.0])
     assert sorted(index for worker in workers for index in worker.ran) == list(range(20))
+
+
+def begun(nodeids: list[str], count: int, said: list[str], *, replaces: bool) -> tuple[RigScheduling, list[Worker]]:
+    """A session in which every worker has its first tests."""
+    scheduler = scheduling(count, said, replaces=replaces)
+    workers = [Worker(f"gw{number}") for number in range(count)]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, list(nodeids))
+    scheduler.schedule()
+    return scheduler, workers
+
+
+@given(st.integers(8, 40), st.integers(2, 4))
+def test_the_tests_of_a_lost_worker_are_the_others_at_once(count: int, hosts: int) -> None:
+    """xdist ends the session with the loss: what the others have not been given by then would never run."""
+    nodeids = [item(Case("veth"), f"t.py::test_{number}") for number in range(count)]
+    said: list[str] = []
+    scheduler, (lost, *others) = begun(nodeids, hosts, said, replaces=False)
+    running = lost.queue[0]
+    assert scheduler.remove_node(lost) == nodeids[running]
+    assert sorted(index for worker in others for index in worker.queue) == [n for n in range(count) if n != running]
+    longest, shortest = (end(len(worker.queue) for worker in others) for end in (max, min))
+    assert longest - shortest <= 1
+    assert scheduler.pending == []
+    assert said == ["\nworker gw0 is lost and not replaced: the other hosts have its tests"]
+
+
+def test_what_is_lost_with_a_second_worker_is_said() -> None:
+    said: list[str] = []
+    scheduler, (first, second, third) = begun(
+        [item(Case("veth"), f"t.py::test_{number}") for number in range(12)], 3, said, replaces=False
+    )
+    scheduler.remove_node(first)
+    for worker in (second, third):
+        worker.shutdown()  # as xdist does after a loss
+    scheduler.remove_node(second)
+    assert said[1] == "\nworker gw1 is lost and not replaced: 5 of its tests will not run, the other hosts are done"
+    assert len(third.queue) == 5
+
+
+def test_a_worker_that_is_lost_before_it_had_a_test_ends_the_run() -> None:
+    scheduler = scheduling(2, [], replaces=False)
+    worker = Worker("gw0")
+    scheduler.add_node(worker)
+    with pytest.raises(pytest.exit.Exception, match="worker gw0 was lost before the cases were handed out"):
+        scheduler.remove_node(worker)
+
+
+def test_a_worker_that_is_replaced_leaves_its_tests_to_whoever_comes_first() -> None:
+    said: list[str] = []
+    scheduler, (lost, other) = begun(
+        [item(Case("veth"), f"t.py::test_{number}") for number in range(12)], 2, said, replaces=True
+    )
+    scheduler.remove_node(lost)
+    assert len(other.queue) == 2
+    assert len(scheduler.pending) == 9
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("tx", "dist", "asked", "given", "replaces"),
+    [
+        (["ssh=root@a", "ssh=root@b"], "load", None, True, False),
+        (["2*ssh=root@a"], "load", None, True, False),
+        (["ssh=root@a"], "load", None, True, True),
+        (["ssh=root@a", "ssh=root@b"], "load", "3", True, True),
+        (["ssh=root@a", "ssh=root@b"], "each", None, True, True),
+        (["ssh=root@a", "ssh=root@b"], "load", None, False, True),
+        (["popen", "popen"], "load", None, True, True),
+    ],
+)
+def test_who_is_replaced(tx: list[str], dist: str, asked: str | None, given: bool, replaces: bool) -> None:
+    option = SimpleNamespace(maxworkerrestart=asked, dist=dist)
+    config: Any = SimpleNamespace(option=option, args=["nowhere.py"], getvalue=lambda name: tx)
+    assert replaces_workers(config, given=given) == replaces
+    assert option.maxworkerrestart == (asked if replaces else "0")

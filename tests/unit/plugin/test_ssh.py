@@ -80,39 +80,18 @@ def test_a_host_that_does_not_answer(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) 
         gateways.prepare([spec()])
 
 
-def worker(**changed: Any) -> Any:
-    return SimpleNamespace(gateway=SimpleNamespace(spec=spec(**changed)), shutting_down=False)
-
-
-def session(*workers: Any) -> Any:
-    made = SimpleNamespace(cloned=[], said=[], _active_nodes=list(workers), shouldstop=False)
-    made._clone_node, made.report_line = made.cloned.append, made.said.append
-    gateways.replace_only_reachable(made)
-    return made
-
-
-def test_a_worker_is_replaced_where_ssh_gets_there_again(ssh: Ssh, tmp_path: Path) -> None:
+def test_a_host_that_ssh_gets_to_again_is_waited_for(ssh: Ssh, tmp_path: Path) -> None:
     ssh(f"[ -e {tmp_path}/up ] || {{ : >{tmp_path}/up; exit 255; }}; echo icbench-package {package_version()}")
-    lost, here = worker(), worker(ssh=None)
-    found = session(lost, here)
-    found._clone_node(lost)
-    found._clone_node(here)
-    assert (found.cloned, found.said, found.shouldstop) == ([lost, here], [], False)
+    assert gateways.out_of_reach(spec()) is None
+    assert (tmp_path / "up").exists()
 
 
-def test_a_worker_whose_host_stays_away_leaves_its_cases_to_the_others(
-    ssh: Ssh, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_stays_away_has_a_sentence(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh("echo Host key verification failed. >&2; exit 255")
     monkeypatch.setattr(gateways, "PATIENCE_S", 0.0)
-    lost, other = worker(), worker()
-    found = session(lost, other)
-    found._clone_node(lost)
-    assert (found.cloned, found.shouldstop) == ([], False)
-    assert "not replaced: worker gw3: no connection to its host: its host key" in found.said[0]
-    other.shutting_down = True  # and takes no more
-    found._clone_node(lost)
-    assert str(found.shouldstop).startswith("worker gw3: no connection to its host")
+    assert str(gateways.out_of_reach(spec())).startswith("worker gw3: no connection to its host: its host key")
+    assert gateways.out_of_reach(spec(ssh=None)) is None
+    assert gateways.out_of_reach(spec(via="gate")) is None
 
 
 def test_what_leads_to_benchmarks(tmp_path: Path) -> None:
