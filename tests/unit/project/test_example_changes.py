@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The changes of docs/contributing/ can be made as they stand there, and add what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "docs" / "contributing"
+PAGE = EXAMPLES / "README.md"
+#: What a change can touch.
+PARTS = ("pytest_icbench", "scenarios", "workload", "pyproject.toml")
+SCENARIO = "import pytest\n@pytest.mark.icbench\ndef test_a(icbench): pass\n"
+_COLLECT = ("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider", "--collect-only", "-q")
+
+#: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
+CHECKS: dict[str, tuple[Sequence[str], str]] = {
+    "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
+}
+
+
+def sections() -> dict[str, str]:
+    """The page's sections by the change that each links to."""
+    parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
+    return {name: part for part in parts for name in re.findall(r"\[(\w+)\.diff\]\(\1\.diff\)", part)}
+
+
+def touched(diff: Path) -> list[str]:
+    return re.findall(r"^\+\+\+ b/(.+)$", diff.read_text(encoding="utf-8"), flags=re.M)
+
+
+def output(package: Path, directory: Path, arguments: Sequence[str]) -> str:
+    """What Python writes with the package of this checkout or copy."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    argv = [sys.executable, "-P", *arguments]
+    done = subprocess.run(argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr
+
+
+def test_every_change_has_a_section_and_a_check() -> None:
+    names = {diff.stem for diff in EXAMPLES.glob("*.diff")}
+    assert names == set(CHECKS) == set(sections())
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_page_names_the_files_to_open(name: str) -> None:
+    section = sections()[name]
+    assert [path for path in touched(EXAMPLES / f"{name}.diff") if f"`{path}`" not in section] == []
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is missing: apt install git")
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_change_can_be_made_and_does_what_it_says(name: str, tmp_path: Path) -> None:
+    copy, scenarios = tmp_path / "copy", tmp_path / "scenarios"
+    for part in PARTS:
+        source, target = ROOT / part, copy / part
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    scenarios.mkdir()
+    (scenarios / "test_x.py").write_text(SCENARIO)
+    (scenarios / "pytest.ini").write_text("[pytest]\n")
+    arguments, expected = CHECKS[name]
+    assert expected not in output(copy, scenarios, arguments)
+    subprocess.run(["git", "apply", EXAMPLES / f"{name}.diff"], cwd=copy, check=True, timeout=20)
+    assert all((copy / path).exists() for path in touched(EXAMPLES / f"{name}.diff"))
+    said = output(copy, scenarios, arguments)
+    assert expected in said, said
