@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.kernel import (
+    KernelSwitch,
+    node_end,
+    port_counters,
+    probe_links,
+    probe_netdev_api,
+    remove_ends,
+)
 from pytest_icbench.driver.switch.common.kernel import endpoint as veth_endpoint
-from pytest_icbench.driver.switch.common.kernel import node_end, probe_links, probe_netdev_api, remove_ends
 from pytest_icbench.driver.switch.common.kernel import release as kernel_release
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
@@ -109,6 +116,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Via",
     "carries_jumbo",
     # Switches of the kernel
+    "KernelSwitch",
     "NETDEV_APIS",
     "SOCKET_APIS",
     "LinkEnd",
@@ -117,6 +125,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "delete_netns",
     "kernel_release",
     "node_end",
+    "port_counters",
     "probe_links",
     "probe_netdev_api",
     "remove_ends",

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pytest_icbench.driver.switch.protocol import Attachment, Busy
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 VETH = "veth"
 #: Name of the interface in a node.
@@ -109,6 +110,58 @@ def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
     rows = [line.split() for line in (text or "").splitlines()]
     ticks = [int(row[_SOFTIRQ_FIELD]) for row in rows if len(row) > _SOFTIRQ_FIELD and row[0] in wanted]
     return Busy(busy_ns=sum(ticks) * tick_ns) if ticks else None
+
+
+def port_counters(index: int, seen: Mapping[str, int], *, at_endpoint: bool) -> PortCounters:
+    """The counters of a link as those of the switch's port.
+
+    Args:
+        at_endpoint: they are the endpoint's, which sends what the switch receives.
+    """
+    rx, tx = ("tx", "rx") if at_endpoint else ("rx", "tx")
+    return PortCounters(
+        index=index,
+        rx_packets=seen.get(f"{rx}_packets"),
+        tx_packets=seen.get(f"{tx}_packets"),
+        rx_dropped=seen.get(f"{rx}_dropped"),
+        tx_dropped=seen.get(f"{tx}_dropped"),
+    )
+
+
+class KernelSwitch(Switch):
+    """A driver whose ports are veth links, and whose frames the kernel moves in the endpoints' own time.
+
+    ``start`` sets ``session``, and ``cpus``, on which the endpoints are.
+    """
+
+    family = "kernel"
+    takes_binary = False
+    ports = (VETH,)
+    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    default_apis = ("udp-mmsg",)
+    default_cores = 0
+    scalable = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = None
+
+    session: HostSession | None = None
+    cpus: Sequence[int] = ()
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        probe_netdev_api(api)
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        return Needs()
+
+    def busy(self) -> Busy | None:
+        """Time of the kernel's network work on the endpoints' CPUs."""
+        return softirq(self.session, self.cpus)
+
+    def pause(self) -> None:
+        """The kernel works only when there are frames."""
+
+    def resume(self) -> None: ...
 
 
 def release() -> str:

@@ -115,13 +115,7 @@ class NicEndpoint:
     def counters(self) -> PortCounters:
         """What the NIC counted, as a switch's port at its other end would."""
         seen = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
-        return PortCounters(
-            index=self._attachment.index,
-            rx_packets=seen["tx_packets"],
-            tx_packets=seen["rx_packets"],
-            rx_dropped=seen["tx_dropped"],
-            tx_dropped=seen["rx_dropped"],
-        )
+        return kernel.port_counters(self._attachment.index, seen, at_endpoint=True)
 
     def give_back(self) -> None:
         """As ``NicUplink.give_back``."""

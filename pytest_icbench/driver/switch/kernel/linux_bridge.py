@@ -11,39 +11,26 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _BRIDGE = "br0"
 
 
-class LinuxBridge(Switch):
+class LinuxBridge(kernel.KernelSwitch):
     """Learning on; spanning tree, multicast snooping, IPv6 and ARP off."""
 
     name = "linux-bridge"
-    family = "kernel"
-    takes_binary = False
-    ports = (kernel.VETH,)
-    apis = (*SOCKET_APIS, *NETDEV_APIS)
-    default_apis = ("udp-mmsg",)
-    default_cores = 0
-    scalable = False
     learns = True
     least_ageing_s = 1.0
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = None
     uplinks = ("kernel",)
 
     def __init__(self) -> None:
         self._uplink: NicUplink | None = None
-        self._session: HostSession | None = None
-        self._cpus: Sequence[int] = ()
         self._netns: str | None = None
         self._attached: list[Attachment] = []
 
@@ -51,16 +38,9 @@ class LinuxBridge(Switch):
         """The kernel makes bridges and veth pairs. Raises Unsupported if not."""
         return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
 
-    def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
-        kernel.probe_netdev_api(api)
-
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        return Needs()
-
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """The bridge with a veth port ``pN`` for each attachment."""
-        self._session, self._cpus = session, spec.endpoint_cpus
+        self.session, self.cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
         with entered(netns):
@@ -98,32 +78,16 @@ class LinuxBridge(Switch):
 
     def counters(self) -> list[PortCounters] | None:
         """The counters of the bridge's ports."""
-        found = []
-        for attachment in self._attached:
-            seen = links.statistics(f"p{attachment.index}", self._netns)
-            found.append(
-                PortCounters(
-                    index=attachment.index,
-                    rx_packets=seen["rx_packets"],
-                    tx_packets=seen["tx_packets"],
-                    rx_dropped=seen["rx_dropped"],
-                    tx_dropped=seen["tx_dropped"],
-                )
+        return [
+            kernel.port_counters(
+                attachment.index, links.statistics(f"p{attachment.index}", self._netns), at_endpoint=False
             )
-        return found
-
-    def busy(self) -> Busy | None:
-        """Time of the kernel's network work on the endpoints' CPUs."""
-        return kernel.softirq(self._session, self._cpus)
-
-    def pause(self) -> None:
-        """The kernel works only when there are frames."""
-
-    def resume(self) -> None: ...
+            for attachment in self._attached
+        ]
 
     def stop(self) -> None:
         """Removes ports, bridge and namespace."""
-        session = self._session
+        session = self.session
         if session is None:
             return
         if self._uplink is not None:

@@ -8,53 +8,33 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, only_attachment
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 
-class VethLink(Switch):
+class VethLink(kernel.KernelSwitch):
     """Two nodes, joined by a cable of the kernel's."""
 
     name = "veth"
-    family = "kernel"
-    takes_binary = False
-    ports = (kernel.VETH,)
-    apis = (*SOCKET_APIS, *NETDEV_APIS)
-    default_apis = ("udp-mmsg",)
-    default_cores = 0
-    scalable = False
     learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = None
     # Between two hosts: the NICs themselves in the nodes, one pair.
     uplinks = ("kernel",)
     uplink_pairs = 1
 
     def __init__(self) -> None:
         self._nic: NicEndpoint | None = None
-        self._session: HostSession | None = None
-        self._cpus: Sequence[int] = ()
         self._attached: list[Attachment] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """The kernel makes veth pairs. Raises Unsupported if not."""
         return SwitchFacts(version=kernel.probe_links("veth"))
 
-    def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
-        kernel.probe_netdev_api(api)
-
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        return Needs()
-
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """One veth pair between the sides of each pair, both ends in the nodes."""
-        self._session, self._cpus = session, spec.endpoint_cpus
+        self.session, self.cpus = session, spec.endpoint_cpus
         if spec.uplink is not None:
             attachment = only_attachment(self.name, attachments)
             self._nic = NicEndpoint(session, spec, attachment)
@@ -76,28 +56,12 @@ class VethLink(Switch):
         """What each node's interface counted, seen from the other side."""
         if self._nic is not None:
             return [self._nic.counters()]
-        found = []
-        for attachment in self._attached:
-            seen = links.statistics(kernel.NODE_INTERFACE, attachment.node.netns)
-            found.append(
-                PortCounters(
-                    index=attachment.index,
-                    rx_packets=seen["tx_packets"],
-                    tx_packets=seen["rx_packets"],
-                    rx_dropped=seen["tx_dropped"],
-                    tx_dropped=seen["rx_dropped"],
-                )
+        return [
+            kernel.port_counters(
+                attachment.index, links.statistics(kernel.NODE_INTERFACE, attachment.node.netns), at_endpoint=True
             )
-        return found
-
-    def busy(self) -> Busy | None:
-        """Time of the kernel's network work on the endpoints' CPUs."""
-        return kernel.softirq(self._session, self._cpus)
-
-    def pause(self) -> None:
-        """The kernel works only when there are frames."""
-
-    def resume(self) -> None: ...
+            for attachment in self._attached
+        ]
 
     def stop(self) -> None:
         """Removes the links, or gives the NIC back."""

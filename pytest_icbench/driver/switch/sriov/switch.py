@@ -6,7 +6,7 @@ Port ``vfio`` gives a node its function as a device for DPDK, port ``vf`` as a n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -230,13 +230,16 @@ class Sriov(Switch):
         """Of the interfaces in the nodes; for DPDK those of the PF's driver, None where that counts none."""
         if self._port == VF:
             return [
-                _counts(each.index, links.statistics(kernel.NODE_INTERFACE, each.node.netns)) for each in self._attached
+                kernel.port_counters(
+                    node.index, links.statistics(kernel.NODE_INTERFACE, node.node.netns), at_endpoint=True
+                )
+                for node in self._attached
             ]
         known = vf.statistics(self._interface)
         seen = [known.get(index, {}) for index in self._indexes]
         if not any(value for each in seen for value in each.values()):
             return None
-        return [_counts(index, each) for index, each in enumerate(seen)]
+        return [kernel.port_counters(index, counted, at_endpoint=True) for index, counted in enumerate(seen)]
 
     def busy(self) -> Busy | None:
         return None
@@ -260,14 +263,3 @@ def _check_uplink(uplink: Uplink | None, card: str) -> None:
             f"sriov's uplink is its card's own port: --icbench-uplink says {uplink} and --icbench-pf {card};"
             " name the same"
         )
-
-
-def _counts(index: int, seen: Mapping[str, int]) -> PortCounters:
-    """From the switch's side: it receives what the VF sends."""
-    return PortCounters(
-        index=index,
-        rx_packets=seen.get("tx_packets"),
-        tx_packets=seen.get("rx_packets"),
-        rx_dropped=seen.get("tx_dropped"),
-        tx_dropped=seen.get("rx_dropped"),
-    )
