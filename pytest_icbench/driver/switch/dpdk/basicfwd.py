@@ -7,11 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
-    MEMIF,
-    VHOST_USER,
-    VHOST_USER_PACKED,
     endpoint_of,
     serving_device,
     socket_path,
@@ -22,48 +18,32 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 #: What it takes without ports, and for the two pools of 8191 buffers that it makes for a pair, in MiB.
 _BASE_MIB = 32
 _PAIR_MIB = 40
 
 
-class BasicFwd(DaemonSwitch):
+class BasicFwd(dpdk_process.PortForwarder):
     """Forwards between the ports of a pair; its main core does all the work."""
 
     name = "basicfwd"
-    family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
-    default_cores = 1
     scalable = False
-    learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = 16  # RTE_MAX_ETHPORTS is 32
 
     def __init__(self) -> None:
         self._facts = SwitchFacts()
 
-    def _binary(self, session: HostSession, given: Path | None) -> Path:
+    def binary(self, session: HostSession, given: Path | None) -> Path:
         beside = Path(sys.executable).parent / "icbench-basicfwd"
         remedy = "run `make`, which builds it from the source in Debian's package dpdk-doc"
         return dpdk_process.find_binary(session, self.name, given, [beside, "icbench-basicfwd"], remedy)
-
-    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds the binary and its DPDK version. Raises Unsupported."""
-        binary = self._binary(session, spec_binary)
-        return SwitchFacts(version=dpdk_process.eal_version(session, binary, self.name), program=str(binary))
-
-    def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
-        binary = self._binary(session, spec.binary)
+        binary = self.binary(session, spec.binary)
         argv = [
             str(binary),
             *dpdk_process.eal_arguments(

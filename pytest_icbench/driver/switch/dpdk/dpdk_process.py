@@ -8,10 +8,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.protocol import SwitchSpec
+from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _VERSION = re.compile(r"RTE Version: '([^']+)'")
 _PROBE_S = 10.0
@@ -109,3 +111,27 @@ def start_daemon(
         mount_ns=mount_ns,
     )
     return Daemon(name, process)
+
+
+class PortForwarder(DaemonSwitch):
+    """A driver whose switch is a DPDK application that joins the two ports of each pair."""
+
+    family = "dpdk"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    apis = ("dpdk",)
+    default_apis = ("dpdk",)
+    default_cores = 1
+    learns = False
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs = 16  # RTE_MAX_ETHPORTS is 32
+
+    def binary(self, session: HostSession, given: Path | None) -> Path:
+        """Its program, the user's if one is given. Raises Unsupported."""
+        raise NotImplementedError
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Finds the binary and its DPDK version. Raises Unsupported."""
+        binary = self.binary(session, spec_binary)
+        return SwitchFacts(version=eal_version(session, binary, self.name), program=str(binary))
+
+    def probe_api(self, session: HostSession, api: str) -> None: ...

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.cores import in_blocks
-from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
-    VHOST_USER,
-    VHOST_USER_PACKED,
     endpoint_of,
     serving_device,
     socket_path,
@@ -30,7 +28,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
+from pytest_icbench.model.traffic import carries_jumbo
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
@@ -50,21 +48,13 @@ _NOT_TAKEN = re.compile(rb"Forward statistics for port (\d+)\b.*\n.*\n +TX-packe
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
 
-class TestPmd(DaemonSwitch):
+class TestPmd(dpdk_process.PortForwarder):
     """``--forward-mode=io``, ports paired in order."""
 
     __test__ = False  # not a class of tests, whatever its name says
 
     name = "testpmd"
-    family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
-    default_cores = 1
     scalable = True
-    learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = 16  # RTE_MAX_ETHPORTS is 32
     config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts", "burst": "number"}
 
     def __init__(self) -> None:
@@ -76,16 +66,9 @@ class TestPmd(DaemonSwitch):
         self._prompts = False
         self._facts = SwitchFacts()
 
-    def _binary(self, session: HostSession, given: Path | None) -> Path:
+    def binary(self, session: HostSession, given: Path | None) -> Path:
         remedy = "install it (Debian's package dpdk)"
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
-
-    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds the binary and its DPDK version. Raises Unsupported."""
-        binary = self._binary(session, spec_binary)
-        return SwitchFacts(version=dpdk_process.eal_version(session, binary, self.name), program=str(binary))
-
-    def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Each direction of a pair is one stream, and a stream belongs to one core. Raises Unsupported beyond that."""
@@ -99,7 +82,7 @@ class TestPmd(DaemonSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it and its forwarding. Raises ProvisionError with the log's tail."""
-        binary = self._binary(session, spec.binary)
+        binary = self.binary(session, spec.binary)
         argv = self._argv(binary, spec, attachments)
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
