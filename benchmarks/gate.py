@@ -94,7 +94,7 @@ def main() -> int:
             against = comparer.compare(each, limits.margins(each.case))
             judgement = judge(each, limits.for_case(each.case), against=against, policy=policy)
             judgement.fields()
-            verdicts[judgement.verdict] = verdicts.get(judgement.verdict, 0) + 1
+            verdicts[str(judgement.verdict)] = verdicts.get(judgement.verdict, 0) + 1
         judged_s = time.perf_counter() - began
     print(f"{len(entries)} cases of {LAUNCHES} launches, {len(limits.tables)} tables of limits: {verdicts}")
     print(f"saved in {saved_s:.2f} s, {size / 1e6:.1f} MB in {len(files)} files")

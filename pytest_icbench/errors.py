@@ -58,9 +58,9 @@ class Regression(AssertionError):
     """A limit was missed, or another verdict that fails. The message's first line (at most 100 characters) is it.
 
     Args:
-        verdict: REGRESSED, or with other policies INCONCLUSIVE, NO_BASELINE, INCOMPARABLE.
+        verdict: REGRESSED, or with other policies another that decides nothing.
     """
 
-    def __init__(self, message: str, *, verdict: str = "REGRESSED") -> None:
+    def __init__(self, message: str, *, verdict: str) -> None:
         super().__init__(message)
         self.verdict = verdict

@@ -60,6 +60,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
 
 
+def alternatives(words: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:
     """The end of a message about an unknown name: the nearest known one, else ``otherwise``, or all of them."""
     close = get_close_matches(name, known, n=1)

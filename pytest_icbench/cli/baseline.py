@@ -16,6 +16,7 @@ from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import save
@@ -69,7 +70,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
         if any(fnmatchcase(each.case, pattern) for pattern in patterns):
             entry = entry_of(each)
             if entry is None:
-                why = each.reason if each.verdict == "INVALID" else "a long run or trains, which are not compared"
+                why = each.reason if each.verdict == Verdict.INVALID else "a long run or trains, which are not compared"
                 refused.append(f"{each.dimension} {each.case}: not accepted: {why}")
             else:
                 accepted[(str(entry.identity), entry.key)] = entry

@@ -16,6 +16,7 @@ from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import DEFAULT_FAILING
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
@@ -140,7 +141,7 @@ def _tests(runs: Sequence[StoredRun], found: Sequence[Anew]) -> list[TestRecord]
         records = list(run.tests) or [
             TestRecord(
                 each.stored.test,
-                "failed" if each.measurement.verdict in ("INVALID", "REGRESSED") else "passed",
+                "failed" if each.measurement.verdict in DEFAULT_FAILING else "passed",
                 each.measurement.duration_s,
                 each.measurement.reason,
             )

@@ -10,7 +10,8 @@ from typing import Any
 from pytest_icbench.config import values
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances, uplink
-from pytest_icbench.model.verdict import parse_verdicts
+from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, GOOD, UNDECIDED, Verdict, parse_verdicts
+from pytest_icbench.wording import alternatives
 
 #: How a setting of the measurement is read from the command line, and its bounds.
 DURATION_S = (0.05, 3600.0)
@@ -280,22 +281,22 @@ TABLE: tuple[Row, ...] = (
     Row(
         "fail",
         "LIST",
-        "verdicts that fail a test, of REGRESSED INCONCLUSIVE NO_BASELINE INCOMPARABLE INVALID, or none"
-        " (default: REGRESSED INVALID)",
+        f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)})",
         parse_verdicts,
     ),
     Row(
         "exit_codes",
         "",
-        "end pytest with 10 if all that failed is REGRESSED, and with 11 if nothing else is wrong but a case is"
-        " INCONCLUSIVE, NO_BASELINE or INCOMPARABLE; 1 then means broken",
+        f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
+        f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
+        " broken",
         values.boolean,
         flag=True,
     ),
     Row(
         "strict",
         "",
-        "all verdicts but PASS and IMPROVED fail, and so does what would be skipped",
+        f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped",
         values.boolean,
         flag=True,
     ),

@@ -12,6 +12,7 @@ from pytest_icbench.gate.margins import Allowed, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
 #: What a rate that is "at least" says about an upgrade.
@@ -89,7 +90,7 @@ class Comparer:
             allowed.kind,
             margin.tolerated + margin.allowance,
             allowed.source,
-            "INCONCLUSIVE",
+            Verdict.INCONCLUSIVE,
             baseline=self.baseline.name,
             measured=before.measured,
             value=own.value if own else None,
@@ -108,11 +109,13 @@ class Comparer:
             return lacking or replace(found, note=missing)
         if ratio is None:
             return replace(found, note="the baseline's value is 0")
-        verdict = margin.verdict(ratio)
-        if allowed.name == "throughput_pps" and (now.lower_bound or (before.lower_bound and verdict != "REGRESSED")):
+        verdict = Verdict.of_change(margin.change(ratio))
+        if allowed.name == "throughput_pps" and (
+            now.lower_bound or (before.lower_bound and verdict != Verdict.REGRESSED)
+        ):
             # A baseline that is "at least" can still be fallen short of.
             return replace(found, at_least=now.lower_bound, note=_AT_LEAST)
-        if verdict != "INCONCLUSIVE":
+        if verdict != Verdict.INCONCLUSIVE:
             return replace(found, verdict=verdict)
         if ratio.low is None and old.low is None:
             return replace(found, note="the baseline has no interval (too few launches): save it with six at least")

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -67,7 +68,9 @@ class Entry(CaseFacts):
 
 def comparable_kind(measurement: Measurement) -> bool:
     """Whether a measurement can stand in a baseline: a long run has one launch, and trains have no rate."""
-    return measurement.loss_events is None and measurement.back_to_back is None and measurement.verdict != "INVALID"
+    return (
+        measurement.loss_events is None and measurement.back_to_back is None and measurement.verdict != Verdict.INVALID
+    )
 
 
 def entry_of(measurement: Measurement) -> Entry | None:

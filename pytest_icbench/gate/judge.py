@@ -72,11 +72,11 @@ class Judgement:
 
     def fields(self) -> dict[str, Any]:
         """The fields of a measurement that its judgement sets; INVALID keeps its own reason."""
-        if self.verdict == "INVALID":
+        if self.verdict == Verdict.INVALID:
             return {}
         found: dict[str, Any] = {
             "verdict": self.verdict,
-            "reason": None if self.verdict == "PASS" else self.reason,
+            "reason": None if self.verdict == Verdict.PASS else self.reason,
             "findings": self.findings,
             "waiver": self.waiver,
         }
@@ -105,10 +105,10 @@ def judge(
         policy: what fails; by default REGRESSED and INVALID.
     """
     policy = policy or Policy()
-    if measurement.verdict == "INVALID":
+    if measurement.verdict == Verdict.INVALID:
         reason = measurement.reason or "unknown"
         evidence = (measurement.evidence,) if measurement.evidence else ()
-        return Judgement("INVALID", f"{reason} ({measurement.case})", evidence, policy.fails("INVALID"))
+        return Judgement(Verdict.INVALID, f"{reason} ({measurement.case})", evidence, policy.fails(Verdict.INVALID))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
     findings.sort(key=lambda each: ORDER.index(each.verdict))
@@ -116,11 +116,11 @@ def judge(
     if findings:
         found.append((findings[0].verdict, _reason(measurement, findings[0])))
     if against is not None and against.missing is not None:
-        found.append(("NO_BASELINE", f"{against.missing}, {measurement.case}"))
+        found.append((Verdict.NO_BASELINE, f"{against.missing}, {measurement.case}"))
     if against is not None and against.incomparable is not None:
-        found.append(("INCOMPARABLE", f"{against.incomparable}, {measurement.case}"))
+        found.append((Verdict.INCOMPARABLE, f"{against.incomparable}, {measurement.case}"))
     if not found:
-        found.append(("NO_BASELINE", f"{measurement.case} has no limit and no baseline"))
+        found.append((Verdict.NO_BASELINE, f"{measurement.case} has no limit and no baseline"))
     verdict, reason = min(found, key=lambda one: ORDER.index(one[0]))
     waiver, note = _waived(measurement.case, verdict, policy)
     details = (*(each.sentence() for each in findings), *_around(measurement, verdict, against), *note)
@@ -138,7 +138,7 @@ def enforce(judgement: Judgement) -> Judgement:
     __tracebackhide__ = True  # of pytest: the test's own line is what matters
     if not judgement.fails:
         return judgement
-    if judgement.verdict == "INVALID":
+    if judgement.verdict == Verdict.INVALID:
         raise Invalid(judgement.reason, "\n".join(judgement.details) or "no evidence was kept")
     raise Regression(judgement.message(), verdict=judgement.verdict)
 
@@ -167,15 +167,15 @@ def _around(measurement: Measurement, verdict: Verdict, against: BaselineCompari
 
 
 _WORDS = {
-    ("min", "REGRESSED"): "below",
-    ("max", "REGRESSED"): "above",
-    ("min", "PASS"): "not below",
-    ("max", "PASS"): "not above",
+    ("min", Verdict.REGRESSED): "below",
+    ("max", Verdict.REGRESSED): "above",
+    ("min", Verdict.PASS): "not below",
+    ("max", Verdict.PASS): "not above",
 }
 
 
 def _reason(measurement: Measurement, found: Finding) -> str:
-    if measurement.generator_bound and found.name in LOSSES and found.verdict == "INCONCLUSIVE":
+    if measurement.generator_bound and found.name in LOSSES and found.verdict == Verdict.INCONCLUSIVE:
         why = found.name
     elif found.value is None:
         why = f"{found.name} has no value"
@@ -198,6 +198,6 @@ def _reason_of_change(found: Finding) -> str:
     way = "lower" if found.ratio < 1 else "higher"
     why = f"{found.name} {show(found.value)} {percent(found.ratio - 1)} {way} than {show(found.baseline_value)}"
     why += f" of {found.baseline}"
-    if found.verdict == "INCONCLUSIVE" and not found.note:
+    if found.verdict == Verdict.INCONCLUSIVE and not found.note:
         why += ", but the interval reaches beyond the limit"
     return why

@@ -17,6 +17,7 @@ from typing import Literal, get_args, get_type_hints
 
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import launches_until_told
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
@@ -92,7 +93,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     """A measurement against a limit."""
     value = getattr(measurement, limit.name)
     if value is None:
-        none = Finding(limit.name, limit.kind, limit.value, limit.source, "INCONCLUSIVE")
+        none = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE)
         if limit.name == "ratio_to_reference":
             return replace(none, note=measurement.reference_evidence)
         return too_few_samples(none, measurement) or none
@@ -109,7 +110,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         limit.kind,
         limit.value,
         limit.source,
-        "INCONCLUSIVE",
+        Verdict.INCONCLUSIVE,
         value=value.value if is_estimate else value,
         value_low=low,
         value_high=None if high == inf else high,
@@ -125,7 +126,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     if limit.name in LOSSES and measurement.generator_bound and measurement.metric == "fixed":
         return replace(plain, note=_NOT_OFFERED)
     if held or missed:
-        return replace(plain, verdict="PASS" if held else "REGRESSED")
+        return replace(plain, verdict=Verdict.PASS if held else Verdict.REGRESSED)
     if not is_estimate and measurement.search is None:
         return replace(plain, note="the longest trains that were sent lost nothing") if at_least else plain
     return further(plain, Effort.of(measurement), Estimate(value, low, high), limit.value)

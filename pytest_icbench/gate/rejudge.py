@@ -13,6 +13,7 @@ from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 
 
 def rejudged(
@@ -30,7 +31,7 @@ def rejudged(
 
     A waiver depends on the day, so the recorded one is not found again here.
     """
-    if measurement.verdict == "INVALID":
+    if measurement.verdict == Verdict.INVALID:
         return measurement
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins)

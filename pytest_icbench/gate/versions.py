@@ -13,6 +13,7 @@ from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Margin, launches_until_told
 from pytest_icbench.stats.paired import fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
@@ -27,7 +28,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
     if found is None:
         return None
     more, note = None, found.note
-    if found.decision == "INCONCLUSIVE" and (note is None or found.confirmed is False):
+    if found.decision == Verdict.INCONCLUSIVE and (note is None or found.confirmed is False):
         more, why = _more_pairs(found, allowed.margin)
         note = note or why
     finding = Finding(

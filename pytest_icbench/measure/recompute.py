@@ -27,6 +27,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, Trial
+from pytest_icbench.model.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class _Parts:
     def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> Gathered:
         """``follows``: reasons of INVALID that are found again and not taken over."""
         whole = self.whole
-        invalid = whole.verdict == "INVALID" and whole.reason not in follows
+        invalid = whole.verdict == Verdict.INVALID and whole.reason not in follows
         return Gathered(
             launches=list(launches),
             reference=list(self.beside),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frozen dataclasses to plain JSON data and back, strictly: what does not fit is refused in one sentence.
 
-Understands what results and calls are made of: bool, int, float, str, None, Literal, ``X | None``, ``tuple[X, ...]``,
-``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of dataclasses that differ
+Understands what results and calls are made of: bool, int, float, str, StrEnum, None, Literal, ``X | None``,
+``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of dataclasses that differ
 in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` is three keys: ``x``, ``x_low`` and
 ``x_high``. A field with the metadata ``UNWRITTEN`` is none. Pure.
 """
@@ -13,6 +13,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -44,6 +45,8 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, StrEnum):
+        return value.value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
     return value.value if isinstance(value, Estimate) else value
@@ -139,6 +142,10 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         raise _wrong(where, " or ".join(map(str, get_args(kind))), data)
     if origin in (dict, Mapping):
         return _decode_mapping(get_args(kind), data, where)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        if isinstance(data, str) and data in list(kind):
+            return kind(data)
+        raise _wrong(where, " or ".join(kind), data)
     return _decode_scalar(kind, data, where)
 
 

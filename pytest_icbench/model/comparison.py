@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from pytest_icbench.model.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class SideBySide:
 
     base: str
     figure: str
-    decision: Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
+    decision: Verdict
     ratio: float
     ratio_low: float | None
     ratio_high: float | None
@@ -38,7 +39,7 @@ class SideBySide:
     allowance: float
     pairs: int
     screened: int
-    screen: Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
+    screen: Verdict
     screen_ratio: float
     screen_low: float | None
     screen_high: float | None

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.wording import percent, show, span
 
 
@@ -33,7 +34,7 @@ class Finding:
     kind: Literal["min", "max", "drop", "rise"]
     limit: float
     source: str
-    verdict: Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
+    verdict: Verdict
     value: float | None = None
     value_low: float | None = None
     value_high: float | None = None
@@ -68,7 +69,7 @@ class Finding:
 
     def outlook(self) -> str:
         """Why it does not tell, and what would; empty where it does."""
-        if self.verdict != "INCONCLUSIVE":
+        if self.verdict != Verdict.INCONCLUSIVE:
             return ""
         took = span(self.more_s) if self.more_s else ""
         more = f"about {took} more" if took else ""

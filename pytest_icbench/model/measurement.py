@@ -19,6 +19,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.trials import Search, SweepPoint
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -220,7 +221,7 @@ class Measurement:
     @property
     def is_number(self) -> bool:
         """Whether the figures count: those of an INVALID measurement do not."""
-        return self.verdict != "INVALID"
+        return self.verdict != Verdict.INVALID
 
     @property
     def point(self) -> Case:

@@ -1,21 +1,94 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdicts, in one place that costs nothing to import. Pure."""
+"""The verdicts, in one table: what each means, fails, ends pytest with and looks like. Pure, and cheap to import."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
-Verdict = Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE", "INVALID"]
+if TYPE_CHECKING:
+    from pytest_icbench.stats.noninferiority import Change
 
+#: How a test ended; ``broken``: by anything but a verdict on figures (an INVALID measurement, an error, an assertion).
+Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
+Colour = Literal["good", "warn", "bad", "ink"]
+
+#: pytest's exit status with ``--icbench-exit-codes``; of several outcomes the first decides. Others are pytest's own,
+#: where 1 then means broken.
+EXIT_STATUS: dict[Outcome, int] = {"regressed": 10, "undecided": 11}
+
+
+class Verdict(StrEnum):
+    """What a measurement is worth. The members stand in order: of several verdicts the first is the one that counts.
+
+    Attributes:
+        fails: whether a test fails by it unless the user says otherwise.
+        good: whether nothing fails by it, not even with ``--icbench-strict``.
+        outcome: how a test ends that fails by it, or has it and does not fail.
+        colour: on a page, a variable of its style sheet.
+        notable: whether reports name the cases that have it, and why.
+        change: what ``stats.noninferiority`` calls it.
+        meaning: what it says, as half a sentence.
+    """
+
+    fails: bool
+    good: bool
+    outcome: Outcome
+    colour: Colour
+    notable: bool
+    change: Change | None
+    meaning: str
+
+    INVALID = "INVALID", "broken", "bad", "fails notable", None, "the figures are no measurement"
+    REGRESSED = (
+        *("REGRESSED", "regressed", "bad", "fails notable", "worse"),
+        "a limit was missed, or the baseline fallen short of, by the whole interval",
+    )
+    INCOMPARABLE = (
+        *("INCOMPARABLE", "undecided", "bad", "notable", None),
+        "there is something, but measured under other circumstances",
+    )
+    INCONCLUSIVE = (
+        *("INCONCLUSIVE", "undecided", "warn", "notable", "untold"),
+        'the interval is too wide to tell, or the figure is "at least"',
+    )
+    NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
+    IMPROVED = (
+        *("IMPROVED", "passed", "good", "good", "better"),
+        "better than the baseline: the whole interval lies beyond the allowance",
+    )
+    PASS = "PASS", "passed", "good", "good", "tolerable", "within the limits"
+
+    def __new__(
+        cls, name: str, outcome: Outcome, colour: Colour, words: str, change: Change | None, meaning: str
+    ) -> Verdict:
+        self = str.__new__(cls, name)
+        self._value_ = name
+        self.outcome, self.colour, self.change, self.meaning = outcome, colour, change, meaning
+        self.fails, self.notable, self.good = (word in words.split() for word in ("fails", "notable", "good"))
+        return self
+
+    @classmethod
+    def of_change(cls, change: Change) -> Verdict:
+        """The verdict on a figure that changed so against its baseline."""
+        return next(verdict for verdict in cls if verdict.change == change)
+
+
+#: Of several the first is the verdict; what reads files compares texts with it.
+ORDER: tuple[str, ...] = tuple(Verdict)
 #: Verdicts that fail a test unless the user says otherwise.
-DEFAULT_FAILING: tuple[Verdict, ...] = ("REGRESSED", "INVALID")
+DEFAULT_FAILING: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.fails)
 #: Verdicts that nothing fails by, however strict.
-GOOD = ("PASS", "IMPROVED")
-#: Of several the first is the verdict.
-ORDER: tuple[Verdict, ...] = ("INVALID", "REGRESSED", "INCOMPARABLE", "INCONCLUSIVE", "NO_BASELINE", "IMPROVED", "PASS")
+GOOD: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.good)
+#: Verdicts that can be made to fail a test.
+BAD: tuple[str, ...] = tuple(verdict for verdict in Verdict if not verdict.good)
+#: Verdicts whose cases reports name, with the reason.
+NOTABLE: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.notable)
+#: Verdicts that decide nothing.
+UNDECIDED: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.outcome == "undecided")
 
 
 def parse_verdicts(text: str, where: str) -> tuple[str, ...]:
@@ -23,8 +96,7 @@ def parse_verdicts(text: str, where: str) -> tuple[str, ...]:
     words = text.replace(",", " ").upper().split()
     if words == ["NONE"]:
         return ()
-    known = tuple(verdict for verdict in get_args(Verdict) if verdict not in GOOD)
     for word in words:
-        if word not in known:
-            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, known)}")
+        if word not in BAD:
+            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, BAD)}")
     return tuple(words)

@@ -19,6 +19,7 @@ from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import Benchmark, check_rate
 from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.run import Run
@@ -270,7 +271,7 @@ class Icbench:
         resumed = self._run.taken
         found = None if resumed is None else resumed.take(self._item.nodeid, case)
         if found is not None and resumed is not None:
-            found = replace(found, verdict=None, reason=None) if found.verdict != "INVALID" else found
+            found = replace(found, verdict=None, reason=None) if found.verdict != Verdict.INVALID else found
             self._records.append(_Record(case, found, taken_from=resumed.name))
         return found
 
@@ -336,7 +337,7 @@ class Icbench:
         """The load of each pair that is this part of the rate looked for, and that rate over all pairs."""
         whole = replace(case, dimension="throughput", rate=case.rate.searched)
         found = self._searched(whole, settings)
-        if found.verdict == "INVALID" or not found.throughput_pps:
+        if found.verdict == Verdict.INVALID or not found.throughput_pps:
             raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
         share = case.rate.share or 1.0
         pps = found.throughput_pps.value
@@ -357,7 +358,7 @@ class Icbench:
         if not case.rate.is_max or repetitions < 1:
             raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
-        proven = None if ndr.verdict == "INVALID" or not ndr.throughput_pps else ndr.throughput_pps / case.pairs
+        proven = None if ndr.verdict == Verdict.INVALID or not ndr.throughput_pps else ndr.throughput_pps / case.pairs
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:
@@ -380,7 +381,7 @@ class Icbench:
     def unjudged(self) -> Invalid | None:
         """An INVALID measurement that nobody has looked at."""
         for record in self._records:
-            if record.measurement.verdict == "INVALID" and record.judgement is None and not record.is_base:
+            if record.measurement.verdict == Verdict.INVALID and record.judgement is None and not record.is_base:
                 return Invalid(record.measurement.reason or "unknown", record.measurement.evidence or "no evidence")
         return None
 

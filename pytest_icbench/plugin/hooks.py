@@ -13,6 +13,7 @@ import pytest
 
 from pytest_icbench.config import options as option_module
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.session import State
 from pytest_icbench.plugin.usage import usage_errors
 
@@ -135,7 +136,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
             replay(item, icbench.results)
     if unseen is not None:
-        pytest.fail(f"INVALID measurement that the test has not judged: {unseen}", pytrace=False)
+        pytest.fail(f"{Verdict.INVALID} measurement that the test has not judged: {unseen}", pytrace=False)
     return None
 
 

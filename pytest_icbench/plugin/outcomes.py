@@ -5,23 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import Regression
+from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, Outcome, Verdict
 
 if TYPE_CHECKING:
     import pytest
 
     from pytest_icbench.model.measurement import Measurement
 
-#: ``broken``: failed by anything but a verdict on figures (an INVALID measurement, an error, a plain assertion).
-Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
-
-#: Verdicts that decide nothing.
-UNDECIDED = ("INCONCLUSIVE", "NO_BASELINE", "INCOMPARABLE")
-#: pytest's exit status with ``--icbench-exit-codes``; 1 means broken, the others are pytest's own.
-EXIT_REGRESSED = 10
-EXIT_UNDECIDED = 11
 #: JUnit property.
 PROPERTY = "icbench.outcome"
 
@@ -38,7 +31,7 @@ def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Meas
         return "skipped"
     if outcome == "failed":
         if isinstance(error, Regression):
-            return "regressed" if error.verdict == "REGRESSED" else "undecided"
+            return Verdict[error.verdict].outcome
         return "broken"
     verdicts = [result.verdict for result in results if not result.waiver]
     return "undecided" if any(verdict in UNDECIDED for verdict in verdicts) else "passed"
@@ -92,9 +85,7 @@ class Outcomes:
         """pytest's exit status made to tell; ``status`` is what it would be, and stays where it is neither 0 nor 1."""
         if status not in (0, 1) or self.outcomes.get("broken"):
             return status
-        if self.outcomes.get("regressed"):
-            return EXIT_REGRESSED
-        return EXIT_UNDECIDED if self.outcomes.get("undecided") else status
+        return next((code for outcome, code in EXIT_STATUS.items() if self.outcomes.get(outcome)), status)
 
 
 def _first_line(report: pytest.TestReport) -> str:

@@ -24,6 +24,7 @@ from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
@@ -170,7 +171,7 @@ class Run:
             self._began = began if self._began is None else self._began
             self.progress.clear()
         results = found if isinstance(found, tuple) else (found,)
-        if results[0].verdict == "INVALID":
+        if results[0].verdict == Verdict.INVALID:
             self.pool.close()
         self._width = results[0].precision, results[0].launches
         if results[0].ended_by == "max-duration" and given != settings:

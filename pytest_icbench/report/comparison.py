@@ -12,7 +12,7 @@ from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.verdict import ORDER
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.store.side import ComparisonSource
 from pytest_icbench.wording import printable, show
 
@@ -36,7 +36,7 @@ def compare_sides(
         found = comparer.compare_entry(entry, thresholds.margins(entry.case))
         verdict = _verdict(found)
         verdicts[verdict] += 1
-        if verdict != "NO_BASELINE":
+        if verdict != Verdict.NO_BASELINE:
             changes.update(str(each) for each in found.treatment if not each.fact.startswith("treatment.cpus"))
         notes += [f"{entry.case}: {note}" for note in (found.incomparable, *found.warnings) if note]
         notes += [f"{entry.case}: {each.name}: {each.outlook()}" for each in found.findings if each.outlook()]
@@ -50,15 +50,15 @@ def compare_sides(
         lines += ["what is tested differs (here: now, there: before):", *(f"  {each}" for each in sorted(changes))]
     lines += notes
     lines += [f"only in {before.name}: {case}" for case in gone]
-    return [printable(line) for line in lines], verdicts["REGRESSED"] > 0
+    return [printable(line) for line in lines], verdicts[Verdict.REGRESSED] > 0
 
 
 def _verdict(found: BaselineComparison) -> str:
     if found.missing is not None:
-        return "NO_BASELINE"
+        return Verdict.NO_BASELINE
     if found.incomparable is not None:
-        return "INCOMPARABLE"
-    return min((each.verdict for each in found.findings), key=ORDER.index, default="INCONCLUSIVE")
+        return Verdict.INCOMPARABLE
+    return min((each.verdict for each in found.findings), key=ORDER.index, default=Verdict.INCONCLUSIVE)
 
 
 def _rows(entry: Entry, found: BaselineComparison) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import GOOD, ORDER
+from pytest_icbench.model.verdict import NOTABLE, ORDER
 from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import printable, show
@@ -29,7 +29,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in error_rates(results):
         lines += [escape(sentence), ""]
-    notable = [result for result in results if result.verdict not in (*GOOD, "NO_BASELINE", None)]
+    notable = [result for result in results if result.verdict in NOTABLE]
     sentences = [f"* **{escape(judged(result))}** {escape(_reason(result))}" for result in _ordered(notable)]
     # A test that failed by a verdict is told by its result.
     sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import GOOD, ORDER
+from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.axes import (
     MAXIMA,
     METRIC_NAMES,
@@ -27,8 +27,6 @@ from pytest_icbench.report.versions import decision_of
 
 #: Reference links: they show what the endpoints can do, and win nothing.
 REFERENCES = ("veth", "direct")
-#: Verdicts whose cases are named, the worst first.
-NOTABLE = tuple(verdict for verdict in ORDER if verdict not in (*GOOD, "NO_BASELINE"))
 
 
 @dataclass(frozen=True, slots=True)

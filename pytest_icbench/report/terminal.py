@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, number
 from pytest_icbench.report.columns import (
@@ -125,7 +126,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
         case = result.case + (f" ({result.host})" if result.host else "")
         if not result.is_number and result.evidence:
             notes.append(f"{case}: {result.evidence.splitlines()[0]}")
-        if result.verdict in ("REGRESSED", "INCONCLUSIVE", "INCOMPARABLE") and result.reason:
+        if result.is_number and result.verdict in NOTABLE and result.reason:
             notes.append(f"{result.verdict}: {result.reason}")
         said = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
         notes += [f"{case}: {text}" for text in (*said, longruns.losses(result, longruns.FEW_EVENTS)) if text]

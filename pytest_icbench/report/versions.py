@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.wording import percent, printable
-
-#: Of several decisions the first is the overall one.
-_ORDER = ("INVALID", "REGRESSED", "INCONCLUSIVE", "IMPROVED", "PASS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,8 @@ def candidates(results: Iterable[Result]) -> list[Overall]:
     found = []
     for name, group in groups.items():
         decisions = [decision_of(result) for result in group]
-        counts = ", ".join(f"{decisions.count(each)} {each}" for each in _ORDER if each in decisions)
-        found.append(Overall(name, min(decisions, key=_ORDER.index), counts, tuple(group)))
+        counts = ", ".join(f"{decisions.count(each)} {each}" for each in ORDER if each in decisions)
+        found.append(Overall(name, min(decisions, key=ORDER.index), counts, tuple(group)))
     return found
 
 
@@ -73,7 +71,7 @@ def overall(results: Sequence[Result]) -> list[str]:
 
 def decision_of(result: Result) -> str:
     """One of INVALID, REGRESSED, INCONCLUSIVE, IMPROVED and PASS."""
-    return result.decision or ("INCONCLUSIVE" if result.is_number else "INVALID")
+    return result.decision or (Verdict.INCONCLUSIVE if result.is_number else Verdict.INVALID)
 
 
 def _line(result: Result) -> str:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Now against before: is a figure worse by more than is tolerated? Pure: numbers in, a verdict out.
+"""Now against before: is a figure worse by more than is tolerated? Pure: numbers in, an answer out.
 
 The interface, for a baseline, for two versions side by side and for simulations alike:
 
 1. ``ratio_of(now, before)`` is now over before with its interval, from two ``Figure``s. Launches that ran next to each
    other have ``stats.paired`` instead.
 2. ``Margin(better, tolerated, allowance)`` says what is allowed.
-3. ``margin.verdict(ratio)`` is PASS, IMPROVED, REGRESSED or INCONCLUSIVE.
-4. ``launches_until_told(...)`` says how many launches an INCONCLUSIVE one still needs.
+3. ``margin.change(ratio)`` is better, tolerable, worse or untold; the verdict on each is in ``model.verdict``.
+4. ``launches_until_told(...)`` says how many launches an untold one still needs.
 
 This is a test of non-inferiority (Piaggio and others, "Reporting of noninferiority and equivalence randomized trials",
-JAMA 308, 2012): a wide interval can neither accuse nor acquit. REGRESSED means that the whole interval is worse than
-the margin, so it is wrong for half the interval's error at most (2.5 %), and by far less without any change; PASS means
-that the whole interval is better than the margin, so that an actual loss beyond it goes through as rarely.
+JAMA 308, 2012): a wide interval can neither accuse nor acquit. *Worse* means that the whole interval is worse than the
+margin, so it is wrong for half the interval's error at most (2.5 %), and by far less without any change; *tolerable*
+means that the whole interval is better than the margin, so that an actual loss beyond it goes through as rarely.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, unpaired_ratio
 
 #: Which way a figure is better.
 Better = Literal["higher", "lower"]
-Verdict = Literal["PASS", "IMPROVED", "REGRESSED", "INCONCLUSIVE"]
+#: What a figure did against its baseline.
+Change = Literal["better", "tolerable", "worse", "untold"]
 
 #: What figures of one and the same thing differ by from session to session, unless ``thresholds.toml`` says otherwise;
 #: ``icbench calibrate`` measures it.
@@ -92,16 +93,16 @@ class Margin:
         """The ratio beyond which a change is a gain and no noise."""
         return 1 + self.allowance if self.better == "higher" else 1 - self.allowance
 
-    def verdict(self, found: Estimate | None) -> Verdict:
-        """The verdict on a ratio of now to before; without an interval it tells nothing."""
+    def change(self, found: Estimate | None) -> Change:
+        """What a ratio of now to before says; without an interval it tells nothing."""
         if found is None or found.low is None or found.high is None:
-            return "INCONCLUSIVE"
+            return "untold"
         worst, best = (found.low, found.high) if self.better == "higher" else (found.high, found.low)
         if self._beyond(worst, self.improvement):
-            return "IMPROVED"
+            return "better"
         if not self._beyond(self.limit, worst):
-            return "PASS"
-        return "REGRESSED" if self._beyond(self.limit, best) else "INCONCLUSIVE"
+            return "tolerable"
+        return "worse" if self._beyond(self.limit, best) else "untold"
 
     def _beyond(self, ratio: float, other: float) -> bool:
         """Whether a ratio is better than another."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
+from pytest_icbench.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
@@ -81,7 +82,7 @@ def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAUL
 
 def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
     """The line of a result; None for one that is no number (INVALID, or without any of the figures)."""
-    if result.verdict == "INVALID":
+    if result.verdict == Verdict.INVALID:
         return None
     figures = {}
     for name, _ in FIGURES.get(result.dimension, ()):

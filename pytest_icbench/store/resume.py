@@ -10,6 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME as LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import RunInfo
@@ -49,7 +50,7 @@ class Taken:
             raise UsageError(f"--icbench-resume: {directory} has no run.json: it cannot be resumed")
         self.info: RunInfo = self.run.info
         finished = {test.nodeid for test in self.run.tests if test.outcome in _FINISHED}
-        invalid = {each.test for each in self.run.results if each.measurement.verdict == "INVALID"}
+        invalid = {each.test for each in self.run.results if each.measurement.verdict == Verdict.INVALID}
         self._left: dict[str, list[StoredResult]] = {}
         for each in self.run.results:
             if each.test in finished - invalid and each.raw is not None:

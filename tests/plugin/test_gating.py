@@ -13,12 +13,14 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
+from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.store import baselines, waivers
 from tests.baselines import measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
+
+EXIT_REGRESSED, EXIT_UNDECIDED = EXIT_STATUS["regressed"], EXIT_STATUS["undecided"]
 
 ONE = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])

@@ -100,7 +100,7 @@ def assemble(pool: Pool, settings: Settings) -> Found:
     intervals: dict[str, list[list[float | None]]] = {}
     for level in LEVELS:
         each = [compared([unit], level) for unit in units]
-        regressed = sum(MARGIN.verdict(one) == "REGRESSED" for one in each)
+        regressed = sum(MARGIN.change(one) == "worse" for one in each)
         bounds = {"0 %": ("0", regressed == 0), "10 %": (f"at least {LEAST_FOUND}", regressed >= LEAST_FOUND)}
         bound, held = bounds.get(level, ("", True)) if full else ("", True)
         rows.append(Row(f"REGRESSED of {len(each)} comparisons at {level}", regressed, bound, held))
@@ -130,7 +130,7 @@ def drawn(units: Sequence[Unit], settings: Settings) -> list[Row]:
                 pairs = [values[place : place + 2] for place in range(0, 2 * ROUNDS, 2)]
             found = factor([pair[0] for pair in pairs], [pair[1] for pair in pairs])
             for allowance in alarms:
-                alarms[allowance] += Margin("higher", allowance=allowance).verdict(found) == "REGRESSED"
+                alarms[allowance] += Margin("higher", allowance=allowance).change(found) == "worse"
         for allowance, count in alarms.items():
             share = count / times
             limited = f"at most {MOST_FALSE:.0%}" if allowance else ""
@@ -155,7 +155,7 @@ def power(units: Sequence[Unit]) -> list[dict[str, Any]]:
         ratios = [compared(group, "5 %") for group in groups]
         for allowance in ALLOWANCES:
             margin = Margin("higher", allowance=allowance)
-            regressed = sum(margin.verdict(ratio) == "REGRESSED" for ratio in ratios)
+            regressed = sum(margin.change(ratio) == "worse" for ratio in ratios)
             found.append(
                 {
                     "allowance": allowance,

@@ -18,6 +18,7 @@ from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.quantiles import quotients
 from pytest_icbench.testbed.rig_pool import RigPool
@@ -118,7 +119,7 @@ def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell
         tell(f"{case.candidate}, block {len(_of(found, case)) + 1}")
         now, base = bench.measure_versions(rigs, case, replace(settings, repeats=BLOCK), _ANY, 1, _progress(tell))
         took = time.monotonic() - began
-    if now.verdict == "INVALID":
+    if now.verdict == Verdict.INVALID:
         raise Invalid(now.reason or "unknown", now.evidence or "no evidence was kept")
     _of(found, case).append(_quotients(case, now, base))
     found.pairs += BLOCK

@@ -23,8 +23,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
-from pytest_icbench.stats.noninferiority import Margin, Verdict
+from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.paired import factor, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
 
@@ -90,8 +91,8 @@ class PairStrategy(Strategy):
                 break
         self.screened = len(self.gathered.launches)
         found = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
-        self.first = found, self.margin.verdict(found)
-        if self.first[1] in ("REGRESSED", "IMPROVED") and not self._at_least(self.first[1]):
+        self.first = found, self._verdict(found)
+        if self.first[1] in (Verdict.REGRESSED, Verdict.IMPROVED) and not self._at_least(self.first[1]):
             self._build_anew()
             for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
                 self._pair()
@@ -130,6 +131,9 @@ class PairStrategy(Strategy):
         self.executable = self.executables[0]
 
     # -- decisions
+
+    def _verdict(self, found: Estimate) -> Verdict:
+        return Verdict.of_change(self.margin.change(found))
 
     def _ratio(self, begin: int, confidence: float) -> Estimate:
         """Of the pairs from the index ``begin`` on. Raises Invalid where there is nothing to divide."""
@@ -170,7 +174,7 @@ class PairStrategy(Strategy):
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
         # A base that is "at least" can still be fallen short of.
-        return now or (base and verdict != "REGRESSED")
+        return now or (base and verdict != Verdict.REGRESSED)
 
     @staticmethod
     def _around(rig: MeasuredRig) -> Surroundings:
@@ -183,16 +187,16 @@ class PairStrategy(Strategy):
         begin, note, confirmed, confidence = 0, None, None, CONFIDENCE
         decision = verdict
         if self._at_least(verdict):
-            decision, note = "INCONCLUSIVE", _AT_LEAST
+            decision, note = Verdict.INCONCLUSIVE, _AT_LEAST
         elif len(self.gathered.launches) > self.screened:
             begin, confidence = self.screened, confirming(self.cases)
             found = self._ratio(begin, confidence)
-            confirmed = self.margin.verdict(found) == verdict
+            confirmed = self._verdict(found) == verdict
             if not confirmed:
                 confidence = CONFIDENCE
                 found = self._ratio(begin, confidence)
-                decision = "PASS" if self.margin.verdict(found) == "PASS" else "INCONCLUSIVE"
-                if decision == "INCONCLUSIVE":
+                decision = Verdict.PASS if self._verdict(found) == Verdict.PASS else Verdict.INCONCLUSIVE
+                if decision == Verdict.INCONCLUSIVE:
                     note = f"the first look said {verdict}, fresh launches do not say it surely enough"
         return SideBySide(
             base=self.base_id,

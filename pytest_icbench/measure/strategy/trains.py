@@ -21,6 +21,7 @@ from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
 
 #: Shortest and longest train of the first climb, and its window.
@@ -164,7 +165,7 @@ def measure_trains(
     Raises what ``measure`` raises, and UsageError for a sender that does not count its cycles.
     """
     measured = measure(train_settings(settings, COARSE, COARSE_WINDOW_S, 1))
-    if measured.verdict == "INVALID":
+    if measured.verdict == Verdict.INVALID:
         return measured
     launch, rate_pps = measured.per_launch[0], burst_rate(measured.per_launch[0])
     if rate_pps is None:
@@ -174,7 +175,7 @@ def measure_trains(
     if ladder is not None:
         window_s = fine_window_s(ladder, rate_pps)
         measured = measure(train_settings(settings, ladder, window_s, repetitions))
-        if measured.verdict == "INVALID":
+        if measured.verdict == Verdict.INVALID:
             return measured
         windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
         found = climbs(windows, ladder)

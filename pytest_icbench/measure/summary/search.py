@@ -24,6 +24,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import percent
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.trials import Search, Trial
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
 
 
@@ -67,7 +68,7 @@ class _Finding:
 def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Surroundings) -> Measurement:
     """The measurement of the trials at the lower bound, with what the search as a whole says."""
     pairs, bounds = case.pairs, outcome.bounds
-    invalid = measurement.verdict == "INVALID"
+    invalid = measurement.verdict == Verdict.INVALID
     finding = _Finding("invalid") if invalid or bounds is None else _finding(case, outcome, bounds)
     kept = {launch.index: launch for launch in measurement.per_launch}
     common = replace(
@@ -86,7 +87,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
     if invalid or bounds is None or finding.reason is not None:
         nothing: dict[str, Any] = throughput_fields(case, None)
         if finding.reason is not None:
-            nothing |= {"verdict": "INVALID", "reason": finding.reason, "evidence": finding.evidence}
+            nothing |= {"verdict": Verdict.INVALID, "reason": finding.reason, "evidence": finding.evidence}
         return replace(common, **nothing, generator_bound=finding.generator)
     share = outcome.offered_share(bounds.lower_pps, pairs)
     rate, upper = (_scaled(bounds.conditional_pps, pairs) or 0.0) * share, _scaled(bounds.upper_pps, pairs)

@@ -18,6 +18,7 @@ from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.intervals import median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
@@ -117,7 +118,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         port=case.port,
         variant=case.variant_label,
         placement=around.placement,
-        verdict="INVALID" if invalid else None,
+        verdict=Verdict.INVALID if invalid else None,
         reason=invalid[0] if invalid else None,
         evidence=invalid[1] if invalid else None,
         reference_evidence=gathered.reference_evidence,

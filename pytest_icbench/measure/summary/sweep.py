@@ -15,6 +15,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trials import SweepPoint
+from pytest_icbench.model.verdict import Verdict
 
 #: A load and its launch.
 Swept = Sequence[tuple[Rate, Launch]]
@@ -37,7 +38,7 @@ def with_sweep(
     numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
     points = tuple(_point(rate, launch, case.pairs) for rate, launch in swept)
     found = replace(measurement, sweep=points, per_launch=tuple(numbered))
-    if best is None or measurement.verdict == "INVALID":
+    if best is None or measurement.verdict == Verdict.INVALID:
         return found
     limit = _limit(case, swept, best, launches, around)
     return replace(found, bottleneck=limit.what, bottleneck_evidence=limit.evidence, lower_bound=limit.lower_bound)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import overview, remarks, versions
 from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, main_figure, main_unit, number
 from pytest_icbench.report.columns import In, columns
@@ -99,6 +100,10 @@ def _word(verdict: str) -> str:
     return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
 
 
+def _verdict_colours() -> str:
+    return "".join(f".ic-{verdict} {{ color: var(--ic-{verdict.colour}); }}\n" for verdict in Verdict)
+
+
 def row_lines(page: Page, places: Sequence[int]) -> str:
     """The results of a test as lines below its id."""
     lines = []
@@ -119,7 +124,7 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
 
 def summary(page: Page) -> str:
     """The part above pytest-html's counts: what won, verdicts, skips, what publications state."""
-    parts = [f"<style>{_resource('page.css')}</style>"]
+    parts = [f"<style>{_resource('page.css')}{_verdict_colours()}</style>"]
     for told in (page.sources, hosts_told(page.results)):
         if told:
             parts.append(f'<p class="ic-dim">{" · ".join(text(each) for each in told)}</p>')
@@ -137,8 +142,8 @@ def summary(page: Page) -> str:
 
 def _notable(page: Page) -> str:
     """The cases that are not as they should be, the worst first, and why."""
-    notable = [result for result in page.results if result.verdict in overview.NOTABLE]
-    notable.sort(key=lambda result: overview.NOTABLE.index(str(result.verdict)))
+    notable = [result for result in page.results if result.verdict in NOTABLE]
+    notable.sort(key=lambda result: NOTABLE.index(str(result.verdict)))
     rows = [
         (
             f"{result.verdict}{', waived' if result.waiver else ''}",

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import json
 import types
+from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
@@ -44,6 +45,8 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(strategy, arguments))
     if origin is Literal:
         return st.sampled_from(get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return st.sampled_from(kind)
     return _JSON if origin is dict else _SCALARS[kind]
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED
+from pytest_icbench.model.verdict import EXIT_STATUS
+
+EXIT_REGRESSED, EXIT_UNDECIDED = EXIT_STATUS["regressed"], EXIT_STATUS["undecided"]
 
 ROOT = Path(__file__).parents[3]
 CI = ROOT / "docs" / "ci"

@@ -17,11 +17,14 @@ from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.outcomes import EXIT_REGRESSED, EXIT_UNDECIDED, Outcomes, outcome_of
+from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
+from pytest_icbench.plugin.outcomes import Outcomes, outcome_of
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import measured
 from tests.measurements import result, side_by_side
+
+EXIT_REGRESSED, EXIT_UNDECIDED = EXIT_STATUS["regressed"], EXIT_STATUS["undecided"]
 
 _TEXT = st.text(max_size=12)
 _RESULTS = st.lists(
@@ -168,8 +171,8 @@ def test_thousands_of_cases_stay_readable() -> None:
         ("passed", None, [{"verdict": "INCONCLUSIVE", "waiver": "until 2999"}], "passed"),
         ("passed", None, [{"verdict": "REGRESSED"}], "passed"),
         ("skipped", None, [], "skipped"),
-        ("failed", Regression("x"), [], "regressed"),
-        ("failed", Regression("x", verdict="NO_BASELINE"), [], "undecided"),
+        ("failed", Regression("x", verdict=Verdict.REGRESSED), [], "regressed"),
+        ("failed", Regression("x", verdict=Verdict.NO_BASELINE), [], "undecided"),
         ("failed", Invalid("died", "x"), [], "broken"),
         ("failed", AssertionError("x"), [{"verdict": "REGRESSED"}], "broken"),
     ],
