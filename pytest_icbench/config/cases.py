@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, Literal, TypeVar
 
 from pytest_icbench.config import candidates, values
-from pytest_icbench.config.option_table import SOAK_S
+from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
@@ -65,15 +65,8 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-_AXES: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
-    "switch": parse_words,
-    "packet_size": values.packet_sizes,
-    "burst": values.bursts,
-    "pairs": values.pairs,
-    "rate": values.rates,
-    "switch_cores": values.cores,
-    "api": values.apis,
-    "port": parse_words,
+_AXES: dict[str, Callable[[str, str], Any]] = {
+    **{row.name: row.parse for row in TABLE if row.marker and not row.flag},
     "variant": parse_words,
 }
 #: The mode that a switch has by nature.
@@ -84,7 +77,7 @@ _FLAGS = ("blocking", "touch", "remote")
 _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "dimension": values.one_of("throughput", "latency"),
     "measure": values.one_of("search", "sweep", "soak", "back_to_back"),
-    "soak_duration": values.seconds(*SOAK_S),
+    "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
@@ -152,6 +145,12 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
+    for name in options.binaries:
+        if name not in catalogue:
+            known = tuple(key for key, cls in catalogue.items() if cls.takes_binary)
+            raise UsageError(f"--icbench-binary: there is no switch '{name}'{suggestion(name, known)}")
+        if not catalogue[name].takes_binary:
+            raise UsageError(f"--icbench-binary: {name} has no program of its own; leave it out")
     for name in options.switch_config:
         if name not in catalogue:
             raise UsageError(

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
 
 from pytest_icbench.config.sequences import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APIS
-from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, named_rate, percent
+from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
 
 #: Addresses of the pairs are 198.18.PAIR.x.
@@ -71,7 +74,7 @@ def rates(text: str, where: str) -> tuple[Rate, ...]:
         if not words:
             raise
         if words[0].startswith("pdr"):
-            least, greatest = percent(MIN_LOSS_RATIO), percent(MAX_LOSS_RATIO)
+            least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)
             raise UsageError(
                 f"{where}: unknown rate '{words[0]}'; a partial-drop rate names its greatest loss ratio in per cent,"
                 f" {least} to {greatest} (pdr:0.5%)"
@@ -116,17 +119,19 @@ def boolean(text: str, where: str) -> bool:
     raise UsageError(f"{where}: '{text.strip()}' is neither yes nor no")
 
 
-def seconds(least: float, greatest: float) -> Callable[[str, str], float]:
+@dataclass(frozen=True, slots=True)
+class Seconds:
     """A parser for a time in seconds (``0.5``, ``2s``, ``100ms``, ``20m``, ``1h``) between two bounds."""
 
-    def parse(text: str, where: str) -> float:
+    least: float
+    greatest: float
+
+    def __call__(self, text: str, where: str) -> float:
         match = _SECONDS.fullmatch(text.strip())
         if match is None:
             raise UsageError(f"{where}: '{text.strip()}' is no time; write seconds (0.5, 10) or a unit (100ms, 20m)")
         value = float(match[1]) * _UNITS_S[match[2] or ""]
-        return time_in_range(value, where, least, greatest)
-
-    return parse
+        return time_in_range(value, where, self.least, self.greatest)
 
 
 def time_in_range(value: float, where: str, least: float, greatest: float) -> float:
@@ -175,17 +180,47 @@ def hugepage_size_kib(text: str, where: str) -> int:
     return {"2M": 2048, "1G": 1_048_576}[one_of("2M", "1G")(text, where)]
 
 
-def assignments(text: str, where: str) -> tuple[tuple[str, str], ...]:
-    """``ovs=a.toml vpp=b.toml`` to pairs. Raises UsageError."""
-    found: dict[str, str] = {}
+def path(text: str, _where: str, base: Path) -> Path:
+    """A path, relative to ``base``; ``~`` is the user's directory."""
+    try:
+        return base / Path(text).expanduser()
+    except RuntimeError:
+        return base / text
+
+
+def files(text: str, where: str, base: Path) -> Mapping[str, Path]:
+    """``ovs=a.toml vpp=b.toml`` to paths by switch. Raises UsageError."""
+    found: dict[str, Path] = {}
     for word in text.split():
-        name, equals, path = word.partition("=")
-        if not (name and equals and path):
+        name, equals, file = word.partition("=")
+        if not (name and equals and file):
             raise UsageError(f"{where}: '{word}' is not SWITCH=FILE (ovs=ovs.toml; several with spaces between)")
         if name in found:
             raise UsageError(f"{where}: there are two files for {name}")
-        found[name] = path
-    return tuple(found.items())
+        found[name] = path(file, where, base)
+    return MappingProxyType(found)
+
+
+def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
+    """``vpp=/opt/vpp/bin/vpp``, one a line, to programs by switch. Raises UsageError."""
+    found: dict[str, Path] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, equals, file = line.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f"{where}: '{line}' is not SWITCH=PATH (vpp=/opt/vpp/bin/vpp)")
+        if name in found:
+            raise UsageError(f"{where}: there are two programs for {name}; give one")
+        found[name] = program(path(file, where, base), where)
+    return MappingProxyType(found)
+
+
+def program(file: Path, where: str) -> Path:
+    """The file, if it can be run. Raises UsageError."""
+    if not file.is_file():
+        raise UsageError(f"{where}: there is no file {file}")
+    if not file.stat().st_mode & 0o111:
+        raise UsageError(f"{where}: {file} is not executable")
+    return file
 
 
 _BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")

@@ -2,9 +2,9 @@
 """Frozen dataclasses to plain JSON data and back, strictly: what does not fit is refused in one sentence.
 
 Understands what results and calls are made of: bool, int, float, str, StrEnum, None, Literal, ``X | None``,
-``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of dataclasses that differ
-in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` is three keys: ``x``, ``x_low`` and
-``x_high``. A field with the metadata ``UNWRITTEN`` is none. Pure.
+``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of
+dataclasses that differ in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` is three keys:
+``x``, ``x_low`` and ``x_high``. A field with the metadata ``UNWRITTEN`` is none. Pure.
 """
 
 from __future__ import annotations

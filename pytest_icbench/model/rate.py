@@ -113,9 +113,9 @@ class Rate:
         if self.pps is not None:
             return _short(self.pps)
         if self.share is not None:
-            return f"{self.searched}:x{percent(self.share)}"
+            return f"{self.searched}:x{exact_percent(self.share)}"
         if self.loss_ratio:
-            return f"pdr:{percent(self.loss_ratio)}"
+            return f"pdr:{exact_percent(self.loss_ratio)}"
         return {"frmol": "max"}.get(self.metric, self.metric)
 
     @property
@@ -168,7 +168,7 @@ def named_rate(text: str) -> Rate | None:
     return Rate(loss_ratio=ratio) if MIN_LOSS_RATIO <= ratio <= MAX_LOSS_RATIO else None
 
 
-def percent(ratio: float) -> str:
+def exact_percent(ratio: float) -> str:
     """A ratio in per cent, without exponent and without trailing zeros: 0.005 is ``0.5``."""
     return f"{ratio * 100:.8f}".rstrip("0").rstrip(".")
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.rate import Rate, percent
+from pytest_icbench.model.rate import Rate, exact_percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def goal_of(
     found = PRESETS[preset]
     assert rate.loss_ratio is not None
     if found.loss_ratio is not None and rate.loss_ratio != found.loss_ratio:
-        wanted = "ndr" if found.loss_ratio == 0 else f"pdr:{percent(found.loss_ratio)}%"
+        wanted = "ndr" if found.loss_ratio == 0 else f"pdr:{exact_percent(found.loss_ratio)}%"
         raise UsageError(
             f"the search preset {preset} is about rate {wanted}, not {rate.typed}; take another --icbench-search-preset"
         )

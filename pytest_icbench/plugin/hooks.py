@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench.config import options as option_module
+from pytest_icbench.config.option_table import SETTINGS, TABLE
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.session import State
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 _STATE = pytest.StashKey[State]()
 _FIXTURE = pytest.StashKey["Icbench"]()
+_AXES = ", ".join(f"{row.name}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
-    "icbench(switch='all', packet_size=64, burst=32, pairs=1, rate='max', api=None, port=None, switch_cores=None,"
-    " blocking=False, touch=False, dimension='throughput', measure=None, soak_duration=None, comparisons=1,"
-    " **settings): a benchmark; it runs once for each case, which is a combination of the axes. Settings: precision,"
-    " max_duration, duration, window, repeats, skip, keep, warmup, drain, protocol."
+    f"icbench({_AXES}, variant=None, remote=None, dimension='throughput', measure=None, soak_duration=None,"
+    " comparisons=1, **settings): a benchmark; it runs once for each case, which is a combination of the axes."
+    f" Settings: {', '.join(SETTINGS)}."
 )
 
 

@@ -66,8 +66,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measures, prints, saves. Raises UsageError before the host is changed."""
     case, options, settings = plan(arguments)
-    budget_s = values.seconds(*TIME_S)(arguments.time, "--time")
-    target_s = values.seconds(1.0, 604_800.0)(arguments.target, "--target")
+    budget_s = values.Seconds(*TIME_S)(arguments.time, "--time")
+    target_s = values.Seconds(1.0, 604_800.0)(arguments.target, "--target")
     out = Path(arguments.out or f"calibration-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json")
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise UsageError(f"--out: {out} cannot be written: name a file in a directory that exists")
@@ -116,7 +116,7 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
             raise UsageError(f"--binary: there is no file {arguments.binary}")
         binaries[name] = Path(arguments.binary)
     options = options_for(Options(node=arguments.node, binaries=binaries), case)
-    duration = values.seconds(0.05, 3600.0)(arguments.duration, "--duration")
+    duration = values.Seconds(0.05, 3600.0)(arguments.duration, "--duration")
     settings = Settings(duration_s=duration, window_s=min(0.1, duration / 5), reference=False, ring=options.ring)
     return case, options, settings
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.rate import percent
+from pytest_icbench.model.rate import exact_percent
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.trials import Search, Trial
 from pytest_icbench.model.verdict import Verdict
@@ -154,10 +154,10 @@ def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generato
 
 
 def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
-    wanted = f"within {percent(outcome.goal.width)} %"
+    wanted = f"within {exact_percent(outcome.goal.width)} %"
     head = f"ended after {outcome.limit_s:g} s, before its goal"
     if bounds.width is not None:
-        apart = percent(round(bounds.width, 6))
+        apart = exact_percent(round(bounds.width, 6))
         return f"{head}: the bounds are {apart} % apart, not {wanted}; give it more time (--icbench-max-duration)"
     ends = (("above", bounds.lower_pps), ("below", bounds.upper_pps))
     proven = [f"{word} {_mpps(end, pairs)}" for word, end in ends if end is not None]
@@ -224,4 +224,4 @@ def _mpps(load_pps: float, pairs: int) -> str:
 
 
 def _goal(goal: Goal) -> str:
-    return f"{percent(goal.loss_ratio)} %"
+    return f"{exact_percent(goal.loss_ratio)} %"

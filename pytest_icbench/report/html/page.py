@@ -251,7 +251,7 @@ def body(page: Page) -> str:
 {nothing}
 <noscript><p>Figures and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
 <div class="ic-controls"><label for="ic-filter">Show only cases with</label>
-<input id="ic-filter" type="search" placeholder="ovs 64B PASS" autocomplete="off">
+<input id="ic-filter" type="search" placeholder="ovs 64B {Verdict.PASS}" autocomplete="off">
 <span id="ic-count" role="status"></span></div>
 <div id="ic-figures"></div>
 </section>

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -20,6 +21,7 @@ from pytest_icbench.model.traffic import Traffic
 
 @dataclass
 class _Kernel:
+    takes_binary: ClassVar[bool] = True
     name: ClassVar[str] = "bridge"
     family: ClassVar[str] = "kernel"
     ports: ClassVar[tuple[str, ...]] = ("veth",)
@@ -264,6 +266,10 @@ def test_a_marker_says_what_its_test_will_do() -> None:
     ("options", "message"),
     [
         (Options(switch=("pol",)), "--icbench-switch: there is no switch 'pol'; did you mean poll?"),
+        (
+            Options(binaries={"pol": Path("/x")}),
+            "--icbench-binary: there is no switch 'pol'; did you mean poll?",
+        ),
         (Options(port=("mem",)), "--icbench-port: there is no port kind 'mem'; did you mean memif?"),
     ],
 )

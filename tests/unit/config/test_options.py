@@ -3,22 +3,33 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from pytest_icbench.config import option_table, values
+from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.options import Options, read
+from pytest_icbench.config.options import Options, add_options, from_config, read
+from pytest_icbench.config.row import Row, option
 from pytest_icbench.config.settings import parse_overrides, settings_for
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.search_goal import PRESETS
+from pytest_icbench.model.settings import PROTOCOLS, Settings
 
 
 def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **texts: str) -> Options:
     """Options as of the command line; a name that begins with ``icbench_`` as of the ini file."""
 
-    def raw(name: str) -> tuple[str, str] | None:
+    def raw(row: Row) -> tuple[str, str] | None:
+        name = row.name
         if name in texts:
             return ("--icbench-" + name.replace("_", "-") if not name.startswith("icbench_") else name), texts[name]
         ini = f"icbench_{name}"
@@ -112,9 +123,36 @@ def test_binaries(tmp_path: Path) -> None:
     assert dict(options(Path("/"), tmp_path, testpmd="testpmd").binaries) == {"testpmd": tool}
 
 
+def program(path: Path) -> Path:
+    path.touch(mode=0o755)
+    return path
+
+
+def test_programs_of_switches(tmp_path: Path) -> None:
+    vpp, mine = program(tmp_path / "vpp"), program(tmp_path / "mine")
+    found = options(Path("/"), tmp_path, binary=f"vpp=vpp\nfrom-outside={mine}")
+    assert dict(found.binaries) == {"vpp": vpp, "from-outside": mine}
+    assert dict(options(tmp_path, icbench_binary="vpp=vpp").binaries) == {"vpp": vpp}
+    assert options().binaries == {}
+
+
+def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path) -> None:
+    one, two = (str(program(tmp_path / name)) for name in ("one", "two"))
+    assert options(binary=f"vpp={one}", icbench_vpp=two).binaries == {"vpp": Path(one)}
+    assert options(icbench_binary=f"vpp={one}", vpp=two).binaries == {"vpp": Path(two)}
+    assert options(binary=f"vpp={one}", ovs=two).binaries == {"vpp": Path(one), "ovs": Path(two)}
+    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp, see --icbench-vpp; give"):
+        options(binary=f"vpp={one}", vpp=two)
+    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp; give one$"):
+        options(binary=f"vpp={one}\nvpp={two}")
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
+        ({"binary": "vpp"}, "--icbench-binary: 'vpp' is not SWITCH=PATH (vpp=/opt/vpp/bin/vpp)"),
+        ({"binary": "vpp=/nowhere"}, "--icbench-binary: there is no file /nowhere"),
+        ({"icbench_binary": "vpp=/proc/version"}, "icbench_binary: /proc/version is not executable"),
         ({"packet_size": "63"}, "--icbench-packet-size: 63 is outside 64 to 9216"),
         ({"packet_size": "64 9217"}, "--icbench-packet-size: 9217 is outside"),
         ({"icbench_packet_size": "1"}, "icbench_packet_size: 1 is outside"),
@@ -199,3 +237,76 @@ def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -
     with pytest.raises(UsageError) as caught:
         make()
     assert message in str(caught.value)
+
+
+@dataclass(frozen=True, slots=True)
+class More(Options):
+    paint: str = option("COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
+
+
+class Reader:
+    """A plugin that has an option more."""
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        add_options(parser, More)
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self.options = cast(More, from_config(config, More))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paint"), [((), "red"), (("--icbench-paint=blue",), "blue"), (("-oicbench_paint=blue",), "blue")]
+)
+def test_an_option_is_one_row(pytester: pytest.Pytester, arguments: tuple[str, ...], paint: str) -> None:
+    """A row gives the option, its ini twin, and a field with its type and default."""
+    plugin = Reader()
+    pytester.inline_run("-pno:icbench", *arguments, plugins=[plugin])
+    assert plugin.options.paint == paint
+
+
+def test_an_option_and_its_ini_twin_are_in_the_help(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        paint=(
+            "import dataclasses, pytest_icbench.config.options as options\n"
+            "from pytest_icbench.config.row import option\n"
+            "@dataclasses.dataclass(frozen=True)\n"
+            "class More(options.Options):\n"
+            "    paint: str = option('COLOUR', 'colour of it all', default='red')\n"
+            "def pytest_addoption(parser):\n"
+            "    options.add_options(parser, More)\n"
+        )
+    )
+    pytester.syspathinsert()
+    shown = pytester.runpytest_subprocess("-pno:icbench", "-ppaint", "--help").stdout
+    shown.fnmatch_lines(["*--icbench-paint=COLOUR*", "*colour of it all*", "*icbench_paint (string):*"])
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.default], ids=lambda row: row.name)
+def test_help_states_the_default(row: Row) -> None:
+    stated = re.search(r"\(default: ([^)]*?)(?:/ in the root directory)?\)", row.help)
+    assert stated is not None
+    assert row.read(stated[1], "", Path()) == row.default
+
+
+def test_what_is_defined_elsewhere_has_the_same_defaults() -> None:
+    assert Options().ring == Settings().ring
+    (row,) = (row for row in TABLE if row.name == "soak_duration")
+    assert f"(default: {SOAK_S:g})" in row.help
+
+
+@pytest.mark.parametrize(("name", "known"), [("protocol", PROTOCOLS), ("search_preset", PRESETS)])
+def test_names_that_are_defined_elsewhere_are_taken_from_there(name: str, known: dict[str, object]) -> None:
+    (row,) = (row for row in TABLE if row.name == name)
+    for word in known:
+        assert row.parse(word, "x") == word
+        assert word in row.help
+    with pytest.raises(UsageError, match=f"none of {', '.join(known)}"):
+        row.parse("other", "x")
+
+
+def test_the_marker_has_the_defaults_of_a_request() -> None:
+    marked = {row.name: row.marker for row in TABLE if row.marker}
+    given = {name: ast.literal_eval(value) for name, value in marked.items()}
+    assert parse_marker((), given, "x") == Request()
+    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}
+    assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.switch_config import checked
-from pytest_icbench.config.values import assignments
+from pytest_icbench.config.values import files
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.toml import TomlFile, read
@@ -22,13 +22,13 @@ def config(**data: Any) -> TomlFile:
     return TomlFile(Path("x.toml"), "", data)
 
 
-def test_assignments() -> None:
-    assert assignments("ovs=a.toml  vpp=/b=c.toml", "o") == (("ovs", "a.toml"), ("vpp", "/b=c.toml"))
+def test_files_of_switches() -> None:
+    assert files("ovs=a.toml  vpp=/b=c.toml", "o", Path("/x")) == {"ovs": Path("/x/a.toml"), "vpp": Path("/b=c.toml")}
     for text in ("ovs", "=a", "ovs="):
         with pytest.raises(UsageError, match=r"^o: '.*' is not SWITCH=FILE"):
-            assignments(text, "o")
+            files(text, "o", Path("/x"))
     with pytest.raises(UsageError, match="two files for ovs"):
-        assignments("ovs=a ovs=b", "o")
+        files("ovs=a ovs=b", "o", Path("/x"))
 
 
 def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:

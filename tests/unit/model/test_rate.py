@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Metric, Rate, named_rate, percent
+from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Metric, Rate, exact_percent, named_rate
 
 ratios = st.integers(1, 5_000_000).map(lambda parts: round(parts / 1e7, 12))
 rates = st.one_of(
@@ -98,8 +98,8 @@ def test_any_text_is_a_name_or_none(text: str) -> None:
 @given(ratios)
 def test_per_cent_has_no_exponent(ratio: float) -> None:
     assert MIN_LOSS_RATIO <= ratio <= MAX_LOSS_RATIO
-    assert float(percent(ratio)) == pytest.approx(ratio * 100, rel=1e-9)
-    assert "e" not in percent(ratio)
+    assert float(exact_percent(ratio)) == pytest.approx(ratio * 100, rel=1e-9)
+    assert "e" not in exact_percent(ratio)
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,13 @@ def find_binary(
     if given is not None:
         found = shutil.which(given)
         if found is None:
-            raise Unsupported(f"{given} is not an executable file: give --icbench-{name} the path of {name}")
+            raise Unsupported(f"{given} is not an executable file: name one with --icbench-binary {name}=PATH")
         return Path(found)
     for candidate in candidates:
         found = shutil.which(candidate)
         if found is not None:
             return Path(found)
-    raise Unsupported(f"{name} is not installed: {remedy}, or give its path with --icbench-{name}")
+    raise Unsupported(f"{name} is not installed: {remedy}, or name it with --icbench-binary {name}=PATH")
 
 
 def eal_version(session: HostSession, binary: Path, name: str) -> str:
@@ -52,7 +52,7 @@ def eal_version(session: HostSession, binary: Path, name: str) -> str:
     if match is None:
         words = (shown.stderr or shown.stdout).strip().splitlines()
         said = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
-        raise Unsupported(f"{binary} is not a DPDK program{said}: give --icbench-{name} the path of {name}")
+        raise Unsupported(f"{binary} is not a DPDK program{said}: name one with --icbench-binary {name}=PATH")
     return match.group(1)
 
 

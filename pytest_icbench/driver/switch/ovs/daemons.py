@@ -89,9 +89,9 @@ def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
         raise Unsupported(f"{daemon} cannot be used as ovs: {error}") from None
     version, dpdk = parse_versions(shown.stdout)
     if version is None:
-        raise Unsupported(f"{daemon} is not Open vSwitch: give --icbench-ovs the path of an ovs-vswitchd")
+        raise Unsupported(f"{daemon} is not Open vSwitch: name an ovs-vswitchd with --icbench-binary ovs=PATH")
     if dpdk is None:
-        raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or give --icbench-ovs the path of one with it")
+        raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
     return version, dpdk
 
 

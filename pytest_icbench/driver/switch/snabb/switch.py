@@ -185,7 +185,7 @@ def _version(session: HostSession, binary: Path) -> str:
             raise Unsupported(f"{binary} cannot be used as snabb: {error}") from None
     first, *more = [*shown.stdout.splitlines(), ""]
     if "Snabb" not in "\n".join(more) or " " not in first:
-        raise Unsupported(f"{binary} is not Snabb: give --icbench-snabb the path of snabb")
+        raise Unsupported(f"{binary} is not Snabb: name one with --icbench-binary snabb=PATH")
     return first.partition(" ")[2]
 
 

@@ -364,9 +364,11 @@ def _version(binary: Path) -> str:
     try:
         version = linked_version(binary.read_bytes())
     except OSError as error:
-        raise Unsupported(f"{binary} cannot be read ({error.strerror}): give --icbench-vpp the path of vpp") from None
+        raise Unsupported(
+            f"{binary} cannot be read ({error.strerror}): name one with --icbench-binary vpp=PATH"
+        ) from None
     if version is None:
-        raise Unsupported(f"{binary} is not VPP: give --icbench-vpp the path of vpp")
+        raise Unsupported(f"{binary} is not VPP: name one with --icbench-binary vpp=PATH")
     if tuple(map(int, version.split(".")[:2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise Unsupported(f"{binary} is VPP {version}, and {oldest} is the oldest that is supported: {_REMEDY}")

@@ -92,7 +92,7 @@ def test_what_is_not_snabb_is_refused(session: Any, tmp_path: Path) -> None:
     assert found.version is not None
     assert found.program == str(session.binaries["snabb"])
     other: Any = RecordingSession(tmp_path, lambda words, text: "ls (GNU coreutils) 9.1\nCopyright")
-    with pytest.raises(Unsupported, match="is not Snabb: give --icbench-snabb"):
+    with pytest.raises(Unsupported, match="is not Snabb: name one with --icbench-binary snabb=PATH"):
         Snabb().probe(other, program(tmp_path, "ls"))
 
 
@@ -105,7 +105,7 @@ def test_other_huge_pages_than_the_kernels_default_are_refused(session: Any) -> 
 def test_without_it_the_remedy_is_named(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     session.binaries.clear()
     monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(Unsupported, match=r"snabb is not installed: .*or give its path with --icbench-snabb"):
+    with pytest.raises(Unsupported, match=r"snabb is not installed: .* with --icbench-binary snabb=PATH"):
         Snabb().probe(session, None)
 
 

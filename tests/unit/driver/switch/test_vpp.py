@@ -264,7 +264,7 @@ def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_pat
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"\x7fELF libc.so.6", "is not VPP: give --icbench-vpp"),
+        (b"\x7fELF libc.so.6", "is not VPP: name one with --icbench-binary vpp=PATH"),
         (b"libvlib.so.19.08\0", "is VPP 19.08, and 24.10 is the oldest that is supported"),
     ],
 )
@@ -280,7 +280,7 @@ def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
     monkeypatch.setattr("shutil.which", lambda name: None)
     session.binaries.clear()
-    with pytest.raises(Unsupported, match=r"vpp is not installed: .*or give its path with --icbench-vpp"):
+    with pytest.raises(Unsupported, match=r"vpp is not installed: .*or name it with --icbench-binary vpp=PATH"):
         Vpp().probe(session, None)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config import option_table, values
-from pytest_icbench.config.options import DEFAULT_RING
+from pytest_icbench.config import values
+from pytest_icbench.config.option_table import TABLE, Options
 from pytest_icbench.driver.workload.command import WorkloadCommand
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
@@ -51,6 +51,13 @@ def options() -> dict[str, dict[str, Any]]:
     return {line["name"]: line for line in lines()}
 
 
+def bounds(option: str) -> tuple[float, float]:
+    """Of a time that a user may ask for."""
+    (row,) = (row for row in TABLE if row.name == option)
+    assert isinstance(row.parse, values.Seconds)
+    return row.parse.least, row.parse.greatest
+
+
 def defaults(record: type) -> dict[str, Any]:
     return {field.name: field.default for field in fields(record)}
 
@@ -81,7 +88,7 @@ def test_a_number_on_the_command_line_has_the_workloads_default(options: dict[st
         ("burst", defaults(Case)["burst"]),
         ("window", defaults(Settings)["window_s"]),
         ("ring", defaults(Settings)["ring"]),
-        ("ring", DEFAULT_RING),
+        ("ring", Options().ring),
         ("catch-up", defaults(Settings)["catch_up"]),
         *[("drain", preset.drain_s) for name, preset in PRESETS.items() if name != "csit"],
         *[("drain", protocol["drain_s"]) for protocol in PROTOCOLS.values()],
@@ -102,20 +109,20 @@ def test_a_measurement_within_one_host_drains_for_less(options: dict[str, dict[s
         ("packet-size", MIN_FRAME_BYTES, MAX_FRAME_BYTES),
         ("burst", 1, values.MAX_BURST),
         ("rate", 0, values.MAX_RATE_PPS),
+        ("drain", *bounds("drain")),
     ],
 )
-def test_ranges_are_the_same(options: dict[str, dict[str, Any]], name: str, least: int, greatest: int) -> None:
+def test_ranges_are_the_same(options: dict[str, dict[str, Any]], name: str, least: float, greatest: float) -> None:
     assert (least, greatest) == (options[name]["least"], options[name]["greatest"])
 
 
 @pytest.mark.parametrize(
     ("name", "bounds"),
     [
-        ("duration", option_table.DURATION_S),
-        ("duration", option_table.SOAK_S),
-        ("window", option_table.WINDOW_S),
-        ("warmup", option_table.WARMUP_S),
-        ("drain", option_table.DRAIN_S),
+        ("duration", bounds("duration")),
+        ("duration", bounds("soak_duration")),
+        ("window", bounds("window")),
+        ("warmup", bounds("warmup")),
         ("yield", (YIELD_EVERY_FRAMES, YIELD_EVERY_FRAMES)),
         ("stream-id", (1, 2 * values.MAX_PAIRS)),
     ],
