@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.node.protocol import Node
     from pytest_icbench.driver.switch.protocol import Switch
 
 
@@ -18,4 +19,13 @@ def pytest_icbench_switches(config: pytest.Config) -> list[type[Switch]]:  # typ
     Called at collection, on every host; the classes must import without root, without the switch and quickly. They
     take part in the groups ``all``, ``kernel`` and ``dpdk`` by their ``family``. A name that another switch has is an
     error.
+    """
+
+
+@pytest.hookspec
+def pytest_icbench_nodes(config: pytest.Config) -> list[type[Node]]:  # type: ignore[empty-body]
+    """Further kinds of nodes: classes as ``pytest_icbench.driver.node.protocol.Node`` describes them.
+
+    Called at collection, on every host that pytest runs on; the classes must import without root and quickly.
+    ``--icbench-node`` takes the ``kind`` of each. A name that another kind has is an error.
     """

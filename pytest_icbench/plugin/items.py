@@ -76,6 +76,17 @@ def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
     return found
 
 
+def bring_nodes(config: pytest.Config, kind: str) -> None:
+    """Makes the kinds of nodes of the hook ``pytest_icbench_nodes`` known.
+
+    Raises UsageError if two have one name, or none has that of ``kind``.
+    """
+    from pytest_icbench.driver.node import registry
+
+    registry.bring(cls for classes in config.hook.pytest_icbench_nodes(config=config) for cls in classes)
+    registry.node_kind(kind)
+
+
 def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
     """Gives a marked test its cases. A mistake in the marker is an error of collection, in one sentence."""
     marker = metafunc.definition.get_closest_marker("icbench")
@@ -112,10 +123,12 @@ def arrange(
     """
     marked = [item for item in items if _parameter(item) is not _ABSENT]
     named = options.switch or options.port or options.switch_config or options.topology or options.variant
+    named = named or options.binaries
     if not marked and not named:
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches)
+    bring_nodes(config, options.node)
     configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
     if dropped:

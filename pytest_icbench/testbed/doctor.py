@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from pytest_icbench.driver.node.lxc import node as lxc
+from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
@@ -33,7 +33,7 @@ def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = No
     root = root or Root()
     found = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        found += [*_root(), *_counters(root), *_lxc(), *_workload(), *_switches(pf)]
+        found += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf)]
     return found + disturbances.find(root, sample_s)
 
 
@@ -139,18 +139,9 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
         )
 
 
-def _lxc() -> Iterator[Finding]:
-    try:
-        version = lxc.version()
-    except ImportError as error:
-        yield Finding(
-            Level.MISSING,
-            "LXC",
-            f"python-lxc cannot be imported ({error})",
-            "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
-        )
-    else:
-        yield Finding(Level.GOOD, "LXC", f"version {version}")
+def _nodes() -> Iterator[Finding]:
+    for cls in node_kinds():
+        yield from cls.findings()
 
 
 def _workload() -> Iterator[Finding]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:
     """The part that is the same for all cases of a run."""
-    from pytest_icbench.driver.node.lxc.node import load as load_lxc
+    from pytest_icbench.driver.node.registry import node_kind
     from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.host import facts
     from pytest_icbench.version import package_version
@@ -27,7 +27,8 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: T
         "workload": version.workload,
         "workload_build": version.build,
         "dpdk": version.dpdk,
-        "lxc": str(load_lxc().version) if options.node == "lxc" else None,
+        "lxc": None,
+        **node_kind(options.node).treatment(),
         "hugepage_kib": hugepage_kib,
         "node": options.node,
         "topology": None if seating is None else seating.treatment(),

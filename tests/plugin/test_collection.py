@@ -5,9 +5,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
 
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.node import registry
+from pytest_icbench.driver.node.netns import NetnsNode
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.treatment import common_treatment
 from tests.plugin.conftest import Runner
 
 TWO = """
@@ -131,6 +139,49 @@ def pytest_icbench_switches(config):
     result.stdout.fnmatch_lines(["*two switches have the name 'ovs'*"])
 
 
+NODE = """
+from pytest_icbench.driver.node.netns import NetnsNode
+
+class Box(NetnsNode):
+    kind = "{kind}"
+
+    @staticmethod
+    def treatment():
+        return {{"box": "1.2"}}
+
+def pytest_icbench_nodes(config):
+    return [Box]
+"""
+
+
+@pytest.fixture
+def no_nodes_from_outside() -> Iterator[None]:
+    yield
+    registry.bring(())
+
+
+@pytest.mark.usefixtures("no_nodes_from_outside")
+def test_a_kind_of_node_of_a_conftest_can_be_asked_for(inner: Runner) -> None:
+    inner.pytester.makeconftest(NODE.format(kind="box"))
+    inner.write(test_x=TWO)
+    assert inner.run("--collect-only", "--icbench-node=box").ret == 0
+    assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "box"]
+    assert isinstance(registry.make_node("box", HostSession.probing(), NodeSpec("x", [0])), NetnsNode)
+    treatment = common_treatment(Root(), Options(node="box"), 2048, None)
+    assert (treatment["node"], treatment["box"], treatment["lxc"]) == ("box", "1.2", None)
+    result = inner.run("--collect-only", "--icbench-node=bax")
+    assert "--icbench-node: there is no kind of node 'bax'; did you mean box?" in result.stderr.str()
+
+
+@pytest.mark.usefixtures("no_nodes_from_outside")
+def test_two_kinds_of_nodes_with_one_name(inner: Runner) -> None:
+    inner.pytester.makeconftest(NODE.format(kind="lxc"))
+    inner.write(test_x=TWO)
+    result = inner.run("--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: pytest_icbench_nodes: two kinds of nodes have the name 'lxc'*"])
+
+
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
@@ -176,6 +227,9 @@ def test_a_preset_that_is_not_about_the_rate_stops_the_run_before_anything_is_do
         (("--icbench-port", "memf"), "--icbench-port: there is no port kind 'memf'; did you mean memif?"),
         (("--icbench-window", "2"), "a window of 2 s does not fit into"),
         (("--icbench-thresholds", "no.toml"), "--icbench-thresholds: there is no file"),
+        (("--icbench-node", "docker"), "--icbench-node: there is no kind of node 'docker'; known are lxc, netns"),
+        (("--icbench-binary", "vppp=/bin/true"), "--icbench-binary: there is no switch 'vppp'; did you mean vpp?"),
+        (("--icbench-binary", "veth=/bin/true"), "--icbench-binary: veth has no program of its own"),
         (("--icbench-testpmd", "/nowhere"), "--icbench-testpmd: there is no file /nowhere"),
     ],
 )

@@ -54,7 +54,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     command.add_argument(
         "--duration", metavar="S", default="1", help="measured part of a launch (default: %(default)s)"
     )
-    command.add_argument("--node", choices=("lxc", "netns"), default="lxc", help="default: %(default)s")
+    command.add_argument("--node", metavar="KIND", default=Options().node, help="default: %(default)s")
     command.add_argument("--binary", metavar="PATH", help="of the switch, where it is not on PATH")
     command.add_argument(
         "--target", metavar="T", default="20m", help="the time that the sentence is about (default: %(default)s)"
@@ -84,9 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
     """What is measured. Raises UsageError."""
+    from pytest_icbench.driver.node.registry import node_kind
     from pytest_icbench.driver.switch.registry import builtin_switches
 
     catalogue = builtin_switches()
+    node_kind(arguments.node, "--node")
     name = arguments.switch
     if name not in catalogue:
         raise UsageError(f"--switch: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")

@@ -8,20 +8,16 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
-
-
-def probe() -> None:
-    """Changes nothing. Raises Unsupported without root."""
-    if os.geteuid() != 0:
-        raise Unsupported("network namespaces need root: run pytest as root")
 
 
 class NetnsNode:
@@ -29,6 +25,24 @@ class NetnsNode:
 
     Where no cgroup hierarchy can freeze, processes are stopped by SIGSTOP instead.
     """
+
+    kind: ClassVar[str] = "netns"
+
+    @staticmethod
+    def probe(_session: HostSession) -> None:
+        """See ``Node.probe``. Raises Unsupported without root."""
+        if os.geteuid() != 0:
+            raise Unsupported("network namespaces need root: run pytest as root")
+
+    @staticmethod
+    def findings() -> tuple[Finding, ...]:
+        """See ``Node.findings``: the kernel is all that it takes."""
+        return ()
+
+    @staticmethod
+    def treatment() -> dict[str, Any]:
+        """See ``Node.treatment``."""
+        return {}
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
         self.spec = spec
@@ -53,7 +67,7 @@ class NetnsNode:
         except ProvisionError:
             self.stop()
             raise
-        return NodeFacts(spec.name, self._holder.pid, {"kind": "netns"})
+        return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind})
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
         process = self._session.spawner.start(argv, log=log, cpus=cpus, netns=self._netns, pipes=pipes)

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.host.process import Process
+
+if TYPE_CHECKING:
+    from pytest_icbench.host.findings import Finding
+    from pytest_icbench.host.session import HostSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,10 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A started node as others see it: the init's pid stands for its namespaces."""
+    """A started node as others see it: the init's pid stands for its namespaces.
+
+    A link is moved in by ``netns``; a process is started inside by ``Node.spawn``.
+    """
 
     name: str
     init_pid: int
@@ -49,9 +56,28 @@ class NodeFacts:
 
 
 class Node(Protocol):
-    """Life of a node: start, spawn any number of processes, stop. Calls are bounded in time, ``stop`` is idempotent."""
+    """Life of a node: start, spawn any number of processes, stop. Calls are bounded in time, ``stop`` is idempotent.
 
+    Attributes:
+        kind: what ``--icbench-node`` calls nodes of this class.
+    """
+
+    kind: ClassVar[str]
     spec: NodeSpec
+
+    def __init__(self, session: HostSession, spec: NodeSpec) -> None: ...
+
+    @staticmethod
+    def probe(session: HostSession, /) -> None:
+        """Changes nothing. Raises Unsupported with the reason and the remedy where no such node can be started."""
+
+    @staticmethod
+    def findings() -> Iterable[Finding]:
+        """What ``icbench doctor`` says of this kind: programs and libraries that it takes."""
+
+    @staticmethod
+    def treatment() -> Mapping[str, Any]:
+        """What results keep of this kind, beside its name: versions."""
 
     def start(self) -> NodeFacts:
         """Starts the node. Raises ProvisionError with the tail of its log."""

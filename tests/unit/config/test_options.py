@@ -182,7 +182,6 @@ def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path
         ({"repeats": "1 2"}, "one number is wanted"),
         ({"ring": "300"}, "300 is no power of two"),
         ({"placement": "best"}, "'best' is none of auto, dedicated, cooperative"),
-        ({"node": "docker"}, "'docker' is none of lxc, netns"),
         ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
         ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
         ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),

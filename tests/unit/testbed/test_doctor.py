@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances
@@ -175,9 +176,9 @@ def test_a_switch_that_cannot_run_is_missing_with_its_remedy(monkeypatch: pytest
 
 def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lxc", SimpleNamespace(version="5.0.2"))
-    assert list(doctor._lxc()) == [Finding(Level.GOOD, "LXC", "version 5.0.2")]
+    assert list(LxcNode.findings()) == [Finding(Level.GOOD, "LXC", "version 5.0.2")]
     monkeypatch.setitem(sys.modules, "lxc", None)
-    (missing,) = doctor._lxc()
+    (missing,) = LxcNode.findings()
     assert missing.level is Level.MISSING
     assert missing.text.startswith("python-lxc cannot be imported (")
     assert missing.remedy is not None

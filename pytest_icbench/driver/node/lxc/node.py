@@ -11,11 +11,11 @@ import os
 import signal
 import stat
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup
@@ -25,6 +25,7 @@ from pytest_icbench.driver.node.lxc.rootfs import mount_point, skeleton
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.root import Root, format_cpu_list
@@ -57,20 +58,6 @@ def load() -> ModuleType:
 def version() -> str:
     """Version of liblxc. Raises ImportError where python-lxc is not installed."""
     return str(_imported().version)
-
-
-def probe(session: HostSession) -> None:
-    """Changes nothing. Raises Unsupported with the reason and the remedy where no container can be started."""
-    load()
-    if os.geteuid() != 0:
-        raise Unsupported("LXC containers need root: run pytest as root")
-    layout = Layout.read(session.root)
-    missing = [name for name in ("cpuset",) if layout.holding(name) is None]
-    if missing:
-        raise Unsupported(
-            f"LXC containers need the cgroup controller {missing[0]} below /sys/fs/cgroup: mount it,"
-            " or use --icbench-node netns"
-        )
 
 
 def _device(path: Path) -> Device:
@@ -145,6 +132,42 @@ def _enter(job: tuple[list[str], Sequence[int], Any]) -> int:
 class LxcNode:
     """See ``node.protocol.Node``."""
 
+    kind: ClassVar[str] = "lxc"
+
+    @staticmethod
+    def probe(session: HostSession) -> None:
+        """See ``Node.probe``."""
+        load()
+        if os.geteuid() != 0:
+            raise Unsupported("LXC containers need root: run pytest as root")
+        layout = Layout.read(session.root)
+        missing = [name for name in ("cpuset",) if layout.holding(name) is None]
+        if missing:
+            raise Unsupported(
+                f"LXC containers need the cgroup controller {missing[0]} below /sys/fs/cgroup: mount it,"
+                " or use --icbench-node netns"
+            )
+
+    @staticmethod
+    def findings() -> Iterator[Finding]:
+        """See ``Node.findings``."""
+        try:
+            found = version()
+        except ImportError as error:
+            yield Finding(
+                Level.MISSING,
+                "LXC",
+                f"python-lxc cannot be imported ({error})",
+                "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
+            )
+        else:
+            yield Finding(Level.GOOD, "LXC", f"version {found}")
+
+    @staticmethod
+    def treatment() -> dict[str, Any]:
+        """See ``Node.treatment``."""
+        return {"lxc": str(load().version)}
+
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
         self.spec = spec
         self._session = session
@@ -202,7 +225,7 @@ class LxcNode:
         except ProvisionError:
             self.stop()
             raise
-        return NodeFacts(spec.name, init, {"kind": "lxc", "lxc": str(self._lxc.version)})
+        return NodeFacts(spec.name, init, {"kind": self.kind, "lxc": str(self._lxc.version)})
 
     def _check_cpus(self) -> None:
         granted = self._group.layout.effective_cpus(self._session.root, self._group.member(self.spec.name))
