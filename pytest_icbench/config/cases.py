@@ -15,7 +15,7 @@ from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.case import GROUPS, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
@@ -23,8 +23,6 @@ from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
 
-#: Names that stand for several switches.
-GROUPS = ("all", "kernel", "dpdk")
 #: Of one test.
 MAX_COMPARISONS = 1000
 

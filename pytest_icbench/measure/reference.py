@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
+from pytest_icbench.model.case import NETDEV_APIS, REFERENCE_LINKS, SOCKET_APIS, Case
 
 #: Switches that are reference links themselves.
-REFERENCES = ("veth", "direct")
+REFERENCES = tuple(REFERENCE_LINKS.values())
 
 
 def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
@@ -26,6 +26,6 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None
     api = case.api
-    if api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel"):
-        return replace(case, switch="veth", port=None, mode=None, candidate=None, switch_cores=None)
-    return replace(case, switch="direct", port=port, mode=None, candidate=None, switch_cores=None)
+    kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
+    link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]
+    return replace(case, switch=link, port=None if kernel else port, mode=None, candidate=None, switch_cores=None)

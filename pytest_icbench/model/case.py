@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, get_args
 
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -12,6 +14,10 @@ from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 Dimension = Literal["throughput", "latency"]
 Family = Literal["kernel", "dpdk"]
+#: Words that stand for several switches: all, and those of a family.
+GROUPS = ("all", *get_args(Family))
+#: The switch that is no switch, by family: what others are compared with.
+REFERENCE_LINKS: Mapping[Family, str] = MappingProxyType({"kernel": "veth", "dpdk": "direct"})
 
 #: API techniques of an endpoint, in the order in which they are shown.
 SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg")

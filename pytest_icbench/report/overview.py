@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.axes import (
@@ -26,7 +27,7 @@ from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.report.versions import decision_of
 
 #: Reference links: they show what the endpoints can do, and win nothing.
-REFERENCES = ("veth", "direct")
+REFERENCES = tuple(REFERENCE_LINKS.values())
 
 
 @dataclass(frozen=True, slots=True)

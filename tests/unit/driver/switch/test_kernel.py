@@ -9,19 +9,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from pytest_icbench.config.cases import resolve_switches
+from pytest_icbench.config.option_table import ALIASES
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel import linux_bridge
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.protocol import Busy
-from pytest_icbench.driver.switch.registry import GROUPS, REFERENCE, builtin_switches, expand_group
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
-from pytest_icbench.model.case import APIS
+from pytest_icbench.model.case import APIS, GROUPS, REFERENCE_LINKS, Family
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
@@ -212,12 +214,24 @@ def test_every_driver_tells_what_collection_needs(name: str) -> None:
 
 def test_groups() -> None:
     switches = builtin_switches()
-    assert expand_group("all", switches) == [name for name in switches if not name.startswith("forward")]
-    assert expand_group("kernel", switches) == ["veth", "linux-bridge"]
-    assert expand_group("dpdk", switches) == ["direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
-    with pytest.raises(KeyError):
-        expand_group("veth", switches)
-    assert {switches[name].family: name for name in REFERENCE.values()} == REFERENCE
+    expected = {
+        "all": tuple(name for name in switches if not name.startswith("forward")),
+        "kernel": ("veth", "linux-bridge"),
+        "dpdk": ("direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"),
+    }
+    assert {group: resolve_switches([group], switches, "x") for group in GROUPS} == expected
+
+
+def test_every_family_has_its_reference_link() -> None:
+    switches = builtin_switches()
+    assert {family: switches[name].family for family, name in REFERENCE_LINKS.items()} == {
+        family: family for family in get_args(Family)
+    }
+
+
+def test_older_names_of_binary_options_are_names_of_switches() -> None:
+    switches = builtin_switches()
+    assert all(switches[row.name].takes_binary for row in ALIASES)
 
 
 def test_the_catalogue_imports_no_host_libraries() -> None:
