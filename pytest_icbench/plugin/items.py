@@ -122,9 +122,8 @@ def arrange(
         UsageError: one sentence; nothing has been run.
     """
     marked = [item for item in items if _parameter(item) is not _ABSENT]
-    named = options.switch or options.port or options.switch_config or options.topology or options.variant
-    named = named or options.binaries
-    if not marked and not named:
+    about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
+    if not marked and not any((*about_switches, options.binaries)):
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches)
