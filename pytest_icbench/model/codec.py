@@ -260,7 +260,8 @@ def _decode_estimate(field: _Field, data: Mapping[str, Any], where: str) -> Esti
     for key in (f"{field.name}{end}" for end in _ENDS):
         if field.required and key not in data:
             raise DamagedData(f"{where}: {key} is missing")
-        numbers.append(_decode(_NUMBER, data.get(key), _below(where, key)))
+        value = data.get(key)
+        numbers.append(None if value is None else _decode_scalar(float, value, _below(where, key)))
     value, low, high = numbers
     return None if value is None else Estimate(value, low, high)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_icbench.model.case import Case
@@ -226,12 +227,7 @@ class Measurement:
     @property
     def point(self) -> Case:
         """The case itself; what an earlier version did not write of it is as in a plain case."""
-        plain = Case(self.switch).to_dict()
-        told = {**plain, **{name: value for name, value in self.axes.items() if name in plain}}
-        try:
-            return Case.from_dict(told)
-        except ValueError:  # a rate that a later version knows
-            return Case.from_dict({**told, "rate": None})
+        return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in _AXES))
 
     @property
     def back_to_back_frames(self) -> float | None:
@@ -268,6 +264,19 @@ class Measurement:
         except RecursionError:
             raise DamagedData(f"{where}: nested too deeply for a result") from None
         return cls.from_dict(data, where)
+
+
+@lru_cache(maxsize=10_000)
+def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
+    """Reports ask for it many times a result."""
+    told = {**_AXES, "switch": switch, **dict(axes)}
+    try:
+        return Case.from_dict(told)
+    except ValueError:  # a rate that a later version knows
+        return Case.from_dict({**told, "rate": None})
+
+
+_AXES = Case("").to_dict()
 
 
 def _bare(launches: tuple[Launch, ...]) -> tuple[Launch, ...]:

@@ -35,10 +35,9 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A published figure that belongs to a case: ``row`` of the experiment, the result's ``name`` and its value."""
+    """A published rate that belongs to a case: ``row`` of the experiment, and frames per second."""
 
     row: str
-    name: str
     value: float
     source: str
     hardware: str
@@ -77,7 +76,6 @@ def stated(result: Result) -> list[Stated]:
             found.append(
                 Stated(
                     entry["row"],
-                    entry["name"],
                     float(entry["value"]),
                     data["sources"][source],
                     data["hardware"][source],

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import ESTIMATES, SCHEMA, Measurement
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import measurement as made
 
@@ -117,6 +119,14 @@ def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:
     line = made(rtt_p50_ns=None).to_dict()
     older = {key: value for key, value in line.items() if not key.startswith(("rtt_", "pdv_", "ratio_", "per_"))}
     assert Measurement.from_dict(older).to_dict() == line
+
+
+def test_the_case_of_another_version() -> None:
+    found = made(Case("ovs", pairs=2, rate=Rate(1000), candidate="new"))
+    assert found.point == Case("ovs", pairs=2, rate=Rate(1000), candidate="new")
+    assert dataclasses.replace(found, axes={}).point == Case("ovs")
+    later = {**found.axes, "rate": "of tomorrow", "weather": "fine"}
+    assert dataclasses.replace(found, axes=later).point == Case("ovs", pairs=2, candidate="new")
 
 
 def test_figures_are_numbers_and_the_ends_have_their_names() -> None:
