@@ -20,7 +20,7 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, Switc
 from pytest_icbench.model.uplink import Uplink
 
 #: Stands in a command line for the workload, whose place each host knows itself.
-WORKLOAD = "@workload"
+LOCAL_WORKLOAD = "@workload"
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
 HELLO_TIMEOUT_S = 10.0
 

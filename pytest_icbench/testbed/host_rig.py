@@ -21,7 +21,7 @@ from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
-from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.processes import RunningLaunch
 
@@ -30,10 +30,10 @@ _DPDK_APPLICATION = "dpdk-"
 
 def _with_workload(process: PlannedProcess) -> PlannedProcess:
     """With this host's workload in the place that is kept for it."""
-    if WORKLOAD not in process.argv:
+    if LOCAL_WORKLOAD not in process.argv:
         return process
     program = str(workload_path())
-    return replace(process, argv=tuple(program if word == WORKLOAD else word for word in process.argv))
+    return replace(process, argv=tuple(program if word == LOCAL_WORKLOAD else word for word in process.argv))
 
 
 class HostPart(RigCalls):

@@ -13,7 +13,7 @@ from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, U
 from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, RigSpec
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, RigSpec
 from pytest_icbench.testbed.remote.calls import RIG_CALLS, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.host import RemoteCalls
@@ -48,7 +48,7 @@ def test_a_rig_over_there(connection: Connection, other: SecondHost) -> None:
     host, rig = RemoteCalls(connection), RemoteRig(connection)
     assert host.hold(HOLD) == ()
     a, b = rig.prepared(rig.begin_prepare(SPEC)).endpoints
-    argv = (WORKLOAD, "recv", b.address.ip, b.address.mac, a.address.ip, a.address.mac, "--supervised")
+    argv = (LOCAL_WORKLOAD, "recv", b.address.ip, b.address.mac, a.address.ip, a.address.mac, "--supervised")
     launch = rig.launch(LaunchPlan((PlannedProcess(1, argv),)))
     began = time.monotonic()
     while '"ready"' not in str(rig.poll(launch, 20.0).lines):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.model.calls import Call
-from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS, RemoteRigFacts
 from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
@@ -175,7 +175,7 @@ class TwoHostRig(HostPart):
         program = str(workload_path())
 
         def with_place(process: PlannedProcess) -> PlannedProcess:
-            return replace(process, argv=tuple(WORKLOAD if word == program else word for word in process.argv))
+            return replace(process, argv=tuple(LOCAL_WORKLOAD if word == program else word for word in process.argv))
 
         near = tuple(process for process in plan.processes if process.index not in self.away)
         far = tuple(with_place(process) for process in plan.processes if process.index in self.away)

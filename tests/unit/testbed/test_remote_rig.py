@@ -16,7 +16,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.model.rig import WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Busy, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostRig
@@ -167,7 +167,8 @@ def test_processes_start_where_their_endpoint_is() -> None:
     assert [process.index for process in seen[0].processes] == [0, 2]
     sent = connection.calls[-1][2]
     assert [each["index"] for each in sent["processes"]] == [1, 3]
-    assert [each["argv"][0] for each in sent["processes"]] == [WORKLOAD, WORKLOAD]  # its place is that host's own
+    # Its place is that host's own.
+    assert [each["argv"][0] for each in sent["processes"]] == [LOCAL_WORKLOAD, LOCAL_WORKLOAD]
     assert sent["hello_timeout_s"] == 3
 
 
