@@ -21,9 +21,34 @@ PARTS = ("pytest_icbench", "scenarios", "workload", "pyproject.toml")
 SCENARIO = "import pytest\n@pytest.mark.icbench\ndef test_a(icbench): pass\n"
 _COLLECT = ("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider", "--collect-only", "-q")
 
+#: Asks the call of ``call.diff`` on one host, by a rig, over a connection, and over two hosts.
+CALL = f"""
+import os, sys
+sys.path.append({str(ROOT)!r})
+from tests.unit.testbed.in_process import host_rig, rigs
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rig import Memory
+from pytest_icbench.testbed.rig import ExclusiveRig, Rig
+
+own, parent = os.getpid(), os.getppid()
+near, remote, both = rigs({{0: own}}, {{1: parent}})
+rig = Rig(Case("veth"), None, None, None)
+rig._part = near
+two = ExclusiveRig(Case("veth"), None, None, None)
+two._part = both
+all_four = (near, "l1", {{0}}), (rig, "l1", {{0}}), (remote, "l1", {{1}}), (two, "l1+l1", {{0, 1}})
+for asked, launch, indexes in all_four:
+    memory = asked.memory(launch)
+    assert type(memory) is Memory, memory
+    assert set(memory.resident_kib) == indexes, memory
+    assert all(kib > 100 for kib in memory.resident_kib.values()), memory
+print("four answers")
+"""
+
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
+    "call": (("-c", CALL), "four answers"),
 }
 
 
