@@ -49,6 +49,14 @@ print("four answers")
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
     "call": (("-c", CALL), "four answers"),
+    "option": (("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "--help"), "--icbench-note=TEXT"),
+    "column": (
+        (
+            "-c",
+            "from pytest_icbench.report.columns import In, columns; print([c.name for c in columns(In.THROUGHPUT)])",
+        ),
+        "'cycles'",
+    ),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),
 }
 
