@@ -51,6 +51,7 @@ from pytest_icbench.errors import (
     UsageError,
     WorkloadError,
 )
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.net.links import End as LinkEnd
 from pytest_icbench.host.net.links import configure as configure_link
 from pytest_icbench.host.net.links import create_netns, delete_netns
@@ -94,6 +95,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Busy",
     "Endpoint",
     "Family",
+    "Finding",
     "FramePath",
     "HostSession",
     "Kind",
