@@ -14,7 +14,10 @@ from tests.host.node_tools import clean
 
 __all__ = ["clean"]  # fixture
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
+]
 
 
 @pytest.mark.usefixtures("clean")

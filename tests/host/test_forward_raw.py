@@ -29,6 +29,8 @@ from tests.host.workload_tools import Path2, between, ip, lost, veth_pair
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.slow
+
 if os.geteuid() != 0:
     pytest.skip("network namespaces need root", allow_module_level=True)
 

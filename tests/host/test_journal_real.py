@@ -26,7 +26,7 @@ from tests.host.node_tools import clean
 
 __all__ = ["clean"]  # fixture
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")]
 
 SEED = 20240517
 

@@ -25,6 +25,8 @@ from tests.host.node_tools import kind, require, tidy_snapshot
 
 __all__ = ["kind"]  # fixture
 
+pytestmark = pytest.mark.slow
+
 #: Starts nodes, one spinning, one paused, one stopped again, then as many more as it can, with processes in them.
 HARNESS = """
 import itertools, sys

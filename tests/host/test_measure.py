@@ -56,6 +56,7 @@ def ids(case: Case) -> str:
     return case.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*SOCKETS, *DPDK], ids=ids)
 def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
     # libxdp looks its program up by number, which a container may not.
@@ -80,6 +81,7 @@ def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
     assert 1000 < latency.rtt_p50_ns < 1e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [Case("testpmd"), Case("ovs")], ids=ids)
 def test_the_switchs_own_counters_agree(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
@@ -138,6 +140,7 @@ def disturbing(rig: Rig, index: int, act: Callable[[int], None]) -> Callable[[fl
     return on_rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("index", "number", "sentence"),
     [
@@ -163,6 +166,7 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
         assert (found.verdict, found.launches) == (None, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["testpmd", "ovs"])
 def test_a_switch_that_dies_is_named(session: HostSession, name: str) -> None:
     case = Case(name)
@@ -187,6 +191,7 @@ def switch_pid(rig: Rig) -> int:
     raise AssertionError(f"no {executable} runs")
 
 
+@pytest.mark.slow
 def test_the_preflight_names_the_direction_of_a_broken_path(session: HostSession) -> None:
     """Side b's interface takes no frames of this size: what a asks never arrives."""
     case = Case("linux-bridge", api="raw", traffic=Traffic(512))

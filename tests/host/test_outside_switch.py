@@ -17,7 +17,10 @@ __all__ = ["clean"]  # fixture
 
 LINES_MAX = 60
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -21,7 +21,7 @@ from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
 
 #: What is wrong within the block; gives pytest's further arguments.
 Fault = Callable[[SecondHost, Path], AbstractContextManager[list[str]]]

@@ -18,6 +18,8 @@ from tests.host.rig_tools import built
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.slow
+
 #: So many cycles a frame that no endpoint of a present machine is slower.
 CASE = Case("forward", mode="cost100000", rate=Rate(loss_ratio=0.1))
 

@@ -23,7 +23,7 @@ from pytest_icbench.host.session import HostSession
 from tests.host import snapshot
 from tests.plugin.conftest import LOAD
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and switches need root")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="containers and switches need root")]
 
 MOMENTS = 20
 SWITCHES = ("linux-bridge", "ovs", "testpmd")

@@ -33,6 +33,8 @@ from tests.host.test_switches import assert_heard, there_and_back, userspace_pid
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs"])
 def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostSession, name: str) -> None:

@@ -57,6 +57,7 @@ def assert_heard(launch: Launch, *, foreign: int = 0) -> None:
     assert launch.total("foreign") <= foreign
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*PORTS, *MODES], ids=ids)
 def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
@@ -105,6 +106,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
         assert given[0] + dropped[0] == came[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["testpmd", "ovs", "vpp", "snabb", "forward"])
 def test_frames_that_a_full_ring_costs_are_named(session: HostSession, name: str) -> None:
     """A receiver that is off its CPU for a while loses frames, and the switch tells how many."""
@@ -135,6 +137,7 @@ def test_frames_that_a_full_ring_costs_are_named(session: HostSession, name: str
     assert 0 <= came[0] - dropped[1] - launch.total("received") <= END_MARKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs", "vpp", "snabb", "forward"])
 def test_a_paused_switch_uses_no_cpu(session: HostSession, name: str) -> None:
     case = Case(name)
@@ -208,6 +211,7 @@ def test_jumbo_frames(session: HostSession, name: str) -> None:
         assert_heard(one_way(rig, case, 5000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", builtin_switches())
 def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
     case = Case(name, pairs=4 if name == "ovs" else 2)
@@ -219,6 +223,7 @@ def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
         assert all(pair.received for pair in launch.pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", NETDEV_APIS)
 @pytest.mark.parametrize("name", ["veth", "linux-bridge"])
 def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str, api: str) -> None:

@@ -35,7 +35,7 @@ from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
 from tests.host.node_tools import require, tidy_snapshot
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")]
 
 NIC = ENDS[0]
 BRIEF = Settings(warmup_s=0.1, duration_s=0.3, window_s=0.1, drain_s=0.3, repeats=1)

@@ -79,6 +79,7 @@ class TestErrors:
         self.failed(outcome, 4, "Network is down")
         assert outcome.summary["reason"] == "error"
 
+    @pytest.mark.slow
     def test_link_never_up(self) -> None:
         with veth_pair() as path:
             ip("-n", path.b.namespace or "", "link", "set", "end0", "down")

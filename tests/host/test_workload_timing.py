@@ -14,6 +14,8 @@ from tests.host.workload_tools import LOOPBACK, Path2, Process, check_lines, run
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_stall_of_the_sender_is_in_its_latencies(veth: Path2) -> None:
     """Latency runs from the intended send time: a sender that stands still for 50 ms in ten seconds at 1000 frames per

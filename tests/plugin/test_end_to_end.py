@@ -132,6 +132,7 @@ def test_a_signal_in_the_middle_leaves_results_and_a_clean_host(inner: Runner, n
     assert "icbench results" in text
 
 
+@pytest.mark.slow
 def test_a_second_session_is_refused_while_the_first_goes_on(inner: Runner) -> None:
     inner.write(test_x=RATE)
     process = start(inner, "--icbench-duration=3", "--icbench-reports=first")
@@ -190,6 +191,7 @@ def workload(role: str, other_than: int = 0) -> int:
     raise AssertionError(f"no workload {role} was started")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "number"), [("send", signal.SIGKILL), ("recv", signal.SIGKILL), ("recv", signal.SIGSTOP)]
 )
@@ -208,6 +210,7 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_alone(inner: Runner, role:
     assert re.search(r"^E +pytest_icbench\.errors\.(WorkloadError|Invalid): ", text, re.MULTILINE), text
 
 
+@pytest.mark.slow
 def test_a_switch_that_dies_between_two_cases_costs_none(inner: Runner) -> None:
     inner.write(
         test_x=f"""
@@ -240,6 +243,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refused", "taken"), [(["ovs", "vpp"], ["testpmd"]), (["testpmd", "vpp at start"], ["ovs"])], ids=" ".join
 )

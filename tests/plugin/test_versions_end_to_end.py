@@ -15,7 +15,10 @@ from pytest_icbench.model.measurement import Measurement
 from tests.host.snapshot import left_since, take
 from tests.plugin.conftest import Runner
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
+]
 
 # Time, not rate: what limits a rate on a loaded machine need not be the switch, and then nothing is decided.
 SLOW = """
