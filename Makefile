@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate clean
+.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -32,16 +32,19 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
 	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes -p no:benchmark $(ARGS)
 
-test: install ## everything but test-dpdk, test-sriov and bench: checks, C tests with sanitizers, Python, real packets
-	@scripts/test.sh $(ARGS)
+test: install ## checks, C tests with sanitizers, Python, packets over every switch here; 6 minutes at most
+	@$(VENV)/bin/python scripts/lanes.py test $(ARGS)
+
+test-all: install ## what make test leaves out: faults at length, two hosts, builds; 19 minutes; needs root
+	@$(VENV)/bin/python scripts/lanes.py test-all $(ARGS)
 
 test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
 	scripts/test-c.sh
 
-test-unit: install ## Python tests that change nothing on the host; need no root
+test-unit: install ## Python tests that change nothing on the host, slow ones too; need no root
 	$(PYTEST) tests/unit tests/plugin $(addprefix --ignore=,$(END_TO_END)) $(ARGS)
 
-test-host: install ## containers, switches, packets, faults; needs root
+test-host: install ## containers, switches, packets, faults, slow ones too; needs root
 	$(PYTEST) tests/host $(END_TO_END) $(ARGS)
 
 conformance: install ## what each switch does with frames, against what its driver declares; every port, 12 minutes; needs root

@@ -20,7 +20,10 @@ ROOT = Path(__file__).parents[3]
 PACKAGED = ("pytest_icbench", "scenarios")
 EXECUTABLE = "pytest_icbench/bin/icbench-workload"
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing: install it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is missing: install it"),
+]
 
 
 def git(*arguments: str, at: Path) -> str:

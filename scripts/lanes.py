@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a lane of tests after ``make install``: python scripts/lanes.py test|test-all [options for pytest].
+
+What leaves the host alone runs side by side, since each of it keeps one core busy; what changes the host comes by
+itself afterwards. How long it will take is said first, from last time's durations (build/test-times.json). That no test
+was selected is an error if no part has one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).parents[1]
+TIMES = ROOT / "build" / "test-times.json"
+LOGS = ROOT / "build" / "test-logs"
+#: Which tests are a lane's: the two together are all of them.
+MARKERS = {"test": "not slow", "test-all": "slow"}
+#: The plugin on the real host.
+END_TO_END = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py"))
+#: pytest's exit status.
+NOTHING_SELECTED = 5
+#: Between two lines that tell how far it is.
+EVERY_S = 10.0
+LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command of a lane, and how long it took on two CPUs that had nothing else to do."""
+
+    name: str
+    seconds: float
+    command: tuple[str, ...]
+
+    @property
+    def selects(self) -> bool:
+        """It runs those tests that pytest's options leave."""
+        return self.command[0] != "make"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Columns of parts that run side by side, then one part alone."""
+
+    beside: tuple[tuple[Part, ...], ...]
+    alone: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (*(part for column in self.beside for part in column), self.alone)
+
+    def seconds(self, times: Mapping[str, float]) -> float:
+        columns = (sum(times.get(part.name, part.seconds) for part in column) for column in self.beside)
+        return max(columns) + times.get(self.alone.name, self.alone.seconds)
+
+
+def lane(name: str, options: Sequence[str]) -> Lane:
+    """The lane of this name; ``options`` go to pytest, after its own."""
+
+    def tests(*arguments: str) -> tuple[str, ...]:
+        return (str(Path(sys.executable).with_name("pytest")), "-m", MARKERS[name], *arguments, *options)
+
+    def rule(target: str) -> tuple[str, ...]:
+        return ("make", "--no-print-directory", "-o", "install", target)
+
+    unit = tests("tests/unit")
+    plugin = tests("tests/plugin", *(f"--ignore={path}" for path in END_TO_END))
+    host = tests("tests/host", *END_TO_END)
+    if name == "test":
+        checks = (Part("lint", 40, rule("lint")), Part("C tests", 15, rule("test-c")))
+        return Lane(
+            ((Part("tests/unit", 90, unit),), (*checks, Part("tests/plugin", 60, plugin))),
+            Part("tests on the host", 125, host),
+        )
+    # Names as well: one of these tests can take a minute.
+    return Lane(
+        ((Part("tests/unit", 60, unit),), (Part("tests/plugin", 15, plugin),)),
+        Part("tests on the host", 800, (*host, "-v")),
+    )
+
+
+def forecast(name: str, chosen: Lane, times: Mapping[str, float], options: Sequence[str]) -> str:
+    """What is about to run, and how long it takes."""
+
+    def told(part: Part) -> str:
+        return f"{part.name} {duration(times.get(part.name, part.seconds))}"
+
+    source = "as last time here" if times else "on two CPUs with nothing else to do"
+    columns = " | ".join(", ".join(told(part) for part in column) for column in chosen.beside)
+    text = f"make {name}: about {duration(chosen.seconds(times))}, {source}"
+    text += f"\nmake {name}: side by side {columns}; then {told(chosen.alone)}"
+    return f"{text}\nmake {name}: a selection takes less: {' '.join(options)}" if options else text
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def read_times(name: str) -> dict[str, float]:
+    with suppress(OSError, ValueError, AttributeError, TypeError):
+        return {part: float(seconds) for part, seconds in json.loads(TIMES.read_text()).get(name, {}).items()}
+    return {}
+
+
+def write_times(name: str, times: Mapping[str, float]) -> None:
+    try:
+        kept = json.loads(TIMES.read_text())
+    except (OSError, ValueError):
+        kept = {}
+    kept[name] = {**kept.get(name, {}), **{part: round(seconds, 1) for part, seconds in times.items()}}
+    TIMES.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def how_far(log: str) -> str:
+    """What the output so far tells: pytest's percentage, else its last line."""
+    if percents := re.findall(r"\[ *(\d+%)\]", log):
+        return str(percents[-1])
+    lines = [line for line in log.splitlines() if line.strip()]
+    return lines[-1].strip()[:60] if lines else "started"
+
+
+@dataclass
+class Run:
+    """A lane at work: what ended how, and after how long."""
+
+    times: dict[str, float] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    any_selected: bool = False
+    stopped_by: int | None = None
+    _children: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Ends with what runs. The terminal's SIGINT reaches that by itself."""
+        self.stopped_by = number
+        if number != signal.SIGINT:
+            for child in self._children:
+                child.send_signal(number)
+
+    def side_by_side(self, columns: Sequence[Sequence[Part]]) -> None:
+        LOGS.mkdir(parents=True, exist_ok=True)
+        begin = told = time.monotonic()
+        waiting = [deque(column) for column in columns]
+        running: dict[int, tuple[Part, float, Path, subprocess.Popen[bytes]]] = {}
+        while running or (any(waiting) and self.stopped_by is None):
+            for number, column in enumerate(waiting):
+                if number not in running and column and self.stopped_by is None:
+                    part = column.popleft()
+                    log = LOGS / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
+                    with log.open("wb") as output:
+                        child = self._start(part, output.fileno())
+                    running[number] = (part, time.monotonic(), log, child)
+            time.sleep(LOOK_S)
+            for number, (part, since, log, child) in list(running.items()):
+                if child.poll() is not None:
+                    del running[number]
+                    say(f"== {part.name}, {duration(time.monotonic() - since)}:\n{read(log)}")
+                    self._ended(part, since, child)
+            if running and time.monotonic() - told >= EVERY_S:
+                told = time.monotonic()
+                far = [f"{part.name}: {how_far(read(log))}" for part, _, log, _ in running.values()]
+                say(f"-- {told - begin:.0f} s: {'; '.join(far)}")
+
+    def alone(self, part: Part) -> None:
+        if self.stopped_by is None:
+            say(f"== {part.name}")
+            since = time.monotonic()
+            child = self._start(part, None)
+            while child.poll() is None:
+                time.sleep(LOOK_S)
+            self._ended(part, since, child)
+
+    def _start(self, part: Part, output: int | None) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen(
+            part.command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=None if output is None else subprocess.STDOUT,
+        )
+        self._children.append(child)
+        if self.stopped_by is not None:  # meanwhile
+            child.send_signal(self.stopped_by)
+        return child
+
+    def _ended(self, part: Part, since: float, child: subprocess.Popen[bytes]) -> None:
+        self._children.remove(child)
+        self.times[part.name] = time.monotonic() - since
+        if child.returncode == 0:
+            self.any_selected |= part.selects
+        elif child.returncode != NOTHING_SELECTED:
+            self.failed.append(part.name)
+
+
+def read(log: Path) -> str:
+    return log.read_text(errors="replace").rstrip()
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main(name: str, options: Sequence[str]) -> int:
+    chosen = lane(name, options)
+    say(forecast(name, chosen, read_times(name), options))
+    run = Run()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, run.stop)
+    begin = time.monotonic()
+    run.side_by_side(chosen.beside)
+    run.alone(chosen.alone)
+    say(f"make {name}: {duration(time.monotonic() - begin)}")
+    if run.stopped_by is not None:
+        return 128 + run.stopped_by
+    if run.failed:
+        say(f"make {name}: failed: {', '.join(run.failed)}")
+        return 1
+    if not run.any_selected:
+        say(f"make {name}: no test was selected")
+        return NOTHING_SELECTED
+    if not options:
+        write_times(name, run.times)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in MARKERS:
+        sys.exit(f"usage: {sys.argv[0]} {'|'.join(MARKERS)} [options for pytest]")
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two lanes have every test once, the first one packets over every switch; a lane tells its time beforehand."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pytest_icbench.driver.switch.registry import builtin_switches
+
+ROOT = Path(__file__).parents[3]
+#: These run in a guest of their own.
+APART = ROOT / "tests" / "sriov"
+
+
+@pytest.fixture
+def lanes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lanes", ROOT / "scripts" / "lanes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "lanes", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "TIMES", tmp_path / "times.json")
+    monkeypatch.setattr(module, "LOGS", tmp_path / "logs")
+    return module
+
+
+def collected(expression: str, *paths: str) -> list[str]:
+    """The ids of the tests that pytest selects, as a lane does."""
+    argv = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", expression, *paths)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+def takes(command: Sequence[str], file: Path) -> bool:
+    """A part's command has this file among its paths, and does not leave it out."""
+    path = str(file.relative_to(ROOT))
+    below = [argument for argument in command if path == argument or path.startswith(f"{argument}/")]
+    return bool(below) and f"--ignore={path}" not in command
+
+
+def test_a_test_is_in_one_lane_by_its_marker(lanes: ModuleType) -> None:
+    assert {"test": f"not {lanes.MARKERS['test-all']}", "test-all": "slow"} == lanes.MARKERS
+
+
+@pytest.mark.parametrize("name", ["test", "test-all"])
+def test_one_part_of_a_lane_takes_each_file(lanes: ModuleType, name: str) -> None:
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if not file.is_relative_to(APART)]
+    parts = lanes.lane(name, ()).parts
+    assert [file for file in files if [takes(part.command, file) for part in parts].count(True) != 1] == []
+    assert all(lanes.MARKERS[name] in part.command for part in parts if part.selects)
+
+
+def test_packets_pass_every_switch_in_the_first_lane(lanes: ModuleType) -> None:
+    file = "tests/host/test_switches.py"
+    kept = ("test_jumbo_frames[", "test_counters_agree_with_the_endpoints[")
+    quick = [test for test in collected(lanes.MARKERS["test"], file) if any(name in test for name in kept)]
+    assert {f"{file}::test_jumbo_frames[{name}]" for name in builtin_switches()} <= set(quick)
+    slow = [test for test in collected(lanes.MARKERS["test-all"], file) if any(name in test for name in kept)]
+    assert slow == []
+
+
+def test_the_time_is_told_from_last_time(lanes: ModuleType) -> None:
+    chosen = lanes.lane("test", ())
+    first, *_ = chosen.parts
+    assert "on two CPUs with nothing else to do" in lanes.forecast("test", chosen, lanes.read_times("test"), ())
+    assert chosen.seconds({}) <= 360
+    lanes.write_times("test", {part.name: 10.0 for part in chosen.parts})
+    lanes.write_times("test-all", {first.name: 1.0})
+    lanes.write_times("test", {first.name: 200.04})
+    times = lanes.read_times("test")
+    assert (times[first.name], times["lint"]) == (200.0, 10.0)
+    told = lanes.forecast("test", chosen, times, ())
+    assert told.startswith("make test: about 3.5 min, as last time here")
+    assert f"{first.name} 3.3 min" in told
+    assert "-k foo" in lanes.forecast("test", chosen, times, ("-k", "foo"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"test": 1}', '{"test": {"lint": "x"}}'])
+def test_a_file_of_times_that_is_none_is_nothing_known(lanes: ModuleType, text: str) -> None:
+    lanes.TIMES.write_text(text)
+    assert lanes.read_times("test") == {}
+
+
+def test_the_two_lanes_have_25_minutes_together(lanes: ModuleType) -> None:
+    assert sum(lanes.lane(name, ()).seconds({}) for name in lanes.MARKERS) <= 25 * 60
+
+
+def test_how_far_a_part_is(lanes: ModuleType) -> None:
+    assert lanes.how_far("tests/a.py ... [  9%]\ntests/b.py ... [ 37%]\ntests/c") == "37%"
+    assert lanes.how_far(".venv/bin/mypy\n\n") == ".venv/bin/mypy"
+    assert lanes.how_far("") == "started"
+
+
+def run(lanes: ModuleType, columns: Sequence[Sequence[str]], capsys: pytest.CaptureFixture[str]) -> tuple[str, Any]:
+    """What is written when these programs of Python run side by side."""
+    work = lanes.Run()
+    parts = [
+        [lanes.Part(f"{number}.{index}", 1, (sys.executable, "-c", code)) for index, code in enumerate(column)]
+        for number, column in enumerate(columns)
+    ]
+    work.side_by_side(parts)
+    return capsys.readouterr().out, work
+
+
+def test_progress_is_told_while_parts_run_side_by_side(
+    lanes: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lanes, "EVERY_S", 0.2)
+    slow = "import time; print('[ 50%]', flush=True); time.sleep(1.5); print('over')"
+    said, work = run(lanes, [[slow], ["print('one')", "print('two')"]], capsys)
+    assert "0.0: 50%" in said
+    assert said.index("\none") < said.index("\ntwo") < said.index("over")
+    assert (work.failed, work.any_selected, set(work.times)) == ([], True, {"0.0", "1.0", "1.1"})
+
+
+def test_what_fails_is_named_and_the_rest_runs(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    said, work = run(lanes, [["raise SystemExit(1)", "print('next')"], ["raise SystemExit(5)"]], capsys)
+    assert "\nnext" in said
+    assert work.failed == ["0.0"]
+
+
+def test_that_nothing_was_selected_anywhere_is_known(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    _, work = run(lanes, [["raise SystemExit(5)"]], capsys)
+    assert (work.failed, work.any_selected) == ([], False)
+
+
+def test_a_signal_ends_what_runs_and_nothing_follows(tmp_path: Path) -> None:
+    code = (
+        "import signal, sys; sys.path.insert(0, sys.argv[1]); import lanes; from pathlib import Path\n"
+        "lanes.LOGS = Path(sys.argv[2]); work = lanes.Run(); signal.signal(signal.SIGTERM, work.stop)\n"
+        "sleep = lanes.Part('sleep', 1, ('sleep', '60')); print('started', flush=True)\n"
+        "work.side_by_side([[sleep, sleep]]); work.alone(sleep); print(work.stopped_by, work.failed)\n"
+    )
+    argv = (sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path))
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        while not list(tmp_path.glob("*.log")):
+            time.sleep(0.01)
+        process.terminate()
+        said, _ = process.communicate(timeout=30)
+    assert said.splitlines()[-1] == "15 ['sleep']"
+
+
+def test_ci_runs_both_lanes() -> None:
+    assert "make --keep-going test test-all" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
