@@ -44,6 +44,7 @@ def of(values: list[int], digits: int = 3) -> Histogram:
 values = st.lists(st.integers(1, 10**6) | st.integers(1, hdr.GREATEST_NS), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(values, st.integers(1, 5))
 def test_every_count_survives(samples: list[int], digits: int) -> None:
