@@ -30,6 +30,8 @@ MARKERS = {"test": "not slow", "test-all": "slow"}
 END_TO_END = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py"))
 #: pytest's exit status.
 NOTHING_SELECTED = 5
+#: Parts at a time: each keeps one core busy, and a host has two at least.
+CORES = 2
 #: Between two lines that tell how far it is.
 EVERY_S = 10.0
 LOOK_S = 0.1
@@ -51,18 +53,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Lane:
-    """Columns of parts that run side by side, then one part alone."""
+    """Parts that run side by side, each as soon as a core is free, then one part alone."""
 
-    beside: tuple[tuple[Part, ...], ...]
+    beside: tuple[Part, ...]
     alone: Part
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (*(part for column in self.beside for part in column), self.alone)
+        return (*self.beside, self.alone)
 
     def seconds(self, times: Mapping[str, float]) -> float:
-        columns = (sum(times.get(part.name, part.seconds) for part in column) for column in self.beside)
-        return max(columns) + times.get(self.alone.name, self.alone.seconds)
+        ends = [0.0] * CORES
+        for part in self.beside:
+            ends[ends.index(min(ends))] += times.get(part.name, part.seconds)
+        return max(ends) + times.get(self.alone.name, self.alone.seconds)
 
 
 def lane(name: str, options: Sequence[str]) -> Lane:
@@ -78,14 +82,14 @@ def lane(name: str, options: Sequence[str]) -> Lane:
     plugin = tests("tests/plugin", *(f"--ignore={path}" for path in END_TO_END))
     host = tests("tests/host", *END_TO_END)
     if name == "test":
-        checks = (Part("lint", 40, rule("lint")), Part("C tests", 15, rule("test-c")))
+        checks = (Part("lint", 40, rule("lint")), Part("C tests", 60, rule("test-c")))
         return Lane(
-            ((Part("tests/unit", 90, unit),), (*checks, Part("tests/plugin", 60, plugin))),
+            (Part("tests/unit", 90, unit), *checks, Part("tests/plugin", 60, plugin)),
             Part("tests on the host", 125, host),
         )
     # Names as well: one of these tests can take a minute.
     return Lane(
-        ((Part("tests/unit", 60, unit),), (Part("tests/plugin", 15, plugin),)),
+        (Part("tests/unit", 60, unit), Part("tests/plugin", 15, plugin)),
         Part("tests on the host", 800, (*host, "-v")),
     )
 
@@ -97,9 +101,9 @@ def forecast(name: str, chosen: Lane, times: Mapping[str, float], options: Seque
         return f"{part.name} {duration(times.get(part.name, part.seconds))}"
 
     source = "as last time here" if times else "on two CPUs with nothing else to do"
-    columns = " | ".join(", ".join(told(part) for part in column) for column in chosen.beside)
+    beside = ", ".join(told(part) for part in chosen.beside)
     text = f"make {name}: about {duration(chosen.seconds(times))}, {source}"
-    text += f"\nmake {name}: side by side {columns}; then {told(chosen.alone)}"
+    text += f"\nmake {name}: side by side {beside}; then {told(chosen.alone)}"
     return f"{text}\nmake {name}: a selection takes less: {' '.join(options)}" if options else text
 
 
@@ -147,28 +151,27 @@ class Run:
             for child in self._children:
                 child.send_signal(number)
 
-    def side_by_side(self, columns: Sequence[Sequence[Part]]) -> None:
+    def side_by_side(self, parts: Sequence[Part]) -> None:
         LOGS.mkdir(parents=True, exist_ok=True)
         begin = told = time.monotonic()
-        waiting = [deque(column) for column in columns]
-        running: dict[int, tuple[Part, float, Path, subprocess.Popen[bytes]]] = {}
-        while running or (any(waiting) and self.stopped_by is None):
-            for number, column in enumerate(waiting):
-                if number not in running and column and self.stopped_by is None:
-                    part = column.popleft()
-                    log = LOGS / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
-                    with log.open("wb") as output:
-                        child = self._start(part, output.fileno())
-                    running[number] = (part, time.monotonic(), log, child)
+        waiting = deque(parts)
+        running: list[tuple[Part, float, Path, subprocess.Popen[bytes]]] = []
+        while running or (waiting and self.stopped_by is None):
+            while waiting and len(running) < CORES and self.stopped_by is None:
+                part = waiting.popleft()
+                log = LOGS / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
+                with log.open("wb") as output:
+                    running.append((part, time.monotonic(), log, self._start(part, output.fileno())))
             time.sleep(LOOK_S)
-            for number, (part, since, log, child) in list(running.items()):
+            for entry in list(running):
+                part, since, log, child = entry
                 if child.poll() is not None:
-                    del running[number]
+                    running.remove(entry)
                     say(f"== {part.name}, {duration(time.monotonic() - since)}:\n{read(log)}")
                     self._ended(part, since, child)
             if running and time.monotonic() - told >= EVERY_S:
                 told = time.monotonic()
-                far = [f"{part.name}: {how_far(read(log))}" for part, _, log, _ in running.values()]
+                far = [f"{part.name}: {how_far(read(log))}" for part, _, log, _ in running]
                 say(f"-- {told - begin:.0f} s: {'; '.join(far)}")
 
     def alone(self, part: Part) -> None:
