@@ -118,11 +118,8 @@ def read_times(name: str) -> dict[str, float]:
 
 
 def write_times(name: str, times: Mapping[str, float]) -> None:
-    try:
-        kept = json.loads(TIMES.read_text())
-    except (OSError, ValueError):
-        kept = {}
-    kept[name] = {**kept.get(name, {}), **{part: round(seconds, 1) for part, seconds in times.items()}}
+    kept = {lane_name: read_times(lane_name) for lane_name in MARKERS}
+    kept[name].update({part: round(seconds, 1) for part, seconds in times.items()})
     TIMES.write_text(json.dumps(kept, indent=1) + "\n")
 
 

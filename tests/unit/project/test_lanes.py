@@ -92,6 +92,8 @@ def test_the_time_is_told_from_last_time(lanes: ModuleType) -> None:
 def test_a_file_of_times_that_is_none_is_nothing_known(lanes: ModuleType, text: str) -> None:
     lanes.TIMES.write_text(text)
     assert lanes.read_times("test") == {}
+    lanes.write_times("test", {"lint": 5.0})
+    assert lanes.read_times("test") == {"lint": 5.0}
 
 
 def test_the_two_lanes_have_25_minutes_together(lanes: ModuleType) -> None:
