@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--icbench-variant SWITCH:NAME=WHAT``: what is measured side by side with what there is.
+"""``--icbench-variant SWITCH:NAME=WHAT``: the candidates, which are measured side by side with their base.
 
 WHAT is the path of another binary, ``config:FILE`` for another configuration of the same binary, or ``variant:NAME``
 for another of the switch's own variants. ``workload:NAME=PATH`` is another workload, whatever the switch.
@@ -20,25 +20,31 @@ from pytest_icbench.wording import suggestion
 
 _FORM = "SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
-#: What the user calls the mode that a switch has by nature.
+#: The user's name for the natural mode of a switch.
 _RESERVED = "default"
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
-    """One a line. Paths are relative to ``directory``; configurations are read. Raises UsageError."""
-    found: dict[tuple[str, str], Candidate] = {}
+    """Parses candidates, one per line, and reads their configurations. Raises UsageError.
+
+    Args:
+        text: lines as the user wrote them.
+        where: the name of the option in a message.
+        directory: the directory where relative paths begin.
+    """
+    candidates: dict[tuple[str, str], Candidate] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
-        candidate = _one(line, where, directory)
-        if found.setdefault((candidate.target, candidate.name), candidate) is not candidate:
+        candidate = _parse_line(line, where, directory)
+        if candidates.setdefault((candidate.target, candidate.name), candidate) is not candidate:
             raise UsageError(f"{where}: there are two variants {candidate.key}; give one another name")
-    everywhere = {name for target, name in found if target == WORKLOAD}
-    for target, name in found:
+    everywhere = {name for target, name in candidates if target == WORKLOAD}
+    for target, name in candidates:
         if target != WORKLOAD and name in everywhere:
             raise UsageError(f"{where}: {target}:{name} and workload:{name} would have the same ids; rename one")
-    return tuple(found.values())
+    return tuple(candidates.values())
 
 
-def _one(line: str, where: str, directory: Path) -> Candidate:
+def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     head, equals, value = line.partition("=")
     target, colon, name = head.partition(":")
     if not (target and colon and equals and value):
@@ -61,7 +67,7 @@ def _one(line: str, where: str, directory: Path) -> Candidate:
 
 
 def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:
-    """What only the switches can tell. Raises UsageError with one sentence."""
+    """Checks what only the switches know. Raises UsageError with one sentence."""
     for candidate in candidates:
         target, name = candidate.target, candidate.name
         if target == WORKLOAD:
@@ -87,5 +93,5 @@ def _check_workload(candidate: Candidate, where: str) -> None:
 
 
 def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
-    """Those that cases of a switch are compared with."""
-    return tuple(each for each in candidates if each.target in (switch, WORKLOAD))
+    """Returns the candidates that the cases of a switch are compared with."""
+    return tuple(candidate for candidate in candidates if candidate.target in (switch, WORKLOAD))

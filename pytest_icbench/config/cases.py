@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a marker to cases. Pure: nothing of the host is asked, so that every host collects the same list."""
+"""Turns a marker into cases. Pure: the host is not asked, so that every host collects the same list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
 
-#: Of one test.
+#: The most comparisons of one test.
 MAX_COMPARISONS = 1000
 
 T = TypeVar("T")
@@ -31,17 +31,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A marker's arguments, read. None: the switch's natural choice.
+    """The arguments of a marker. None stands for the switch's natural choice.
 
     Attributes:
         switch: names and groups, as written.
-        api, port: None or names, ``all`` among them.
-        variant: None or names of modes, ``default`` among them for the natural one, ``wires`` for all ``wire_modes``.
-        remote: over two hosts; empty: where there is a second one.
-        measure: what the test calls beside ``throughput`` and ``latency``; None: nothing else.
-        soak_duration: seconds of its long run.
-        comparisons: measurements of a candidate beside its base that it makes.
-        settings: names of ``measure.Settings``.
+        api, port: names or ``all``.
+        variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
+        remote: whether the case is over two hosts; empty: if there is a second one.
+        measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
+        soak_duration: the length of the test's long run in seconds.
+        comparisons: how many times the test compares a candidate with its base.
+        settings: values by their names in ``Settings``.
     """
 
     switch: tuple[str, ...] = ("all",)
@@ -67,9 +67,9 @@ _AXES: dict[str, Callable[[str, str], Any]] = {
     **{row.name: row.parse for row in TABLE if row.marker and not row.flag},
     "variant": parse_words,
 }
-#: The mode that a switch has by nature.
+#: The user's name for the natural mode of a switch.
 DEFAULT_MODE = "default"
-#: All modes of a switch that are like a wire, whatever their names.
+#: The user's name for all modes of a switch that work like a wire.
 WIRE_MODES = "wires"
 _FLAGS = ("blocking", "touch", "remote")
 _SINGLE: dict[str, Callable[[str, str], Any]] = {
@@ -82,10 +82,12 @@ ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
 def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -> Request:
-    """A marker's arguments.
+    """Reads the arguments of a marker.
 
     Args:
-        where: file and test, as messages begin.
+        args: positional arguments, which are an error.
+        named: values by name.
+        where: file and test, the beginning of a message.
 
     Raises:
         UsageError: one sentence.
@@ -93,7 +95,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     where = f"{where}: icbench marker"
     if args:
         raise UsageError(f"{where}: give its arguments by name (switch=..., packet_size=...)")
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     overrides: dict[str, Any] = {}
     for name, value in named.items():
         at = f"{where}: {name}"
@@ -104,12 +106,12 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
         elif value is None and name in ("api", "port", "switch_cores", "variant", "measure", "soak_duration"):
             continue
         elif name in _AXES:
-            found[name] = _AXES[name](as_text(value, at), at)
+            arguments[name] = _AXES[name](as_text(value, at), at)
         elif name in _FLAGS:
-            found[name] = _flags(value, at)
+            arguments[name] = _flags(value, at)
         else:
-            found[name] = _SINGLE[name](as_text(value, at), at)
-    return Request(**found, settings=parse_overrides(overrides, where))
+            arguments[name] = _SINGLE[name](as_text(value, at), at)
+    return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
 def _flags(value: object, where: str) -> tuple[bool, ...]:
@@ -122,24 +124,29 @@ def _flags(value: object, where: str) -> tuple[bool, ...]:
 def resolve_switches(
     names: Iterable[str], catalogue: Catalogue, where: str, *, named: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Switches that names and groups stand for, each once. Raises UsageError for an unknown one.
+    """Returns the switches of names and groups, each once.
 
-    A group holds switches that are ``by_name_only`` only if they are among those ``named`` elsewhere.
+    Args:
+        where: the beginning of a message.
+        named: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
+
+    Raises:
+        UsageError: a name is unknown.
     """
-    found: dict[str, None] = {}
+    switches: dict[str, None] = {}
     for name in names:
         if name in GROUPS:
             members = (key for key, cls in catalogue.items() if name in ("all", cls.family))
-            found.update(dict.fromkeys(key for key in members if key in named or not catalogue[key].by_name_only))
+            switches.update(dict.fromkeys(key for key in members if key in named or not catalogue[key].by_name_only))
         elif name in catalogue:
-            found[name] = None
+            switches[name] = None
         else:
             raise UsageError(f"{where}: there is no switch '{name}'{suggestion(name, (*catalogue, *GROUPS))}")
-    return tuple(found)
+    return tuple(switches)
 
 
 def check_names(options: Options, catalogue: Catalogue) -> None:
-    """Names on the command line that no switch knows. Raises UsageError."""
+    """Checks the names on the command line. Raises UsageError for one that no switch knows."""
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
@@ -158,9 +165,10 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
-    """The user's configurations by switch and, of what is compared, by candidate (``ovs:new``): its own or its base's.
+    """Returns the user's configurations by switch and by candidate (``ovs:new``), which without one has its base's.
 
-    Raises UsageError for one that its switch does not take.
+    Raises:
+        UsageError: a switch does not take its configuration.
     """
     configs = {name: checked(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()}
     for switch in catalogue:
@@ -188,26 +196,26 @@ def _check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]],
             raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
 
 
-def _modes(wanted: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
-    """Of those wanted the ones that the switch has; the natural one if it has none of them."""
-    if wanted is None:
+def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
+    """Returns the modes asked for that the switch has, or the natural one if it has none of them."""
+    if asked is None:
         return (None,)
-    found: dict[str | None, None] = {}
-    for name in wanted:
+    modes: dict[str | None, None] = {}
+    for name in asked:
         if name == DEFAULT_MODE:
-            found[None] = None
+            modes[None] = None
         elif name == WIRE_MODES:
-            found |= dict.fromkeys(cls.wire_modes)
+            modes |= dict.fromkeys(cls.wire_modes)
         elif cls.has_mode(name):
-            found[name] = None
-    return tuple(found) or (None,)
+            modes[name] = None
+    return tuple(modes) or (None,)
 
 
 def expand(request: Request, options: Options, catalogue: Catalogue, where: str) -> list[Case]:
-    """All cases of a request, with the axes that the user replaced.
+    """Returns all cases of a request, with the axes that the user replaced.
 
-    A switch takes of ``api``, ``port`` and ``switch_cores`` what it can do; one that the marker itself names and that
-    can do none of it is an error. Of modes that it does not have it takes the natural one.
+    A switch takes those values of ``api``, ``port`` and ``switch_cores`` that it supports. It is an error if the marker
+    names a switch that supports none of them. A switch that has none of the modes takes its natural one.
 
     Raises:
         UsageError: one sentence that begins with ``where``.
@@ -217,12 +225,12 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
     cases: dict[Case, None] = {}
-    seating = options.topology
+    topology = options.topology
 
     def remotes(pairs: int) -> tuple[bool, ...]:
         if request.remote:
             return request.remote
-        return (options.remote is not None if seating is None else seating.is_remote(pairs),)
+        return (options.remote is not None if topology is None else topology.is_remote(pairs),)
 
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
@@ -239,7 +247,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         for mode, cores, (pairs, remote), (port, api), blocking, touch, size, burst, rate in product(
             _modes(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
-            [(number, each) for number in options.pairs or request.pairs for each in remotes(number)],
+            [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
             ways,
             _flag(options.blocking, request.blocking),
             _flag(options.touch, request.touch),
@@ -262,7 +270,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 touch=touch,
                 remote=remote,
             )
-            # What is compared is measured with its base beside it: the base needs no test of its own.
+            # A candidate is measured side by side with its base, so the base needs no separate test.
             for candidate in candidates.of_switch(options.variant, name):
                 cases[replace(case, candidate=candidate.name)] = None
             if not candidates.of_switch(options.variant, name):
@@ -273,7 +281,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 def _ways(
     cls: type[SwitchTraits], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
 ) -> list[tuple[str, str]]:
-    """Port kinds with the API techniques that each can have; what nobody chose follows what was chosen."""
+    """Returns pairs of port kind and API technique; the one that was not chosen follows the one that was."""
     if request.port is None and options.port is None:
         first = {api: next(port for port in cls.ports if api in cls.port_apis(port)) for api in apis}
         return [(port, api) for port in dict.fromkeys(first.values()) for api in apis if first[api] == port]
@@ -284,28 +292,28 @@ def _ways(
 
 
 def _choose(
-    what: str,
+    noun: str,
     asked: tuple[str, ...] | None,
     replaced: tuple[str, ...] | None,
     natural: tuple[str, ...],
-    able: tuple[str, ...],
+    supported: tuple[str, ...],
     named: bool,
     where: str,
 ) -> tuple[str, ...]:
-    if asked is not None and named and not _possible(asked, able):
-        raise UsageError(f"{where} has no {what} {' or '.join(asked)}; it has {' '.join(able)}")
-    wanted = replaced if replaced is not None else asked
-    return natural if wanted is None else _possible(wanted, able)
+    if asked is not None and named and not _possible(asked, supported):
+        raise UsageError(f"{where} has no {noun} {' or '.join(asked)}; it has {' '.join(supported)}")
+    chosen = replaced if replaced is not None else asked
+    return natural if chosen is None else _possible(chosen, supported)
 
 
-def _possible(wanted: tuple[str, ...], able: tuple[str, ...]) -> tuple[str, ...]:
-    return able if "all" in wanted else tuple(name for name in wanted if name in able)
+def _possible(asked: tuple[str, ...], supported: tuple[str, ...]) -> tuple[str, ...]:
+    return supported if "all" in asked else tuple(name for name in asked if name in supported)
 
 
-def _cores(wanted: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
-    if wanted is None or not cls.scalable:
+def _cores(asked: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
+    if asked is None or not cls.scalable:
         return (None,)
-    return tuple(None if cores == cls.default_cores else cores for cores in wanted)
+    return tuple(None if cores == cls.default_cores else cores for cores in asked)
 
 
 def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -313,7 +321,7 @@ def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
 
 
 def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
-    """Why no host can run the case, or None: facts about the switch, known without asking the host."""
+    """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
     if case.burst > ring:
         return too_large_burst(case.burst, ring)
     if case.traffic.longest_bytes > cls.max_frame_bytes:
@@ -333,7 +341,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
 
 
 def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
-    """Why the case cannot be on two hosts, or None; known without asking them."""
+    """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
     if case.remote and not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
     if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
@@ -342,7 +350,7 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
 
 
 def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
-    """Items without a key first, then those of each key together; both in the order in which they (first) came."""
+    """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
     ranks: dict[Hashable | None, int] = {None: 0}
     for item in items:
         ranks.setdefault(key(item), len(ranks))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options, one row each: name, type, default, how its text is read, help. The only place where they are listed."""
+"""The options: name, type, default, parser and help of each. No other place lists them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
     from pytest_icbench.model.uplink import Uplink
 
-#: Lengths of a long run.
+#: The parser for the length of a long run.
 SOAK_LENGTHS = values.Seconds(1.0, 2_592_000.0)
 
 _SPEC = (
@@ -64,11 +64,11 @@ def _configurations(text: str, where: str, base: Path) -> Mapping[str, TomlFile]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for. None and empty: nothing was said, the scenario decides.
+    """The options of a run. An option that is None or empty was not given: the scenario decides.
 
     Attributes:
-        run_files: an ini value alone.
-        given: the options and ini values that were set, as the user would write them.
+        run_files: an ini value without an option.
+        given: the names of the options and ini values that were set, as the user would write them.
     """
 
     switch: tuple[str, ...] = option(
@@ -339,7 +339,7 @@ class Options:
     )
     variant: tuple[Candidate, ...] = option(
         "SWITCH:NAME=WHAT",
-        "measure this beside what there is, launch by launch in turn, and decide whether it is worse: the path of"
+        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse: the path of"
         " another binary, config:FILE, or variant:NAME for another of the switch's own variants; workload:NAME=PATH for"
         " another workload; can be repeated",
         default=(),
@@ -355,8 +355,11 @@ class Options:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Names of ``measure.Settings`` that the user set, with their values."""
-        named = {each.metadata.get("row", {}).get("setting"): getattr(self, each.name) for each in fields(self)}
+        """The settings that the user gave, by their names in ``Settings``."""
+        named = {
+            attribute.metadata.get("row", {}).get("setting"): getattr(self, attribute.name)
+            for attribute in fields(self)
+        }
         return {name: value for name, value in named.items() if name and value is not None}
 
 
@@ -366,7 +369,7 @@ ALIASES = tuple(
     for name in ("testpmd", "ovs", "vpp", "snabb", "basicfwd")
 )
 TABLE = (*(row for row in rows(Options) if not row.ini_only), *ALIASES)
-#: Names of settings, which markers and calls take, too.
+#: The names of settings; markers and calls take them, too.
 SETTINGS = tuple(row.name for row in TABLE if row.setting)
 #: Ini values without an option.
 INI_ONLY = {row.ini: row.help for row in rows(Options) if row.ini_only}

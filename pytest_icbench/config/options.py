@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Command line and ini file to frozen ``Options``.
+"""Reads the command line and the ini file into frozen ``Options``.
 
-Every option ``--icbench-x-y`` has an ini twin ``icbench_x_y``. One rule for all: the command line wins over the ini
-file, the ini file over what a scenario asks for (its marker, then the arguments of a call), and that over the default.
+Every option ``--icbench-x-y`` has an ini twin ``icbench_x_y``. The same order holds for all: the command line
+wins over the ini file, the ini file over a scenario (its marker, then the arguments of a call), and a scenario over the
+default.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def add_options(parser: pytest.Parser, kind: type[Options] = Options) -> None:
 
 
 def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options:
-    """Options of a run.
+    """Returns the options of a run.
 
     Raises:
         UsageError: one sentence naming the option or the ini value.
@@ -59,18 +60,18 @@ def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options
 
 
 def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options) -> Options:
-    """Options out of texts. The files that they name are read here, and nowhere else.
+    """Returns the options made from texts. The files that they name are read here, and nowhere else.
 
     Args:
-        raw: gives for a row where its value was written (option or ini name) and the text, None if nowhere.
-        root: what paths of the ini file and the default of ``reports`` are relative to.
-        directory: what paths of the command line are relative to.
-        kind: whose fields are the options.
+        raw: returns the origin (option or ini name) and the text of a row's value, or None if it was not given.
+        root: the directory where relative paths of the ini file, and default paths, begin.
+        directory: the directory where relative paths of the command line begin.
+        kind: the class whose fields are the options.
 
     Raises:
         UsageError: one sentence naming the option or the ini value.
     """
-    found: dict[str, Any] = {row.field: root / row.default for row in rows(kind) if row.path and row.default}
+    arguments: dict[str, Any] = {row.field: root / row.default for row in rows(kind) if row.path and row.default}
     where: dict[str, str] = {}
     programs: dict[str, Path] = {}
     for row in (*rows(kind), *ALIASES):
@@ -83,28 +84,28 @@ def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options
         if row in ALIASES:
             programs[row.name] = values.program(value, origin)
         else:
-            found[row.field] = value
+            arguments[row.field] = value
     if programs:
-        found["binaries"] = _with_aliases(found.get("binaries", {}), programs, where)
-    if "topology" in found:
+        arguments["binaries"] = _with_aliases(arguments.get("binaries", {}), programs, where)
+    if "topology" in arguments:
         from pytest_icbench.config.topology.reading import read as read_topology  # other suites load this module, too
 
-        dedicated = found.get("placement") == "dedicated"
-        found["topology"] = read_topology(found["topology"], where["topology"], dedicated=dedicated)
-    options = kind(**found, given=tuple(where.values()))
+        dedicated = arguments.get("placement") == "dedicated"
+        arguments["topology"] = read_topology(arguments["topology"], where["topology"], dedicated=dedicated)
+    options = kind(**arguments, given=tuple(where.values()))
     _check(options, where)
     return options
 
 
 def _typed(origin: str) -> bool:
-    """Whether a value is from the command line."""
+    """Whether a value comes from the command line."""
     return origin.startswith("--")
 
 
 def _with_aliases(
     binaries: Mapping[str, Path], programs: Mapping[str, Path], where: Mapping[str, str]
 ) -> Mapping[str, Path]:
-    """The programs of switches by both ways to name them; the command line wins over the ini file."""
+    """Merges both ways to name the programs of switches; the command line wins over the ini file."""
     merged = {**binaries}
     for switch, path in programs.items():
         if switch not in binaries or (_typed(where[switch]) and not _typed(where["binary"])):
@@ -115,7 +116,7 @@ def _with_aliases(
 
 
 def _check(options: Options, where: Mapping[str, str]) -> None:
-    """What only several values together can break."""
+    """Checks conditions that involve several values. Raises UsageError."""
     for burst in options.burst or ():
         if burst > options.ring:
             raise UsageError(f"{where['burst']}: {too_large_burst(burst, options.ring)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an option is: a field of ``option_table.Options`` that carries its row."""
+"""An option: a field of ``option_table.Options`` that carries its row."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Row:
 
     Attributes:
         name: the option is ``--icbench-`` and the name with dashes, the ini value ``icbench_`` and the name.
-        field: of ``Options``.
-        default: what the field is if nothing is said. A relative path begins at the root directory.
-        parse: text and its origin to a value; raises UsageError.
-        parse_at: the same for what also depends on the directory that relative paths begin at.
-        flag: takes no value on the command line.
-        setting: the name in ``measure.Settings``, empty for what is none.
+        field: the name of the field of ``Options``.
+        default: the value of the field if the option is not given. A relative path begins at the root directory.
+        parse: turns a text and its origin into a value; raises UsageError.
+        parse_at: the same for a value that also depends on the directory that relative paths begin at.
+        flag: the option takes no value on the command line.
+        setting: the name of the setting in ``Settings``; empty if the option is none.
         marker: the default of the marker's argument of this name, as written there; empty if there is none.
-        path: a file or directory.
-        repeated: can be given several times; its values are lines (of the ini value, too).
-        ini_only: there is no such option, only the ini value.
+        path: the value is a file or a directory.
+        repeated: the option can be given several times; its values are lines (of the ini value, too).
+        ini_only: the command line has no such option, only the ini file has the value.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Row:
         return f"icbench_{self.name}"
 
     def read(self, text: str, where: str, base: Path) -> Any:
-        """The value of a text; ``base`` is where relative paths begin. Raises UsageError."""
+        """Returns the value of a text; relative paths begin at ``base``. Raises UsageError."""
         if self.path:
             return values.path(text, where, base)
         return self.parse(text, where) if self.parse_at is None else self.parse_at(text, where, base)
@@ -69,20 +69,20 @@ class Row:
 def option(
     metavar: str, text: str, parse: Callable[[str, str], Any] = _as_written, *, default: Any = None, **more: Any
 ) -> Any:
-    """A field of ``Options`` that is an option: ``text`` is its help, ``more`` are attributes of ``Row``."""
+    """Makes a field of ``Options`` that is an option: ``text`` is its help, ``more`` are attributes of ``Row``."""
     row = {"metavar": metavar, "help": text, "parse": parse, "default": default, **more}
     return field(default_factory=lambda: default, metadata={"row": row})
 
 
 def flag(text: str, **more: Any) -> Any:
-    """An option without a value, False unless it is given."""
+    """Makes an option without a value, False unless it is given."""
     return option("", text, values.boolean, **{"default": False, "flag": True, **more})
 
 
 def rows(kind: type) -> tuple[Row, ...]:
-    """The options of a class whose fields are options, in their order."""
+    """Returns the options of a class whose fields are options, in their order."""
     return tuple(
-        Row(**{"name": each.name, "field": each.name, **each.metadata["row"]})
-        for each in fields(kind)
-        if "row" in each.metadata
+        Row(**{"name": attribute.name, "field": attribute.name, **attribute.metadata["row"]})
+        for attribute in fields(kind)
+        if "row" in attribute.metadata
     )

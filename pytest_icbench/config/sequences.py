@@ -30,12 +30,12 @@ _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | None = None) -> tuple[int, ...]:
-    """Values of a SPEC, in order, each once.
+    """Returns the values of a SPEC in order, each once.
 
     Args:
         text: what the user wrote.
-        where: how a message names it, for example ``--icbench-packet-size``.
-        word: turns a name such as ``max`` into a value, None for what is no such name.
+        where: the name of the option in a message, for example ``--icbench-packet-size``.
+        word: turns a name such as ``max`` into a value; returns None for any other text.
 
     Raises:
         UsageError: one sentence that names ``where`` and the part that is wrong.
@@ -48,10 +48,10 @@ def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | Non
     while position < len(tokens):
         token = tokens[position]
         if word is not None and (named := word(token)) is not None:
-            found: Iterable[int] = (named,)
+            numbers: Iterable[int] = (named,)
             position += 1
         elif _is_short(token):
-            found = _short(token, where)
+            numbers = _short(token, where)
             position += 1
         elif token.startswith("."):
             raise UsageError(
@@ -64,21 +64,21 @@ def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | Non
                     " write it as from .step .to (64 .32 .256)"
                 )
             step, last = tokens[position + 1][1:], tokens[position + 2][1:]
-            found = _sequence(
+            numbers = _sequence(
                 _number(token, where), _number(step, where), _number(last, where), f"{token} .{step} .{last}", where
             )
             position += 3
         else:
-            found = (_number(token, where),)
+            numbers = (_number(token, where),)
             position += 1
-        values.update(dict.fromkeys(found))
+        values.update(dict.fromkeys(numbers))
         if len(values) > MAX_VALUES:
             raise UsageError(f"{where}: more than {MAX_VALUES} values; take a greater step")
     return tuple(values)
 
 
 def parse_words(text: str, where: str) -> tuple[str, ...]:
-    """Names separated by blanks or commas, each once. Raises UsageError when there is none."""
+    """Returns names separated by blanks or commas, each once. Raises UsageError if there is none."""
     words = tuple(dict.fromkeys(text.replace(",", " ").split()))
     if not words:
         raise UsageError(f"{where}: no value given; write names separated by blanks or commas")
@@ -126,6 +126,6 @@ def _number(text: str, where: str) -> int:
 
 
 def _quote(text: str) -> str:
-    """What a message shows of a user's text: printable, short."""
+    """Returns a user's text as a message quotes it: printable and short."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long and how often is measured: what the user, the marker and a call say, merged into ``measure.Settings``."""
+"""How long and how often to measure: the options, the marker and a call, merged into ``Settings``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = tuple(_ROWS)
 
 
 def as_text(value: object, where: str) -> str:
-    """A marker's value as the user would write it on the command line. Raises UsageError for what cannot be written."""
+    """Returns a marker's value as the user would write it on the command line. Raises UsageError for other types."""
     if isinstance(value, list | tuple | range):
         return " ".join(as_text(part, where) for part in value)
     if isinstance(value, str):
@@ -35,26 +35,39 @@ def as_text(value: object, where: str) -> str:
 
 
 def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Names and values of a marker or a call to names of ``Settings``. None means: not given.
+    """Returns the settings that a marker or a call gives, by their names in ``Settings``.
 
-    Raises UsageError for an unknown name or a bad value; ``where`` begins the message.
+    Args:
+        named: values by the names of options; None stands for a setting that is not given.
+        where: the beginning of a message.
+
+    Raises:
+        UsageError: a name is unknown or a value is bad.
     """
-    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for name, value in named.items():
         row = _ROWS.get(name)
         if row is None:
             raise UsageError(f"{where}: there is no setting '{name}'{suggestion(name, NAMES)}")
         if value is not None:
-            found[row.setting] = row.parse(as_text(value, f"{where}: {name}"), f"{where}: {name}")
-    return MappingProxyType(found)
+            overrides[row.setting] = row.parse(as_text(value, f"{where}: {name}"), f"{where}: {name}")
+    return MappingProxyType(overrides)
 
 
 def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
-    """Settings of one measurement: the user's win over the call's, these over the marker's, these over the defaults.
+    """Returns the settings of one measurement.
 
-    Raises UsageError if together they make no sense; ``where`` begins the message.
+    The user's settings win over those of the call, these over those of the marker, and these over the defaults.
+
+    Args:
+        marker: the marker's settings by their names in ``Settings``.
+        call: the call's settings, likewise.
+        where: the beginning of a message.
+
+    Raises:
+        UsageError: the settings contradict each other.
     """
-    # At use: collection of unrelated suites needs none of it.
+    # Imported here, since suites without benchmarks load this module, too.
     from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 
     merged = {**marker, **call, **options.settings}
@@ -62,7 +75,7 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
     adaptive: dict[str, Any] = {}
     if protocol is None and not merged.keys() & {"warmup_s", "skip_s", "keep_s"}:
         adaptive = {"warmup_s": LEAST_WARMUP_S, "max_warmup_s": MOST_WARMUP_S}
-    if "max_duration_s" in merged:  # a search has a limit of its own unless somebody says otherwise
+    if "max_duration_s" in merged:  # a search has its own limit unless one is given
         merged["search_time_s"] = merged["max_duration_s"]
     try:
         base = Settings(**adaptive, ring=options.ring, debug=options.debug, fresh=options.fresh)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The user's own configuration of switches: ``--icbench-switch-config SWITCH=FILE``, TOML, one file a switch.
 
-Which keys a switch takes, and of which kind, its driver says (``config_keys``). Reading and checking are pure.
+A switch's driver says which keys it takes and of which kind (``config_keys``). Checking is pure.
 """
 
 from __future__ import annotations
@@ -21,19 +21,26 @@ class SwitchConfig:
     """A configuration that a switch takes.
 
     Attributes:
-        values: what the file says, of the kinds that the switch takes.
+        values: the file's values by key, each of the kind that the switch takes.
     """
 
     file: TomlFile
     values: Mapping[str, Any]
 
     def treatment(self) -> dict[str, Any]:
-        """What a result keeps of it."""
+        """Returns what a result keeps of the configuration."""
         return {"file": self.file.path.name, "sha256": self.file.sha256, "content": dict(self.file.data)}
 
 
 def checked(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
-    """The configuration of a switch that takes these keys. Raises UsageError naming file and key."""
+    """Returns the configuration of a switch.
+
+    Args:
+        keys: the keys that the switch takes, with the kind of each value.
+
+    Raises:
+        UsageError: the switch does not take a key or a value; the message names the file and the key.
+    """
     if not keys:
         raise UsageError(f"{file.path}: {switch} takes no configuration")
     values: dict[str, Any] = {}
@@ -49,14 +56,14 @@ def _value(value: Any, kind: Kind, where: str) -> Any:
         return value
     if kind == "number" and isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         return value
-    if kind == "texts" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if kind == "texts" and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return list(value)
     if (
         kind == "table"
         and isinstance(value, dict)
-        and all(isinstance(each, str | int | float) for each in value.values())
+        and all(isinstance(item, str | int | float) for item in value.values())
     ):
-        return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
+        return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
     expected = {
         "text": "a text",
         "number": "a whole number from 1 on",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a user's text becomes a value of one option or one marker argument. Pure; every error is one sentence."""
+"""Parsers of a user's text for options and arguments of markers. Pure; every error is one sentence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RATE_FORMS = (
 
 
 def axis(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
-    """A parser for a SPEC whose values lie between ``least`` and ``greatest``, both included."""
+    """Returns a parser for a SPEC whose values lie between ``least`` and ``greatest``, both included."""
 
     def parse(text: str, where: str) -> tuple[int, ...]:
         return in_range(parse_spec(text, where), where, unit, least, greatest)
@@ -42,7 +42,7 @@ def axis(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int
 
 
 def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest: int) -> tuple[int, ...]:
-    """The values, if all of them lie in the range. Raises UsageError naming the first that does not."""
+    """Returns the values if all of them lie in the range. Raises UsageError naming the first that does not."""
     for value in values:
         if not least <= value <= greatest:
             raise UsageError(f"{where}: {value} is outside {least} to {greatest} {unit}")
@@ -56,7 +56,7 @@ cores = axis("worker cores", 1, MAX_CORES)
 
 
 def rates(text: str, where: str) -> tuple[Rate, ...]:
-    """``max``, ``ndr``, ``pdr:X%``, ``mfr`` and frames per second per pair. Raises UsageError listing the forms."""
+    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr`` and frames per second per pair. Raises UsageError with all forms."""
     named: list[Rate] = []
 
     def word(token: str) -> int | None:
@@ -85,12 +85,12 @@ def rates(text: str, where: str) -> tuple[Rate, ...]:
 
 
 def loads(text: str, where: str) -> tuple[int, ...]:
-    """Offered loads of a sweep: frames per second per pair, a list or a sequence."""
+    """Parses the offered loads of a sweep: frames per second per pair, a list or a sequence."""
     return in_range(parse_spec(text, where), where, "frames per second", 1, MAX_RATE_PPS)
 
 
 def apis(text: str, where: str) -> tuple[str, ...]:
-    """API techniques. ``all`` stands for every one that a switch can use."""
+    """Parses API techniques. ``all`` stands for every one that a switch can use."""
     words = parse_words(text, where)
     for word in words:
         if word not in (*APIS, "all"):
@@ -99,7 +99,7 @@ def apis(text: str, where: str) -> tuple[str, ...]:
 
 
 def one_of(*choices: str) -> Callable[[str, str], str]:
-    """A parser for one word out of ``choices``."""
+    """Returns a parser for one word out of ``choices``."""
 
     def parse(text: str, where: str) -> str:
         if text.strip() not in choices:
@@ -110,7 +110,7 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
 
 
 def boolean(text: str, where: str) -> bool:
-    """``yes no true false on off 1 0``."""
+    """Parses ``yes no true false on off 1 0``."""
     word = text.strip().lower()
     if word in ("yes", "true", "on", "1"):
         return True
@@ -141,7 +141,7 @@ def time_in_range(value: float, where: str, least: float, greatest: float) -> fl
 
 
 def precision(text: str, where: str) -> float:
-    """A relative half-width of an interval: ``3%`` or ``0.03``, from 0.1 % to 50 %."""
+    """Parses the relative half-width of an interval: ``3%`` or ``0.03``, from 0.1 % to 50 %."""
     word = text.strip()
     try:
         value = float(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
@@ -157,7 +157,7 @@ def precision_in_range(value: float, where: str) -> float:
 
 
 def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
-    """A parser for one whole number between two bounds, both included."""
+    """Returns a parser for one whole number between two bounds, both included."""
 
     def parse(text: str, where: str) -> int:
         values = parse_spec(text, where)
@@ -169,7 +169,7 @@ def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
 
 
 def ring(text: str, where: str) -> int:
-    """Descriptors a ring: a power of two."""
+    """Parses the number of descriptors per ring, a power of two."""
     value = count(16, 4096, "descriptors")(text, where)
     if value & (value - 1):
         raise UsageError(f"{where}: {value} is no power of two; take 256, 512 or 1024")
@@ -181,7 +181,7 @@ def hugepage_size_kib(text: str, where: str) -> int:
 
 
 def path(text: str, _where: str, base: Path) -> Path:
-    """A path, relative to ``base``; ``~`` is the user's directory."""
+    """Returns a path relative to ``base``; ``~`` is the user's directory."""
     try:
         return base / Path(text).expanduser()
     except RuntimeError:
@@ -189,33 +189,33 @@ def path(text: str, _where: str, base: Path) -> Path:
 
 
 def files(text: str, where: str, base: Path) -> Mapping[str, Path]:
-    """``ovs=a.toml vpp=b.toml`` to paths by switch. Raises UsageError."""
-    found: dict[str, Path] = {}
+    """Parses ``ovs=a.toml vpp=b.toml`` to paths by switch. Raises UsageError."""
+    paths: dict[str, Path] = {}
     for word in text.split():
         name, equals, file = word.partition("=")
         if not (name and equals and file):
             raise UsageError(f"{where}: '{word}' is not SWITCH=FILE (ovs=ovs.toml; several with spaces between)")
-        if name in found:
+        if name in paths:
             raise UsageError(f"{where}: there are two files for {name}")
-        found[name] = path(file, where, base)
-    return MappingProxyType(found)
+        paths[name] = path(file, where, base)
+    return MappingProxyType(paths)
 
 
 def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
-    """``vpp=/opt/vpp/bin/vpp``, one a line, to programs by switch. Raises UsageError."""
-    found: dict[str, Path] = {}
+    """Parses lines like ``vpp=/opt/vpp/bin/vpp`` to programs by switch. Raises UsageError."""
+    paths: dict[str, Path] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, file = line.partition("=")
         if not (name and equals and file):
             raise UsageError(f"{where}: '{line}' is not SWITCH=PATH (vpp=/opt/vpp/bin/vpp)")
-        if name in found:
+        if name in paths:
             raise UsageError(f"{where}: there are two programs for {name}; give one")
-        found[name] = program(path(file, where, base), where)
-    return MappingProxyType(found)
+        paths[name] = program(path(file, where, base), where)
+    return MappingProxyType(paths)
 
 
 def program(file: Path, where: str) -> Path:
-    """The file, if it can be run. Raises UsageError."""
+    """Returns the file if it can be run. Raises UsageError."""
     if not file.is_file():
         raise UsageError(f"{where}: there is no file {file}")
     if not file.stat().st_mode & 0o111:
@@ -227,7 +227,7 @@ _BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 
 
 def baseline_name(text: str, where: str) -> str:
-    """A baseline's name, which becomes a directory's."""
+    """Parses the name of a baseline, which becomes the name of a directory."""
     if not _BASELINE_NAME.fullmatch(text):
         raise UsageError(f"{where}: '{text}' is no name of a baseline; take letters, digits and _ . + -")
     return text
@@ -238,14 +238,14 @@ _PYTHON = re.compile(r"[\w./+-]+")
 
 
 def host_name(text: str, where: str) -> str:
-    """``[USER@]HOST`` as ssh takes it, an alias of its configuration included. Raises UsageError."""
+    """Parses ``[USER@]HOST`` as ssh takes it, including an alias of its configuration. Raises UsageError."""
     if not _HOST.fullmatch(text):
         raise UsageError(f"{where}: '{text}' is no [USER@]HOST; ports and the like belong into ssh's configuration")
     return text
 
 
 def python_path(text: str, where: str) -> str:
-    """A Python over there. Raises UsageError."""
+    """Parses the path of a Python on the second host. Raises UsageError."""
     if not _PYTHON.fullmatch(text) or "//" in text:
         raise UsageError(f"{where}: '{text}' is no path of a Python: letters, digits and . / + - _ only")
     return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The keys of a topology's file, and what is wrong with the value of one. Pure."""
+"""The keys of a topology's file, and the checks of their values. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = (
     re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9_-]{{0,{NAME_MAX - 2}}}[A-Za-z0-9])?"),
     f"a name: 1 to {NAME_MAX} letters, digits, _ and -, the ends letters or digits",
 )
-#: The form of a key's text, and how a message calls it.
+#: The form of a key's text, and its description in a message.
 _FORMS = {
     "name": _NAME,
     "peer": _NAME,
@@ -40,7 +40,7 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a container. None: the file does not say it."""
+    """The table of a container. None stands for a key that the file does not have."""
 
     EXACT: ClassVar[bool] = True
 
@@ -58,7 +58,7 @@ class Table:
     device: str | None = None
 
     def address(self, usual: Address) -> Address:
-        """Its address; what the file leaves out is as usual."""
+        """Returns the address of the container; parts that the file leaves out are those of ``usual``."""
         prefix = usual.prefix if self.netmask is None else ipaddress.IPv4Network(f"0.0.0.0/{self.netmask}").prefixlen
         return Address(self.ip or usual.ip, (self.mac or usual.mac).lower(), prefix)
 
@@ -74,11 +74,11 @@ class File:
 
 
 def problems(table: Table) -> Iterator[tuple[str, str]]:
-    """Key and half a sentence for each value that is wrong whatever the others are."""
-    for key, (form, what) in _FORMS.items():
+    """Yields the key and half a sentence for each value that is wrong by itself."""
+    for key, (form, description) in _FORMS.items():
         value = getattr(table, key)
         if value is not None and not form.fullmatch(value):
-            yield key, f"'{value}' is not {what}"
+            yield key, f"'{value}' is not {description}"
     if not table.application:
         yield "application", "the list is empty: name one application or more"
     if len({name in LEADERS for name in table.application}) > 1:
@@ -124,7 +124,7 @@ def _is_netmask(text: str) -> bool:
 
 
 def pair_number(value: str) -> int:
-    """The number of pairs in ``4vs4``. Raises ValueError."""
+    """Returns the number of pairs in ``4vs4``. Raises ValueError."""
     match = _PAIRS.fullmatch(value)
     if not match:
         raise ValueError(f"'{value}' is not of the form NvsN, as 4vs4")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology as frozen facts. Pure."""
+"""A topology as frozen records. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Host = Literal["local", "remote"]
 HOSTS: tuple[Host, ...] = ("local", "remote")
 Application = Literal["send", "client", "recv", "server"]
 
-#: What side a of a pair runs, and what side b runs then, by what is measured.
+#: The applications of side a and side b of a pair, by dimension.
 APPLICATIONS: Mapping[Dimension, tuple[str, str]] = {
     "throughput": ("send", "recv"),
     "latency": ("client", "server"),
 }
 LEADERS = tuple(names[0] for names in APPLICATIONS.values())
 FOLLOWERS = tuple(names[1] for names in APPLICATIONS.values())
-#: Pairs for which there are default addresses.
+#: The most pairs for which there are default addresses.
 MAX_PAIRS = 254
 
 
@@ -32,15 +32,15 @@ class Container:
     """One endpoint.
 
     Attributes:
-        name: of the container; its host name, too.
-        host: where it runs.
-        applications: what it can run: leaders (``send client``) or followers (``recv server``).
+        name: the name of the container, and its host name.
+        host: the host it runs on.
+        applications: those that it can run: leaders (``send client``) or followers (``recv server``).
         peer: name of the container at the other end.
         address: IP, prefix length and MAC.
-        cpus: CPUs of its host that are its own; the workload polls on the first. Empty: chosen for each case.
-        socket: file name of its vhost-user or memif socket, None for the switch's.
-        vf, pci: its virtual function by the kernel's interface, or by its PCI address; None: one that is free.
-        device: the VFIO device node that it is expected to have, None for whichever it has.
+        cpus: CPUs of its host that belong to it; the workload polls on the first. Empty: chosen for each case.
+        socket: file name of its vhost-user or memif socket; None: the name that the switch gives.
+        vf, pci: its virtual function by network interface or by PCI address; None: any free one.
+        device: the VFIO device node that it is expected to have, None: any.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Container:
 
     @property
     def endpoint_spec(self) -> EndpointSpec:
-        """What a rig is told of it."""
+        """The specification of the endpoint for a rig."""
         return EndpointSpec(self.address, self.name, self.cpus, self.socket, self.pci or self.vf, self.device)
 
 
@@ -70,7 +70,7 @@ class Topology:
     """Containers by endpoint index, pairs in the order of the file.
 
     Attributes:
-        origin: what a result keeps of the file: its name and hash.
+        origin: name and hash of the file, as a result keeps them.
     """
 
     containers: tuple[Container, ...]
@@ -78,7 +78,7 @@ class Topology:
 
     @property
     def path(self) -> FramePath:
-        """Of all pairs."""
+        """The path of all pairs."""
         return FramePath.over(self.containers)
 
     @property
@@ -86,15 +86,15 @@ class Topology:
         return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
-        """The containers of a case with so many pairs: those of the first ones."""
+        """Returns the containers of a case with so many pairs: those of the first pairs."""
         return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
-        """What the rig of a case with so many pairs is told, by endpoint index."""
+        """Returns the specifications of the endpoints of a case with so many pairs, by endpoint index."""
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def hosts(self, pairs: int) -> tuple[Host, ...]:
-        """Where the endpoints of a case with so many pairs run, by index."""
+        """Returns the hosts of the endpoints of a case with so many pairs, by endpoint index."""
         return tuple(container.host for container in self.members(pairs))
 
     def is_remote(self, pairs: int) -> bool:
@@ -102,27 +102,28 @@ class Topology:
         return "remote" in self.hosts(pairs)
 
     def cpus(self, pairs: int) -> dict[int, int]:
-        """CPU of each endpoint whose place is given, by index."""
-        return {index: each.cpus[0] for index, each in enumerate(self.members(pairs)) if each.cpus}
+        """Returns the polling CPU of each endpoint that has given CPUs, by endpoint index."""
+        return {index: container.cpus[0] for index, container in enumerate(self.members(pairs)) if container.cpus}
 
     def unsupported_reason(self, case: Case) -> str | None:
-        """Why a case cannot be run on it, with the remedy; None if it can."""
+        """Returns why a case cannot run on the topology, with the remedy; None if it can."""
         if case.pairs > self.pairs:
             return (
                 f"the topology has {_count(self.pairs)}, not {case.pairs}: lower --icbench-pairs, or write a larger one"
                 f" (icbench topology {case.pairs}vs{case.pairs})"
             )
-        for each in self.members(case.pairs):
-            wanted = APPLICATIONS[case.dimension][0 if each.leads else 1]
-            if wanted not in each.applications:
+        for container in self.members(case.pairs):
+            application = APPLICATIONS[case.dimension][0 if container.leads else 1]
+            if application not in container.applications:
+                given = " and ".join(container.applications)
                 return (
-                    f"the topology lets {each.name} run {' and '.join(each.applications)} only, and {case.dimension}"
-                    f" takes {wanted}: add it to its application"
+                    f"the topology lets {container.name} run {given} only, and {case.dimension}"
+                    f" takes {application}: add it to its application"
                 )
         return None
 
     def treatment(self) -> dict[str, Any]:
-        """What a result keeps of it."""
+        """Returns what a result keeps of the topology."""
         return {**self.origin, "containers": [to_table(container) for container in self.containers]}
 
 
@@ -131,12 +132,12 @@ def _count(pairs: int) -> str:
 
 
 def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> Topology:
-    """What is used without a file: addresses of RFC 2544's test network, every application.
+    """Returns the topology that is used without a file: addresses of RFC 2544's test network, every application.
 
     Args:
         pairs: 1 to 254.
-        remote: sides b on the second host.
-        cpus: CPUs of the endpoints of this host, by their order; none: chosen for each case.
+        remote: whether sides b are on the second host.
+        cpus: CPUs of the endpoints of this host, in their order; empty: chosen for each case.
     """
     places = iter(cpus)
     containers = []
@@ -158,7 +159,7 @@ def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> To
 
 
 def to_table(container: Container) -> dict[str, Any]:
-    """The keys and values of its table in the file; what is not said is left out."""
+    """Returns the keys and values of a container's table in the file, without those that are not given."""
     table: dict[str, Any] = {
         "name": container.name,
         "host": container.host,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology from its TOML file. Every mistake is one sentence that names the file and the place in it."""
+"""Reads a topology from its TOML file. A mistake is one sentence that names the file and the place in it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from pytest_icbench.wording import suggestion
 
 
 def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = False) -> Topology:
-    """The topology of a file.
+    """Returns the topology of a file.
 
     Args:
         where: the option, for messages about a file that cannot be read.
         dedicated: no two containers of a host may share a CPU.
 
-    Raises UsageError, one sentence.
+    Raises:
+        UsageError: one sentence.
     """
     file = toml.read(path, where)
     topology = _topology(file.data, str(path), dedicated)
@@ -34,12 +35,12 @@ def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = Fal
 
 
 def loads(text: str, name: str, *, dedicated: bool = False) -> Topology:
-    """As ``read``, from the text; ``name`` stands for the file in messages."""
+    """Returns the topology of a text; ``name`` stands for the file in messages. Raises UsageError."""
     return _topology(toml.parse(text, name), name, dedicated)
 
 
 class _Mistake(Exception):
-    """Place and sentence."""
+    """A mistake in a file: its place and a sentence about it."""
 
     def __init__(self, index: int, key: str, sentence: str) -> None:
         super().__init__(f"container[{index}]{key and '.'}{key}: {sentence}")
@@ -62,7 +63,7 @@ def _topology(data: Mapping[str, Any], name: str, dedicated: bool) -> Topology:
 
 
 def _plain(table: Any) -> Any:
-    """A container's table without its abbreviations: a single value of a list, a number of bits."""
+    """Returns a container's table without abbreviations: single values become lists, a number of bits a text."""
     if not isinstance(table, dict):
         return table
     lists = {key: [table[key]] for key in ("application", "cpus") if key in table and not isinstance(table[key], list)}
@@ -71,7 +72,7 @@ def _plain(table: Any) -> Any:
 
 
 def _containers(tables: Sequence[Table]) -> dict[int, Container]:
-    """The containers by their place in the file, in the order of endpoints."""
+    """Returns the containers by their place in the file, in the order of endpoints."""
     for index, table in enumerate(tables):
         for key, sentence in problems(table):
             raise _Mistake(index, key, sentence)
@@ -97,7 +98,7 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
 
 
 def _paired(tables: Sequence[Table]) -> list[int]:
-    """Places in the file by endpoint: of each pair, in the order of its first container, who leads and who follows."""
+    """Returns places in the file by endpoint index: pairs in the order of their first containers, the leader first."""
     places: dict[str, int] = {}
     for index, table in enumerate(tables):
         if places.setdefault(table.name, index) != index:
@@ -127,11 +128,11 @@ def _paired(tables: Sequence[Table]) -> list[int]:
 
 
 def _check_sides(first: Table, second: Table, later: int) -> None:
-    """That one leads and the other follows. ``later`` is the place of the second."""
+    """Checks that one container leads and the other follows. ``later`` is the place of the second."""
     leads = first.application[0] in LEADERS
     if leads == (second.application[0] in LEADERS):
-        what, known = ("ask or send", FOLLOWERS) if leads else ("answer or receive", LEADERS)
-        sentence = f"{first.name} and {second.name} are peers and both {what}: let one of them be {' or '.join(known)}"
+        verbs, known = ("ask or send", FOLLOWERS) if leads else ("answer or receive", LEADERS)
+        sentence = f"{first.name} and {second.name} are peers and both {verbs}: let one of them be {' or '.join(known)}"
         raise _Mistake(later, "application", sentence)
     leader, follower = (first, second) if leads else (second, first)
     expected = [FOLLOWERS[LEADERS.index(name)] for name in LEADERS if name in leader.application]
@@ -145,31 +146,31 @@ def _check_sides(first: Table, second: Table, later: int) -> None:
 
 def _check_number(given: str | None, pairs: int, name: str) -> None:
     try:
-        wanted = pairs if given is None else pair_number(given)
+        number = pairs if given is None else pair_number(given)
     except ValueError as error:
         raise UsageError(f"{name}: pairs: {error}") from None
-    if wanted != pairs:
+    if number != pairs:
         raise UsageError(f"{name}: pairs: it says {given}, and the containers are {pairs}vs{pairs}: change one of them")
 
 
 def _check_unique(containers: Mapping[int, Container]) -> None:
-    """MACs and IPs are on one wire; sockets and virtual functions are a host's."""
+    """Checks that MACs and IPs are unique on the wire, and sockets and virtual functions on each host."""
     owners: dict[tuple[str, str, str], int] = {}
     for index, container in sorted(containers.items()):
-        for key, what, scope, value in _claims(container):
+        for key, noun, scope, value in _claims(container):
             owner = owners.setdefault((key, scope, value), index)
             if owner != index:
-                sentence = f"{container.name} has the {what} {value} of {containers[owner].name} (container[{owner}])"
+                sentence = f"{container.name} has the {noun} {value} of {containers[owner].name} (container[{owner}])"
                 raise _Mistake(index, key, f"{sentence}: take another one")
 
 
 def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
-    """Key, what it is called, where it has to be unique, value."""
+    """Yields key, noun, the scope in which the value is unique, and the value."""
     yield "mac", "MAC address", "", container.address.mac
     yield "ip", "IP address", "", container.address.ip
-    for key, what in (("socket", "socket"), ("vf", "VF"), ("pci", "PCI address"), ("device", "device")):
+    for key, noun in (("socket", "socket"), ("vf", "VF"), ("pci", "PCI address"), ("device", "device")):
         if (value := getattr(container, key)) is not None:
-            yield key, what, container.host, value
+            yield key, noun, container.host, value
 
 
 def _check_networks(containers: Mapping[int, Container]) -> None:
@@ -181,15 +182,15 @@ def _check_networks(containers: Mapping[int, Container]) -> None:
         if network.prefixlen < 31 and address.ip in (str(network.network_address), str(network.broadcast_address)):
             sentence = f"{address.ip} is the network's own or its broadcast address in /{address.prefix}"
             raise _Mistake(index, "ip", f"{container.name}: {sentence}: take one between")
-    for (_, leader, one), (index, follower, two) in FramePath.over(in_order).by_pair(in_order):
-        if one != two:
+    for (_, leader, leader_network), (index, follower, follower_network) in FramePath.over(in_order).by_pair(in_order):
+        if leader_network != follower_network:
             ends = [f"({end.address.ip}/{end.address.prefix})" for end in (follower, leader)]
             sentence = f"{follower.name} {ends[0]} and its peer {leader.name} {ends[1]} are not in one network"
             raise _Mistake(index, "ip", f"{sentence}: change ip or netmask")
 
 
 def _check_cpus(containers: Mapping[int, Container], dedicated: bool) -> None:
-    """All containers of a host have CPUs, or none; who shares none has them alone."""
+    """Checks that all containers of a host have CPUs or none, and that dedicated CPUs are not shared."""
     in_file = sorted(containers.items())
     with_cpus = {container.host: container.name for _, container in reversed(in_file) if container.cpus}
     owners: dict[tuple[str, int], int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology as a TOML file, with a word on what can be changed. Pure; ``reading`` is the inverse."""
+"""Writes a topology as a TOML file, with comments on what can be changed. Pure; ``reading`` is the inverse."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPTIONAL = {
 
 
 def to_toml(topology: Topology, *, hints: bool = False) -> str:
-    """The file's text. ``hints``: what may be added stands in comments in the first container's table."""
+    """Returns the text of the file. With ``hints`` the first table has comments on the keys that can be added."""
     parts = [_HEAD if hints else "", f'pairs = "{topology.pairs}vs{topology.pairs}"\n']
     for number, container in enumerate(topology.containers):
         table = to_table(container)
@@ -33,7 +33,7 @@ def to_toml(topology: Topology, *, hints: bool = False) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON's texts, numbers and lists of these are TOML's, as long as no text holds what JSON writes in surrogates."""
+    """Returns a value as JSON. It is TOML, too, for texts, numbers and lists of these without surrogates."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return _value(value[0])
     return json.dumps(value, ensure_ascii=False)
