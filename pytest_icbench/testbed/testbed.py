@@ -50,6 +50,9 @@ class Testbed:
         unsupported: why no host can run a case, as far as somebody has asked; None for one that some can.
     """
 
+    #: pytest takes a class of such a name in a test file for tests.
+    __test__ = False
+
     def __init__(
         self,
         catalogue: Mapping[str, type[Switch]],
