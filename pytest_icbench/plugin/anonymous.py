@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of hosts, kept out of what is written about a run: its command line and its files. Pure."""
+"""Hides the names of hosts in what is written about a run: its command line and its files. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
 
-#: Stands where a name stood.
+#: Replaces a name.
 HIDDEN = "HOST"
-#: Where xdist is told to go.
+#: The hosts of xdist's workers.
 _SSH = re.compile(r"\b(ssh|vagrant_ssh|socket)=[^/\s'\"]+")
 
 
 def names(options: Options) -> list[str]:
-    """Those that the user gave, with and without the user's name, the longest first."""
-    found = {name for name in (options.remote, *options.uplink) if name}
-    found |= {name.rpartition("@")[2] for name in found}
-    return sorted(found, key=len, reverse=True)
+    """Returns the names of hosts in the options, with and without the user's name, the longest first."""
+    given = {name for name in (options.remote, *options.uplink) if name}
+    given |= {name.rpartition("@")[2] for name in given}
+    return sorted(given, key=len, reverse=True)
 
 
 def hidden(text: str, options: Options) -> str:
-    """The text without them, as it is for who asked for names (``--icbench-host-names``)."""
+    """Returns the text without names of hosts, or as it is with ``--icbench-host-names``."""
     if options.host_names:
         return text
     for name in names(options):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the reports of a session's tests bring: results for table and page, and the lines of ``tests.jsonl``."""
+"""Collects what the reports of tests carry: results for table and page, and the lines of ``tests.jsonl``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 
 class Writer(Protocol):
-    """Whoever writes ``tests.jsonl``."""
+    """A writer of ``tests.jsonl``."""
 
     def note(self, record: TestRecord) -> None: ...
 
 
 class ResultCollector:
-    """Attributes:
-    results: of all tests so far.
+    """Collects the results of a session from the reports of its tests.
+
+    Attributes:
+        results: the results of all tests so far.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
@@ -43,7 +45,7 @@ class ResultCollector:
 
     @property
     def page(self) -> Page:
-        """What the HTML report shows."""
+        """The content of the HTML report."""
         if self._page is None:
             from pytest_icbench.report.html.page import Page
 
@@ -51,25 +53,25 @@ class ResultCollector:
         return self._page
 
     def attach(self, report: pytest.TestReport, icbench: Icbench, run: Run | None = None) -> None:
-        """Puts a test's results into its report, on which they travel from a worker to its controller.
+        """Puts a test's results into its report, which takes them from a worker to its controller.
 
         Args:
-            run: of a worker on another host, whose files go along.
+            run: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
             from pytest_icbench.store.merge import parcel
 
-            sent = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
-            report.icbench_parcel, self._sent = sent, True  # type: ignore[attr-defined]
+            files = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
+            report.icbench_parcel, self._sent = files, True  # type: ignore[attr-defined]
         report.icbench = [result.to_dict() for result in icbench.results]  # type: ignore[attr-defined]
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
-            # To be run as it is: names of hosts are hidden in files only.
+            # The command has to work as it is, so names of hosts are hidden in files only.
             report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
-        """One phase of a test is over; with the last one its line is written. Raises ProvisionError if it cannot be."""
+        """Takes the report of a phase of a test; the last one writes the test's line. Raises ProvisionError."""
         from pytest_icbench.store.run import TestRecord
 
         phases = self._phases.setdefault(report.nodeid, [])
@@ -83,22 +85,24 @@ class ResultCollector:
         writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
 
     def hide(self, text: str) -> str:
-        """What goes into a file, without the names of hosts."""
+        """Returns a text for a file, without the names of hosts."""
         return hidden(text, self.options)
 
     def _repeat(self, nodeid: str) -> str:
         from pytest_icbench.plugin.repeat import repeat_command
 
-        called = self.config.invocation_params
-        elsewhere = called.dir != self.config.rootpath
-        return repeat_command(nodeid, list(map(str, called.args)), str(self.config.rootpath) if elsewhere else None)
+        invocation = self.config.invocation_params
+        changes_directory = invocation.dir != self.config.rootpath
+        return repeat_command(
+            nodeid, list(map(str, invocation.args)), str(self.config.rootpath) if changes_directory else None
+        )
 
     def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
-        """A test's body is over. A signal may come before its report does: ``interrupted`` takes the results then."""
+        """Keeps the results of a test until its report comes. If a signal comes first, ``interrupted`` takes them."""
         self._unreported[nodeid] = list(map(Result.of, results))
 
     def interrupted(self) -> None:
-        """The session is over: results whose report never came count too, as they do in the files."""
+        """Takes the results whose reports never came: they are in the files, too."""
         for nodeid, results in self._unreported.items():
             self.results += results
             for result in results:
@@ -106,7 +110,7 @@ class ResultCollector:
         self._unreported.clear()
 
     def receive(self, report: pytest.TestReport, *, is_case: bool) -> None:
-        """A report has been made, here or by a worker. ``is_case``: of a benchmark."""
+        """Takes a report that was made here or by a worker. ``is_case`` says whether the test is a benchmark."""
         if is_case and report.skipped and isinstance(report.longrepr, tuple):
             self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
         lines: list[dict[str, Any]] = getattr(report, "icbench", [])
@@ -121,15 +125,15 @@ class ResultCollector:
         self.page.repeats[report.nodeid] = self.hide(self._repeat(report.nodeid))
         windows = getattr(report, "icbench_windows", [None] * len(results))
         taken = getattr(report, "icbench_taken", [None] * len(results))
-        for result, each, origin in zip(results, windows, taken, strict=True):
+        for result, fields, origin in zip(results, windows, taken, strict=True):
             if origin is not None:
                 self.page.taken[len(self.page.results)] = origin
-            self.page.add(report.nodeid, result, None if each is None else Windows.from_dict(each))
+            self.page.add(report.nodeid, result, None if fields is None else Windows.from_dict(fields))
         add_system_out(self.config, report, results)
 
 
 def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
-    """A test's outcome over its phases, and why it failed or was skipped."""
+    """Returns a test's outcome over its phases, and why it failed or was skipped."""
     for phase in phases:
         if phase.failed:
             return "failed" if phase.when == "call" else "error", phase.longreprtext

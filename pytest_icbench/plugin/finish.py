@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is written when all tests are over: the run's summaries for a CI, and the baseline that was asked for."""
+"""Writes the run's summaries for a CI, and the baseline that was asked for, when all tests are over."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ METRICS = "openmetrics.txt"
 
 
 def write_all(
-    options: Options, directory: Path, results: Sequence[Result], tally: Outcomes
+    options: Options, directory: Path, results: Sequence[Result], outcomes: Outcomes
 ) -> tuple[list[Path], list[str]]:
-    """Writes everything; also after an interruption, with what there is.
+    """Writes summaries and baseline, also after an interruption.
 
     Args:
-        directory: of the run.
-        results: of all workers.
+        directory: the directory of the run.
+        results: the results of all workers.
+        outcomes: how the tests ended.
 
     Returns:
-        The baseline's files, and a sentence for each thing that could not be written.
+        The baseline's files, and a sentence for each file that could not be written.
     """
-    troubles = _summaries(directory, results, tally)
+    troubles = _summaries(directory, results, outcomes)
     if options.save is None:
         return [], troubles
     entries = [entry for result in results if (entry := entry_of(result)) is not None]
@@ -41,9 +42,9 @@ def write_all(
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
 
 
-def _summaries(directory: Path, results: Sequence[Result], tally: Outcomes) -> list[str]:
-    summary = markdown.summary(results, tally.skipped, tally.failed)
-    metrics = openmetrics.text(results, len(tally.skipped))
+def _summaries(directory: Path, results: Sequence[Result], outcomes: Outcomes) -> list[str]:
+    summary = markdown.summary(results, outcomes.skipped, outcomes.failed)
+    metrics = openmetrics.text(results, len(outcomes.skipped))
     try:
         for name, text in ((SUMMARY, summary), (METRICS, metrics)):
             (directory / name).write_text(text, encoding="utf-8", errors="replace")

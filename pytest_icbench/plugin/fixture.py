@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Measures a case.
+#: A way to measure a case.
 How = Callable[[Case, "Settings"], Measurement]
 
 
@@ -43,17 +43,18 @@ How = Callable[[Case, "Settings"], Measurement]
 class _Record:
     case: Case
     measurement: Measurement
-    #: The base of a comparison: nobody judges it, and the test's properties are the candidate's.
+    #: The base of a comparison is not judged, and the test's properties are those of the candidate.
     is_base: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
 
 
 class Icbench:
-    """Measures the case of a test, and judges what was measured.
+    """Measures the case of a test, and judges the measurements.
 
     Attributes:
-        case: the point of the benchmark that this test is about.
+        case: the case of this test.
+        results: the measurements of the test, once it has ended.
     """
 
     def __init__(self, item: pytest.Item, benchmark: Benchmark, run: Run) -> None:
@@ -65,13 +66,13 @@ class Icbench:
         self._compared = 0
         self._marker = MarkerCheck(item, benchmark, run.options.soak_duration)
         self.results: list[Measurement] = []
-        #: Windows of each result in the form in which reports show them.
+        #: The windows of each result in the form in which reports show them.
         self.windows: list[dict[str, Any] | None] = []
-        #: The run that measured each result, None for this one.
+        #: The name of the run that measured each result, None for this one.
         self.taken_from: list[str | None] = []
 
     def measure(self, **overrides: Any) -> Measurement:
-        """Measures in the dimension of the marker: ``throughput`` unless it says otherwise. See ``throughput``."""
+        """Measures in the dimension of the marker, by default ``throughput``. See ``throughput``."""
         __tracebackhide__ = True
         self._marker.launches("measure")
         return self._measure(self.case.dimension, overrides)
@@ -88,8 +89,8 @@ class Icbench:
             ``gate`` then raises, and a test that ends without having judged it fails.
 
         Raises:
-            WorkloadError, ProvisionError: with the tail of the log of what failed.
-            UsageError: an unknown or bad override.
+            WorkloadError, ProvisionError: the message has the tail of the log of the process that failed.
+            UsageError: an override is unknown or bad.
         """
         __tracebackhide__ = True
         self._marker.launches("throughput")
@@ -99,8 +100,8 @@ class Icbench:
         """Measures round-trip times at the case's rate. Further arguments and errors as in ``throughput``.
 
         Args:
-            load: instead, a part of the case's rate, which is ``ndr`` or ``pdr:X%``: the rate is looked for first, once
-                a run (its search is a result of its own), and this part of it is offered. The id then ends in
+            load: a share of the case's rate, which is then ``ndr`` or ``pdr:X%``. The rate is searched for first, once
+                per run (the search is a separate result), and this share of it is offered. The id then ends in
                 ``pdr:0.5:x10`` for a tenth, as if the rate had been ``pdr:0.5%*0.1``.
 
         Raises:
@@ -111,16 +112,17 @@ class Icbench:
         return self._measure("latency", overrides, None if load is None else self.case.rate.part(load))
 
     def soak(self, duration: float | None = None, **overrides: Any) -> Measurement:
-        """One launch for hours, in the dimension of the marker: losses with their times (``loss_events``).
+        """Measures one launch for hours, in the dimension of the marker: losses with their times (``loss_events``).
 
         While it runs, every window is appended to ``soak/TEST.jsonl`` in the run's directory and on the disk within
         seconds, so that a crash keeps what was measured before. A window is a second, or longer beyond 10,000 of them.
 
         Args:
             duration: seconds, by default the marker's ``soak_duration``, else 20; ``--icbench-soak-duration`` wins.
-            overrides: as in ``throughput``; what is about several launches, warm-up and discarding has no effect.
+            overrides: as in ``throughput``; settings of several launches, warm-up and discarding have no effect.
 
-        Raises what ``throughput`` raises.
+        Raises:
+            WorkloadError, ProvisionError, UsageError: as in ``throughput``.
         """
         __tracebackhide__ = True
         asked_s = self._marker.soak(duration)
@@ -128,17 +130,19 @@ class Icbench:
         return self._measure(self.case.dimension, overrides, how=how)
 
     def back_to_back(self, repetitions: int = 50, **overrides: Any) -> Measurement:
-        """The longest train of frames at the maximum rate that loses nothing (RFC 9004): ``back_to_back``.
+        """Measures the longest train of frames at the maximum rate that loses nothing (RFC 9004): ``back_to_back``.
 
         Args:
-            repetitions: of the test, whose mean is reported; the RFC wants 50 at least.
-            overrides: as in ``throughput``; only ``warmup`` and ``drain``, and what is about the search for ``ndr`` by
+            repetitions: the number of tests, whose mean is reported; the RFC requires at least 50.
+            overrides: as in ``throughput``; only ``warmup``, ``drain`` and the settings of the search for ``ndr``, by
                 which the buffer time is corrected, have an effect.
 
         Returns:
-            The measurement of the trains; it has no throughput. A case with several pairs is about the first.
+            The measurement of the trains; it has no throughput. Only the first pair of a case is measured.
 
-        Raises what ``throughput`` raises, and UsageError for a rate other than ``max``.
+        Raises:
+            UsageError: the rate is not ``max``, or as in ``throughput``.
+            WorkloadError, ProvisionError: as in ``throughput``.
         """
         __tracebackhide__ = True
         self._marker.other("back_to_back")
@@ -146,7 +150,7 @@ class Icbench:
         return self._measure("throughput", overrides, how=how)
 
     def search(self, rate: str, **overrides: Any) -> Measurement:
-        """Searches for a rate of this case, whatever the case's own is: ``ndr``, or ``pdr:0.5%`` and the like.
+        """Searches for ``ndr``, or ``pdr:0.5%`` and the like, instead of the case's rate.
 
         Args:
             overrides: also ``search_preset search_width search_trial search_sum``; ``max_duration`` limits the search.
@@ -155,19 +159,21 @@ class Icbench:
             The measurement with its relevant bounds (``search_lower_pps``, ``search_upper_pps``) and all trials
             (``search``). ``throughput_pps`` is the conditional throughput; with ``lower_bound`` it is "at least".
 
-        Raises as ``throughput``, and UsageError for a rate that is none of these.
+        Raises:
+            UsageError: the rate is none of these, or as in ``throughput``.
+            WorkloadError, ProvisionError: as in ``throughput``.
         """
         __tracebackhide__ = True
-        found = named_rate(rate)
-        if found is None or not found.is_search:
+        searched = named_rate(rate)
+        if searched is None or not searched.is_search:
             raise UsageError(f"{self._benchmark.where}: '{rate}' is nothing to search for; give ndr or pdr:0.5%")
         self._marker.other("search")
-        return self._measure("throughput", overrides, found)
+        return self._measure("throughput", overrides, searched)
 
     def sweep(self, loads: Any = None, **overrides: Any) -> Measurement:
         """Measures the maximum forwarding rate over several offered loads (``mfr``, RFC 2285).
 
-        One launch at each load; the figure is from fresh launches at the load with which most arrived.
+        Each load has one launch. The figure is from further launches at the load with the highest receive rate.
 
         Args:
             loads: frames per second and pair, a list or a text in the syntax of ``--icbench-rate``
@@ -176,7 +182,8 @@ class Icbench:
         Returns:
             The measurement; ``sweep`` has the point of each load.
 
-        Raises as ``throughput``.
+        Raises:
+            WorkloadError, ProvisionError, UsageError: as in ``throughput``.
         """
         __tracebackhide__ = True
         where = f"{self._benchmark.where}: sweep"
@@ -187,18 +194,19 @@ class Icbench:
     @property
     def switch(self) -> type[Switch]:
         """The driver of the case's switch."""
-        return self._run.bench.catalogue[self.case.switch]
+        return self._run.testbed.catalogue[self.case.switch]
 
     def exchange(self) -> Exchange:
-        """Frames of any kind into the case's endpoints and out of them; nothing is measured.
+        """Returns an exchange that sends and receives frames of any kind at the case's endpoints; it measures nothing.
 
-        Raises WorkloadError, ProvisionError: with the tail of the log of what failed.
+        Raises:
+            WorkloadError, ProvisionError: the message has the tail of the log of the process that failed.
         """
         __tracebackhide__ = True
         return self._on_rig(self._run.exchange)
 
     def rig(self) -> Rig:
-        """The case's rig, its endpoints free, for a test that starts processes of its own. Raises ProvisionError."""
+        """Returns the case's rig, with free endpoints, for a test that starts processes. Raises ProvisionError."""
         __tracebackhide__ = True
         return self._on_rig(self._run.rig)
 
@@ -212,25 +220,25 @@ class Icbench:
             raise error.with_traceback(None) from None
 
     def judge(self, measurement: Measurement) -> Judgement:
-        """The verdict against ``thresholds.toml`` and the baseline, never raised. False if it would fail a test."""
+        """Returns the verdict against ``thresholds.toml`` and the baseline; it is False if it would fail a test."""
         limits, margins = self._judged_by(measurement)
         comparer = self._run.comparer
-        against = comparer.compare(measurement, margins) if comparer is not None else None
-        if measurement.side_by_side is not None:  # the base stands for a baseline, and is the better one
-            against = against_base(measurement, self._base_of(measurement), margins.of(measurement.dimension)[0])
-        judgement = judge(measurement, limits, against=against, policy=self._run.policy)
+        comparison = comparer.compare(measurement, margins) if comparer is not None else None
+        if measurement.side_by_side is not None:  # the base takes the place of a baseline
+            comparison = against_base(measurement, self._base_of(measurement), margins.of(measurement.dimension)[0])
+        judgement = judge(measurement, limits, against=comparison, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
                 record.judgement = judgement
         return judgement
 
     def gate(self, measurement: Measurement) -> Judgement:
-        """The verdict, if it does not fail the test: PASS, IMPROVED, and by default all but REGRESSED and INVALID.
+        """Returns the verdict if it does not fail the test: by default any but REGRESSED and INVALID.
 
         Raises:
-            Regression: a limit is missed, or the baseline fallen short of, by the whole interval; also the other
-                verdicts of ``--icbench-fail``, and with ``--icbench-strict`` what is neither PASS nor IMPROVED. The
-                first line of the message has at most 100 characters.
+            Regression: the whole interval misses a limit or is worse than the baseline; also for the other verdicts of
+                ``--icbench-fail``, and with ``--icbench-strict`` for all but PASS and IMPROVED. The first line of the
+                message has at most 100 characters.
             Invalid: the measurement is no number.
         """
         __tracebackhide__ = True
@@ -261,32 +269,36 @@ class Icbench:
         except Unsupported as error:
             skip(str(error), strict=self._run.options.strict)
         except IcbenchError as error:
-            # The message says it all; a traceback through the harness would only bury it.
+            # A traceback through the harness would bury the message.
             raise error.with_traceback(None) from None
         self._records.append(_Record(case, measurement))
         return measurement
 
     def _take(self, case: Case) -> Measurement | None:
-        """What the run that is resumed had measured of the case; judged anew, as if it had been measured now."""
+        """Returns the case's measurement by the run that is resumed, to be judged anew; None without one."""
         resumed = self._run.taken
-        found = None if resumed is None else resumed.take(self._item.nodeid, case)
-        if found is not None and resumed is not None:
-            found = replace(found, verdict=None, reason=None) if found.verdict != Verdict.INVALID else found
-            self._records.append(_Record(case, found, taken_from=resumed.name))
-        return found
+        measurement = None if resumed is None else resumed.take(self._item.nodeid, case)
+        if measurement is not None and resumed is not None:
+            measurement = (
+                replace(measurement, verdict=None, reason=None)
+                if measurement.verdict != Verdict.INVALID
+                else measurement
+            )
+            self._records.append(_Record(case, measurement, taken_from=resumed.name))
+        return measurement
 
     def _take_rest(self) -> None:
-        """Measurements that those taken stand on, though the test did not ask for them itself."""
+        """Takes measurements that others depend on, though the test did not ask for them."""
         resumed = self._run.taken
         if resumed is None or not any(record.taken_from for record in self._records):
             return
-        for found in resumed.rest(self._item.nodeid):
-            open_again = replace(found, verdict=None, reason=None)
-            case = Case.from_dict(found.axes)
+        for measurement in resumed.rest(self._item.nodeid):
+            unjudged = replace(measurement, verdict=None, reason=None)
+            case = Case.from_dict(measurement.axes)
             is_base = self.case.candidate is not None and case.candidate is None
-            self._records.insert(0, _Record(case, open_again, is_base, taken_from=resumed.name))
+            self._records.insert(0, _Record(case, unjudged, is_base, taken_from=resumed.name))
             if not is_base:
-                self.judge(open_again)
+                self.judge(unjudged)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
         from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
@@ -296,61 +308,61 @@ class Icbench:
         return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
 
     def _side_by_side(self, case: Case, settings: Settings) -> Measurement:
-        """A candidate beside its base, at a part of the base's rate where the case is about that."""
+        """Measures a candidate side by side with its base, at a share of the base's rate if the case asks for one."""
         self._compared += 1
-        if self._compared > (said := self._benchmark.request.comparisons):
+        if self._compared > (planned := self._benchmark.request.comparisons):
             raise UsageError(
                 f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
-                f" session's error rate counts the {said} that its marker says: give it comparisons={self._compared}"
+                f" session's error rate counts the {planned} that its marker says: give it comparisons={self._compared}"
             )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        # What a baseline of the base would be held to.
+        # The margin is that of a baseline of the base.
         allowed = self._benchmark.thresholds.margins(*case.ids).of(case.dimension)[0]
-        now, base = self._run.measure_versions(measured, settings, allowed.margin)
+        candidate, base = self._run.measure_versions(measured, settings, allowed.margin)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
-            found = now.side_by_side and replace(now.side_by_side, base=case.base.id)
-            now = replace(now, case=case.id, axes=case.to_dict(), side_by_side=found, **named)
+            comparison = candidate.side_by_side and replace(candidate.side_by_side, base=case.base.id)
+            candidate = replace(candidate, case=case.id, axes=case.to_dict(), side_by_side=comparison, **named)
             base = replace(base, case=case.base.id, axes=case.base.to_dict(), **named)
         self._records.append(_Record(case.base, base, is_base=True))
-        return now
+        return candidate
 
     def _judged_by(self, measurement: Measurement) -> tuple[tuple[Limit, ...], Margins]:
-        """Limits and margins of a measurement."""
+        """Returns the limits and margins of a measurement."""
         ids, thresholds = Case.from_dict(measurement.axes).ids, self._benchmark.thresholds
         return thresholds.for_case(*ids), thresholds.margins(*ids)
 
-    def _base_of(self, now: Measurement) -> Measurement | None:
-        """What was measured beside it; None if it was taken from a run that is resumed."""
-        named = (record.measurement for record in self._records if record.is_base)
-        found = now.side_by_side
-        return next((each for each in named if found is not None and each.case == found.base), None)
+    def _base_of(self, candidate: Measurement) -> Measurement | None:
+        """Returns the base of a comparison; None if it was taken from a run that is resumed."""
+        bases = (record.measurement for record in self._records if record.is_base)
+        comparison = candidate.side_by_side
+        return next((base for base in bases if comparison is not None and base.case == comparison.base), None)
 
     def _loaded(self, case: Case, settings: Settings) -> Measurement:
-        """Measures at a part of a rate that is looked for first, once a run. Raises Invalid if none was found."""
-        rate, found_pps = self._offered(case, settings)
+        """Measures at a share of a rate that is searched for first, once per run. Raises Invalid if none was found."""
+        rate, rate_pps = self._offered(case, settings)
         measured = self._run.measure(replace(case, rate=rate), settings)
-        return replace(measured, case=case.id, axes=case.to_dict(), load=case.rate.share, load_of_pps=found_pps)
+        return replace(measured, case=case.id, axes=case.to_dict(), load=case.rate.share, load_of_pps=rate_pps)
 
     def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
-        """The load of each pair that is this part of the rate looked for, and that rate over all pairs."""
+        """Returns the load of each pair and the rate of all pairs that it is a share of. Raises Invalid."""
         whole = replace(case, dimension="throughput", rate=case.rate.searched)
-        found = self._searched(whole, settings)
-        if found.verdict == Verdict.INVALID or not found.throughput_pps:
-            raise Invalid(found.reason or "no-forwarding", f"{whole.id}: {found.evidence or 'no rate was found'}")
+        search = self._searched(whole, settings)
+        if search.verdict == Verdict.INVALID or not search.throughput_pps:
+            raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")
         share = case.rate.share or 1.0
-        pps = found.throughput_pps.value
+        pps = search.throughput_pps.value
         return Rate.part_of_found(share, pps, case.pairs), pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
-        """The case whose rate is looked for, measured once a run; a result of the test that came first."""
-        found = self._run.found_rates.get(whole)
-        if found is None:
-            found = self._run.found_rates[whole] = self._run.measure(whole, settings)
-            self._records.append(_Record(whole, found))
-            self.judge(found)
-        return found
+        """Returns the measurement of a search, made once per run; it is a result of the first test that needs it."""
+        search = self._run.found_rates.get(whole)
+        if search is None:
+            search = self._run.found_rates[whole] = self._run.measure(whole, settings)
+            self._records.append(_Record(whole, search))
+            self.judge(search)
+        return search
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
         from pytest_icbench.measure.strategy.trains import measure_trains
@@ -362,7 +374,7 @@ class Icbench:
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:
-        """Writes what was measured. Called once, when the test has ended in whatever way. Raises ProvisionError."""
+        """Writes the measurements. Called once, however the test has ended. Raises ProvisionError."""
         self._take_rest()
         records, self._records = self._records, []
         for record in records:
@@ -379,7 +391,7 @@ class Icbench:
                 self._item.user_properties.extend(properties(measurement))
 
     def unjudged(self) -> Invalid | None:
-        """An INVALID measurement that nobody has looked at."""
+        """Returns the error of an INVALID measurement that the test has not judged; None without one."""
         for record in self._records:
             if record.measurement.verdict == Verdict.INVALID and record.judgement is None and not record.is_base:
                 return Invalid(record.measurement.reason or "unknown", record.measurement.evidence or "no evidence")
@@ -387,7 +399,7 @@ class Icbench:
 
 
 def skip(reason: str, *, strict: bool) -> Any:
-    """Skips the test; fails it when strict."""
+    """Skips the test, or fails it if ``strict``."""
     __tracebackhide__ = True
     if strict:
         pytest.fail(f"would be skipped, and --icbench-strict is on: {reason}", pytrace=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pytest's header says of this package."""
+"""The line of this package in pytest's header."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pytest_icbench.version import package_version
 
 
 def header_line() -> str:
-    """For pytest's header: package, workload, DPDK."""
+    """Returns the versions of the package, the workload and DPDK."""
     line = f"icbench: {package_version()}"
     try:
         version = workload_version()

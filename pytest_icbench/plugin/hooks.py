@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hooks and fixtures: wiring only.
+"""Hooks and fixtures; they only connect pytest with the session.
 
-Loaded with every pytest run of the machine, so it imports little and does nothing until a benchmark is collected.
+Every pytest run of the machine loads this module, so it imports little and does nothing until a benchmark is collected.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pytest_icbench.config import options as option_module
 from pytest_icbench.config.option_table import SETTINGS, TABLE
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.session import State
+from pytest_icbench.plugin.session import Session
 from pytest_icbench.plugin.usage import usage_errors
 
 if TYPE_CHECKING:
     from pytest_icbench.model.case import Case
     from pytest_icbench.plugin.fixture import Icbench
 
-_STATE = pytest.StashKey[State]()
+_SESSION = pytest.StashKey[Session]()
 _FIXTURE = pytest.StashKey["Icbench"]()
 _AXES = ", ".join(f"{row.name}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
@@ -47,20 +47,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
     with usage_errors():
-        config.stash[_STATE] = State(config, option_module.from_config(config))
+        config.stash[_SESSION] = Session(config, option_module.from_config(config))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    return config.stash[_STATE].header()
+    return config.stash[_SESSION].header()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("icbench") is not None:
         from pytest_icbench.plugin.items import parametrize
 
-        state = metafunc.config.stash[_STATE]
-        state.collected = True
-        parametrize(metafunc, state.options)
+        icbench_session = metafunc.config.stash[_SESSION]
+        icbench_session.collected = True
+        parametrize(metafunc, icbench_session.options)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -73,7 +73,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """A worker of xdist that refuses to begin says why; its controller would see it end, and no more."""
+    """Makes a worker of xdist that refuses to begin say why; its controller would only see that it ended."""
     try:
         return (yield)
     except pytest.UsageError as error:
@@ -86,38 +86,38 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    state = config.stash[_STATE]
+    icbench_session = config.stash[_SESSION]
     with usage_errors():
         try:
-            state.arrange(items)
+            icbench_session.arrange(items)
         except UsageError:
-            state.leave_no_files()
+            icbench_session.files.drop()
             raise
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """In a worker of xdist: the last moment at which it can refuse."""
-    state = session.config.stash[_STATE]
-    if state.is_worker:
+    """Checks the budget in a worker of xdist, at the last moment at which it can refuse."""
+    icbench_session = session.config.stash[_SESSION]
+    if icbench_session.is_worker:
         with usage_errors():
-            state.check_budget(session.items)
+            icbench_session.check_budget(session.items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
-    return config.stash[_STATE].header(items)
+    return config.stash[_SESSION].header(items)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    state = session.config.stash[_STATE]
+    icbench_session = session.config.stash[_SESSION]
     with usage_errors():
-        state.open(session)
+        icbench_session.open(session)
     try:
         return (yield)
     finally:
-        state.close()
-        state.leave_unused_files()
+        icbench_session.close()
+        icbench_session.files.drop_unused()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,19 +125,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     icbench = item.stash.get(_FIXTURE, None)
     if icbench is None:
         return (yield)
-    unseen = None
+    unjudged = None
     try:
         yield
-        unseen = icbench.unjudged()
+        unjudged = icbench.unjudged()
     finally:
-        icbench.finish()  # also after Ctrl-C: what is finished is kept
-        item.config.stash[_STATE].heard.measured(item.nodeid, icbench.results)
+        icbench.finish()  # also after Ctrl-C, so that finished measurements are kept
+        item.config.stash[_SESSION].collector.measured(item.nodeid, icbench.results)
         if "benchmark" in getattr(item, "funcargs", {}):
             from pytest_icbench.plugin.pytest_benchmark import replay
 
             replay(item, icbench.results)
-    if unseen is not None:
-        pytest.fail(f"{Verdict.INVALID} measurement that the test has not judged: {unseen}", pytrace=False)
+    if unjudged is not None:
+        pytest.fail(f"{Verdict.INVALID} measurement that the test has not judged: {unjudged}", pytrace=False)
     return None
 
 
@@ -147,10 +147,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     icbench = item.stash.get(_FIXTURE, None)
-    state = item.config.stash[_STATE]
+    icbench_session = item.config.stash[_SESSION]
     if icbench is not None and call.when == "call":
-        state.heard.attach(report, icbench, state.run if state.sends else None)
-    state.note(item, report)
+        icbench_session.collector.attach(report, icbench, icbench_session.run if icbench_session.sends else None)
+    icbench_session.note(item, report)
     if item.get_closest_marker("icbench") is not None:
         from pytest_icbench.plugin.outcomes import note_outcome
 
@@ -163,30 +163,30 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     try:
         return (yield)
     finally:
-        item.config.stash[_STATE].after(item, nextitem)
+        item.config.stash[_SESSION].after(item, nextitem)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    state = session.config.stash.get(_STATE, None)
-    if state is not None:
-        state.finish(session)
+    icbench_session = session.config.stash.get(_SESSION, None)
+    if icbench_session is not None:
+        icbench_session.finish(session)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    config.stash[_STATE].summarize(terminalreporter)
+    config.stash[_SESSION].summarize(terminalreporter)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    state = config.stash.get(_STATE, None)
-    if state is not None:
-        state.unconfigure()
+    icbench_session = config.stash.get(_SESSION, None)
+    if icbench_session is not None:
+        icbench_session.unconfigure()
 
 
 @pytest.fixture
 def case() -> Case:
-    """The case of a test with the marker ``icbench``, which gives it as a parameter."""
+    """The case of a test with the marker ``icbench``, which passes it as a parameter."""
     pytest.fail("this test has no marker icbench: add @pytest.mark.icbench(switch=..., packet_size=...)", pytrace=False)
 
 
@@ -195,14 +195,14 @@ def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
     """Measures the test's case: ``throughput()``, ``latency()``, ``judge(measurement)``, ``gate(measurement)``."""
     from pytest_icbench.plugin.fixture import Icbench, skip
 
-    state = request.config.stash[_STATE]
-    run, benchmark = state.running(request.node)
+    icbench_session = request.config.stash[_SESSION]
+    run, benchmark = icbench_session.running(request.node)
     try:
         run.prepare(case)
     except Unsupported as error:
         skip(str(error), strict=run.options.strict)
     except ProvisionError as error:  # the second host is out of reach
         pytest.fail(str(error), pytrace=False)
-    found = Icbench(request.node, benchmark, run)
-    request.node.stash[_FIXTURE] = found
-    return found
+    measuring = Icbench(request.node, benchmark, run)
+    request.node.stash[_FIXTURE] = measuring
+    return measuring

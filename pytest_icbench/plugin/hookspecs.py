@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What another plugin, or a conftest.py, can add."""
+"""The hooks that another plugin, or a conftest.py, can implement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.hookspec
 def pytest_icbench_switches(config: pytest.Config) -> list[type[Switch]]:  # type: ignore[empty-body]
-    """Further switches: driver classes as ``pytest_icbench.driver.switch.protocol.Switch`` describes them.
+    """Returns further switches: driver classes as ``pytest_icbench.driver.switch.protocol.Switch`` describes them.
 
     Called at collection, on every host; the classes must import without root, without the switch and quickly. They
     take part in the groups ``all``, ``kernel`` and ``dpdk`` by their ``family``. A name that another switch has is an
@@ -24,7 +24,7 @@ def pytest_icbench_switches(config: pytest.Config) -> list[type[Switch]]:  # typ
 
 @pytest.hookspec
 def pytest_icbench_nodes(config: pytest.Config) -> list[type[Node]]:  # type: ignore[empty-body]
-    """Further kinds of nodes: classes as ``pytest_icbench.driver.node.protocol.Node`` describes them.
+    """Returns further kinds of nodes: classes as ``pytest_icbench.driver.node.protocol.Node`` describes them.
 
     Called at collection, on every host that pytest runs on; the classes must import without root and quickly.
     ``--icbench-node`` takes the ``kind`` of each. A name that another kind has is an error.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest-html's hooks: our part of its page. Without pytest-html nobody calls them."""
+"""Hooks of pytest-html: this package's part of its page. They are never called without pytest-html."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class HtmlHooks:
-    """A plugin. Adds nothing to the report of a session without benchmarks.
+    """A plugin that adds nothing to the report of a session without benchmarks.
 
     Args:
-        page: gives what has been seen so far.
-        hide: takes out of a text what a file must not tell.
+        page: returns the content so far.
+        hide: removes the names of hosts from a text.
     """
 
     def __init__(self, page: Callable[[], Page], hide: Callable[[str], str] = str) -> None:
@@ -28,7 +28,7 @@ class HtmlHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
-        """The id, which pytest-html leaves as it is, becomes safe markup with the results below it."""
+        """Escapes the id, which pytest-html does not, and adds the results below it."""
         page = self._page()
         if not page or len(cells) < 2:
             return
@@ -46,7 +46,7 @@ class HtmlHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_html(self, data: list[str]) -> None:
-        """What the terminal says of a failed test, the page says too."""
+        """Removes the names of hosts from the output of a failed test."""
         data[:] = map(self._hide, data)
 
     @pytest.hookimpl(optionalhook=True)

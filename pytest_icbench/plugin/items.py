@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Test items that are benchmarks: marker to parameters, checks across options, order."""
+"""Test items that are benchmarks: the parameters of their markers, checks across options, and their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.model.settings import Settings
 
-#: Name of the parameter.
+#: The name of the parameter.
 PARAMETER = "case"
 
 
@@ -40,8 +40,9 @@ class Benchmark:
     """What an item measures.
 
     Attributes:
-        settings: those of a measurement that overrides none of them.
-        unsupported: why no host can run the case, None if some can.
+        settings: the settings of a measurement that overrides none.
+        where: file and test, the beginning of a message.
+        unsupported: why no host can run the case; None if some can.
     """
 
     case: Case
@@ -62,24 +63,28 @@ BENCHMARK = pytest.StashKey[Benchmark]()
 
 
 def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
-    """All switches: the package's own and those of the hook ``pytest_icbench_switches``. Raises UsageError."""
+    """Returns all switches: those of this package and of the hook ``pytest_icbench_switches``. Raises UsageError."""
     from pytest_icbench.driver.switch.registry import builtin_switches
 
-    found = builtin_switches()
+    switches = builtin_switches()
     for classes in config.hook.pytest_icbench_switches(config=config):
         for cls in classes:
-            if found.setdefault(cls.name, cls) is not cls:
+            if switches.setdefault(cls.name, cls) is not cls:
                 raise UsageError(
                     f"pytest_icbench_switches: two switches have the name '{cls.name}'"
-                    f" ({found[cls.name].__module__} and {cls.__module__}); rename one"
+                    f" ({switches[cls.name].__module__} and {cls.__module__}); rename one"
                 )
-    return found
+    return switches
 
 
 def bring_nodes(config: pytest.Config, kind: str) -> None:
-    """Makes the kinds of nodes of the hook ``pytest_icbench_nodes`` known.
+    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``.
 
-    Raises UsageError if two have one name, or none has that of ``kind``.
+    Args:
+        kind: the kind that the session uses.
+
+    Raises:
+        UsageError: two kinds have one name, or ``kind`` is unknown.
     """
     from pytest_icbench.driver.node import registry
 
@@ -88,7 +93,7 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
 
 
 def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
-    """Gives a marked test its cases. A mistake in the marker is an error of collection, in one sentence."""
+    """Gives a marked test its cases. Raises CollectError for a mistake in the marker."""
     marker = metafunc.definition.get_closest_marker("icbench")
     if marker is None or PARAMETER not in metafunc.fixturenames:
         return
@@ -114,9 +119,10 @@ def is_benchmark(item: pytest.Item) -> bool:
 def arrange(
     config: pytest.Config, items: list[pytest.Item], options: Options
 ) -> tuple[dict[str, type[Switch]], dict[str, SwitchConfig]]:
-    """Checks what only options, markers and switches together tell, deselects what they leave out, and sorts.
+    """Checks items against options, markers and switches, deselects those that they leave out, and sorts the rest.
 
-    Returns all switches, and the user's configurations of them and of what is compared.
+    Returns:
+        All switches, and the user's configurations of switches and candidates.
 
     Raises:
         UsageError: one sentence; nothing has been run.
@@ -133,15 +139,15 @@ def arrange(
     if dropped:
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = [item for item in items if item not in dropped]
-    grounds: dict[tuple[str, int], _Ground] = {}
+    tests: dict[tuple[str, int], _MarkedTest] = {}
     limits = _Limits(options)
     for item in marked:
         if item not in dropped:
             marker = item.get_closest_marker("icbench")
             key = (_where(item), id(marker))
-            if key not in grounds:
-                grounds[key] = _ground(item, options, limits)
-            item.stash[BENCHMARK] = _benchmark(item, grounds[key], options, switches)
+            if key not in tests:
+                tests[key] = _read_marked_test(item, options, limits)
+            item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
     items[:] = grouped(items, _rig_key)
     return switches, configs
 
@@ -155,7 +161,7 @@ _ABSENT = object()
 
 
 def _parameter(item: pytest.Item) -> object:
-    """The item's case, None for a test without any, ``_ABSENT`` for one that is no benchmark."""
+    """Returns the item's case, None for a test without any, or ``_ABSENT`` for an item that is no benchmark."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or item.get_closest_marker("icbench") is None:
         return _ABSENT
@@ -164,8 +170,8 @@ def _parameter(item: pytest.Item) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
-    """What all cases of one test share."""
+class _MarkedTest:
+    """A test with the marker: what all its cases share."""
 
     request: Request
     settings: Settings
@@ -173,35 +179,38 @@ class _Ground:
     where: str
 
 
-def _ground(item: pytest.Item, options: Options, limits: _Limits) -> _Ground:
+def _read_marked_test(item: pytest.Item, options: Options, limits: _Limits) -> _MarkedTest:
     marker = item.get_closest_marker("icbench")
     assert marker is not None
     where = _where(item)
     request = parse_marker(marker.args, marker.kwargs, where)
     settings = settings_for(options, request.settings, {}, where)
-    return _Ground(request, settings, limits.of(item.path), where)
+    return _MarkedTest(request, settings, limits.of(item.path), where)
 
 
-def _benchmark(item: pytest.Item, ground: _Ground, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
+def _benchmark(
+    item: pytest.Item, test: _MarkedTest, options: Options, switches: Mapping[str, type[Switch]]
+) -> Benchmark:
     case = _parameter(item)
     if not isinstance(case, Case):
-        raise UsageError(f"{ground.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
+        raise UsageError(f"{test.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
     reason = unsupported_reason(case, switches[case.switch], options.ring)
-    asked_for = case.switch in (*ground.request.switch, *options.switch)
+    asked_for = case.switch in (*test.request.switch, *options.switch)
     if reason is not None and reason == remote_misfit(case, switches[case.switch]):
-        # --icbench-remote is for a whole session: what cannot have it is skipped, unless it was itself asked for.
-        own = bool(ground.request.remote) and case.switch in ground.request.switch
-        asked_for = own or (case.switch in options.switch and not switches[case.switch].uplinks)
+        # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.
+        marker_asks = bool(test.request.remote) and case.switch in test.request.switch
+        asked_for = marker_asks or (case.switch in options.switch and not switches[case.switch].uplinks)
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
-        raise UsageError(f"{ground.where}: {reason}")
-    check_rate(case, ground.settings, ground.where)
-    return Benchmark(case, ground.request, ground.settings, ground.thresholds, ground.where, reason)
+        raise UsageError(f"{test.where}: {reason}")
+    check_rate(case, test.settings, test.where)
+    return Benchmark(case, test.request, test.settings, test.thresholds, test.where, reason)
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:
-    """What a rate that is looked for needs: a dimension that has it, the library, and a preset that is about it.
+    """Checks what a search or a sweep needs: a suitable dimension, the library, and a suitable preset.
 
-    Raises UsageError beginning with ``where``.
+    Raises:
+        UsageError: the message begins with ``where``.
     """
     if case.rate.is_max or case.rate.pps is not None:
         return
@@ -225,7 +234,7 @@ class _Limits:
         self._read: dict[Path, Thresholds] = {}
 
     def of(self, path: Path) -> Thresholds:
-        """The limits of the tests in a file: what the user named, or what stands beside it. Raises UsageError."""
+        """Returns the limits of the tests in a file: those of the user, else those beside it. Raises UsageError."""
         file = self._named or path.parent / FILE_NAME
         if file not in self._read:
             self._read[file] = load(file) if self._named is not None or file.is_file() else Thresholds()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a test measures, held against what its marker says that it does."""
+"""Compares what a test measures with what its marker says."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pytest_icbench.plugin.items import Benchmark
 
 
 class MarkerCheck:
-    """Warns if a test measures otherwise than its marker says: the figures are right, the planned time is not.
+    """Warns if a test does not measure what its marker says: its figures are right, but its planned time is not.
 
     Args:
-        soak_s: seconds of a long run as the user wants it, None for what the test asks.
+        soak_s: the user's length of a long run in seconds; None: the test says it.
     """
 
     def __init__(self, item: pytest.Item, benchmark: Benchmark, soak_s: float | None) -> None:
         self._item = item
         self._benchmark = benchmark
         self._soak_s = soak_s
-        self._told: set[str] = set()
+        self._warnings: set[str] = set()
 
     def launches(self, method: str) -> None:
-        """The test calls ``measure``, ``throughput`` or ``latency``."""
+        """Checks a call of ``measure``, ``throughput`` or ``latency``."""
         measure = self._benchmark.request.measure
         if measure is not None:
             self._warn(method, f"leave out measure='{measure}'")
 
     def other(self, method: str) -> None:
-        """The test calls ``search``, ``sweep`` or ``back_to_back``."""
+        """Checks a call of ``search``, ``sweep`` or ``back_to_back``."""
         if self._benchmark.measures != method:
             self._warn(method, f"say measure='{method}'")
 
     def soak(self, duration: float | None) -> float:
-        """The test calls ``soak``. Returns the seconds that the test asks for."""
+        """Checks a call of ``soak``. Returns the seconds that the test asks for."""
         planned_s = self._benchmark.request.soak_duration or SOAK_S
         asked_s = planned_s if duration is None else duration
         as_long = asked_s == planned_s or self._soak_s is not None
@@ -47,6 +47,6 @@ class MarkerCheck:
             f"{self._benchmark.where}: icbench.{method}() is not what the marker says, so that plan and budget have a"
             f" wrong time for it; in the marker, {remedy}"
         )
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._warnings:
+            self._warnings.add(sentence)
             self._item.warn(pytest.PytestWarning(sentence))

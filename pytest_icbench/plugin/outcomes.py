@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a session's tests ended, so that a CI tells regressed from undecided from broken. Pure but for pytest's types."""
+"""How the tests of a session ended, so that a CI can tell regressed, undecided and broken ones apart."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from pytest_icbench.model.measurement import Measurement
 
-#: JUnit property.
+#: The name of the JUnit property.
 PROPERTY = "icbench.outcome"
 
 
 def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Measurement]) -> Outcome:
-    """How one test ended.
+    """Returns how a test ended.
 
     Args:
-        outcome: pytest's: passed, failed or skipped.
-        error: what ended it, None for one that passed.
-        results: what it measured.
+        outcome: pytest's outcome: passed, failed or skipped.
+        error: the exception that ended the test; None if it passed.
+        results: the measurements of the test.
     """
     if outcome == "skipped":
         return "skipped"
@@ -40,7 +40,7 @@ def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Meas
 def note_outcome(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, results: Sequence[Measurement]
 ) -> None:
-    """Puts the outcome into a benchmark's report, for the tally, and among its JUnit properties.
+    """Puts the outcome into a benchmark's report, where ``Outcomes`` counts it, and among its JUnit properties.
 
     JUnit takes the properties of the last report of a test, that of its teardown.
     """
@@ -48,19 +48,20 @@ def note_outcome(
     if call.when != "call" and report.outcome == "passed":
         return
     error = call.excinfo.value if call.excinfo is not None else None
-    found = outcome_of(report.outcome, error, results)
-    report.icbench_outcome = found  # type: ignore[attr-defined]
+    outcome = outcome_of(report.outcome, error, results)
+    report.icbench_outcome = outcome  # type: ignore[attr-defined]
     for properties in (item.user_properties, report.user_properties):
-        properties[:] = [one for one in properties if one[0] != PROPERTY] + [(PROPERTY, found)]
+        properties[:] = [(name, value) for name, value in properties if name != PROPERTY] + [(PROPERTY, outcome)]
 
 
 @dataclass(slots=True)
 class Outcomes:
-    """Outcomes of all tests.
+    """The outcomes of all tests.
 
     Attributes:
+        outcomes: number of tests by outcome.
         skipped: benchmarks that did not run, with the reason.
-        failed: benchmarks that failed, with the first line of what they say.
+        failed: benchmarks that failed, with the first line of the error.
     """
 
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -68,11 +69,11 @@ class Outcomes:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, report: pytest.TestReport) -> None:
-        """Counts a phase of a test: its call, or whatever went wrong before or after."""
+        """Counts a test: by its call, and by a set-up or teardown that did not pass."""
         if report.when != "call" and report.outcome == "passed":
             return
-        found: str = getattr(report, "icbench_outcome", "broken" if report.outcome == "failed" else report.outcome)
-        self.outcomes[found] = self.outcomes.get(found, 0) + 1
+        outcome: str = getattr(report, "icbench_outcome", "broken" if report.outcome == "failed" else report.outcome)
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
         if not getattr(report, "icbench_case", None):
             return
         if report.outcome == "skipped":
@@ -82,7 +83,7 @@ class Outcomes:
             self.failed.append((report.nodeid, _first_line(report)))
 
     def exit_status(self, status: int) -> int:
-        """pytest's exit status made to tell; ``status`` is what it would be, and stays where it is neither 0 nor 1."""
+        """Returns the exit status; ``status`` is pytest's, which stays if it is neither 0 nor 1 or a test is broken."""
         if status not in (0, 1) or self.outcomes.get("broken"):
             return status
         return next((code for outcome, code in EXIT_STATUS.items() if self.outcomes.get(outcome)), status)
@@ -95,5 +96,5 @@ def _first_line(report: pytest.TestReport) -> str:
 
 
 def skip_reason(longrepr: Any) -> str:
-    """Of a skipped report's ``longrepr``: file, line, ``Skipped: reason``."""
+    """Returns the reason in a skipped report's ``longrepr``: file, line, ``Skipped: reason``."""
     return str(longrepr[2]).removeprefix("Skipped: ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``--icbench-plan`` prints. Pure."""
+"""The lines that ``--icbench-plan`` prints. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from pytest_icbench.wording import clock, printable
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One case: where it comes from, how long it takes at least, why it would be skipped (None: it runs).
+    """A planned case.
 
-    ``allotted``: seconds that a budget gives it, as far as is known before anything is measured.
+    Attributes:
+        nodeid: the id of its test.
+        seconds: the time that it takes at least.
+        skipped: why it would be skipped; None: it runs.
+        allotted: seconds that a budget gives it, as far as is known before anything is measured.
     """
 
     nodeid: str
@@ -24,11 +28,12 @@ class Planned:
 
 
 def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1) -> list[str]:
-    """A line a case, and the sums. With a budget each case has its least and what it would get.
+    """Returns a line per case, and the sums. With a budget the line has the least time and the allotted time.
 
     Args:
-        budget_s: of each host.
-        hosts: that share the cases.
+        policy: the placement.
+        budget_s: the budget of each host.
+        hosts: the number of hosts that share the cases.
     """
     lines = []
     for entry in planned:
@@ -55,7 +60,7 @@ def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None =
 
 
 def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
-    """What several hosts need: each its part, but a case is on one, and a rig on a second only if that were idle."""
+    """Returns the line about several hosts: they share the time, but a case runs on one host."""
     rigs: dict[object, list[Planned]] = {}
     for entry in run:
         rigs.setdefault(rig_group(entry.nodeid), []).append(entry)

@@ -15,7 +15,7 @@ import pytest
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.wording import clock, printable
 
-#: Least time between two updates: writing costs the harness' CPU some microseconds, reading costs the user.
+#: Least time between two updates, since writing takes the harness' CPU some microseconds.
 LIVE_INTERVAL_S = 0.2
 PLAIN_INTERVAL_S = 10.0
 #: In a pipe a case's first line waits this long for a rate to show.
@@ -23,9 +23,9 @@ PLAIN_PATIENCE_S = 2.0
 
 
 class ProgressLine:
-    """Where the run is. Silent under xdist's workers and with ``-q`` in a pipe.
+    """Shows how far the run is. It is silent in xdist's workers, and with ``-q`` in a pipe.
 
-    On a terminal the line stands below pytest's own and is gone before pytest goes on; no colours are used.
+    On a terminal the line stands below pytest's and is removed before pytest goes on; it uses no colours.
     """
 
     def __init__(self, config: pytest.Config, schedule: Schedule) -> None:
@@ -45,12 +45,13 @@ class ProgressLine:
         return bool(self._reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
 
     def update(self, case: str, phase: str, *, mpps: float | None = None, left_s: float | None = None) -> None:
-        """Shows a moment of the current case, if the last one was shown long enough ago.
+        """Shows the progress of the current case, if the last update was long enough ago.
 
         Args:
-            phase: what is going on, for example ``build`` or ``case launch 3/7``.
-            mpps: received now, millions of frames per second.
-            left_s: what the case itself still takes.
+            case: the id of the case.
+            phase: the phase of the case, for example ``build`` or ``case launch 3/7``.
+            mpps: the current receive rate in millions of frames per second.
+            left_s: the seconds that the case itself still takes.
         """
         now = time.monotonic()
         if not self._is_due(now, rated=bool(mpps)):
@@ -72,12 +73,12 @@ class ProgressLine:
         return now - self._last >= PLAIN_INTERVAL_S
 
     def next_case(self) -> None:
-        """The next update is shown at once; in a pipe, the next that has a rate."""
+        """Makes the next update show at once; in a pipe, the next one with a rate."""
         self._last = None
         self._began = time.monotonic()
 
     def clear(self) -> None:
-        """Takes the live line away and puts the cursor back where pytest left it."""
+        """Removes the live line and puts the cursor back where pytest left it."""
         if self._shown:
             self._shown = False
             with self._uncaptured():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pytest-benchmark adapter: what was measured, replayed into its fixture. Nothing else depends on it.
+"""The adapter for pytest-benchmark: replays measurements into its fixture. Nothing else depends on it.
 
 Its table, ``--benchmark-json``, ``-compare``, ``-histogram``, ``-only`` and ``-skip`` then work on our cases. A launch
-is a round, of throughput with the seconds of one packet, so that its OPS are packets per second; of latency with the
-launch's median round trip. It never imports pytest-benchmark, which may be missing.
+is a round. Its time is the seconds per packet for throughput, so that OPS are packets per second, and the median round
+trip for latency. The adapter never imports pytest-benchmark, which may be missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GROUPS = {
     "latency": "latency: median round-trip time",
 }
 _CLOCK = pytest.StashKey["Clock"]()
-#: Of a result, what goes into ``extra_info``.
+#: The fields of a result that go into ``extra_info``.
 _EXTRA = ("case", "dimension", "metric", "placement", "verdict", "bottleneck", "lower_bound", "ratio_to_reference")
 
 
@@ -47,32 +47,32 @@ class Clock:
 
     def __call__(self) -> float:
         self._begun = not self._begun
-        # Profiling makes rounds of its own.
+        # Profiling adds rounds.
         return 0.0 if self._begun else self.values[max(self._round, 0) % len(self.values)]
 
 
 def is_loaded(config: pytest.Config) -> bool:
     """Whether pytest-benchmark takes part in this session."""
     return any(
-        getattr(each, "__name__", "") == "pytest_benchmark.plugin" for each in config.pluginmanager.get_plugins()
+        getattr(plugin, "__name__", "") == "pytest_benchmark.plugin" for plugin in config.pluginmanager.get_plugins()
     )
 
 
 def adopt(item: pytest.Item) -> None:
-    """Gives a case the fixture and a marker with our timer; of several markers only the closest counts there."""
+    """Gives a case the fixture and a marker with our timer; pytest-benchmark reads only the closest marker."""
     names: list[str] = getattr(item, "fixturenames", [])
     if "icbench" not in names:
         return
     if FIXTURE not in names:
         names.append(FIXTURE)
-    own = item.get_closest_marker(FIXTURE)
+    marker = item.get_closest_marker(FIXTURE)
     clock = item.stash[_CLOCK] = Clock()
-    given: Mapping[str, Any] = own.kwargs if own is not None else {}
+    given: Mapping[str, Any] = marker.kwargs if marker is not None else {}
     item.add_marker(pytest.mark.benchmark(**{**given, "timer": clock}), append=False)
 
 
 def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
-    """Puts the test's last result into its table; nothing where it measured nothing or nothing that is a number."""
+    """Puts the test's last result into its table; without a result that is a number it puts nothing there."""
     clock = item.stash.get(_CLOCK, None)
     fixture: Any = getattr(item, "funcargs", {}).get(FIXTURE)
     if clock is None or fixture is None or getattr(fixture, "_mode", None):
@@ -82,7 +82,7 @@ def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
         measurement = results[-1]
         values = seconds(measurement)
     if not values:
-        fixture._mode = "icbench: no figure"  # else it warns that nobody used it
+        fixture._mode = "icbench: no figure"  # otherwise it warns that the fixture was not used
         return
     clock.values = values
     line = measurement.to_dict()
@@ -94,11 +94,11 @@ def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
 
 
 def _nothing() -> None:
-    """What is measured there has been measured already."""
+    """Does nothing: the launches have been measured already."""
 
 
 def seconds(measurement: Measurement) -> tuple[float, ...]:
-    """One value a launch; one in all for a search, whose launches are trials. Empty for what is no number."""
+    """Returns one value per launch, one in all for a search, whose launches are trials, and none without a figure."""
     entry = entry_of(measurement)
     figure = entry.figures.get(MAIN[measurement.dimension]) if entry is not None else None
     if figure is None:

@@ -11,16 +11,16 @@ from pytest_icbench.config.option_table import TABLE
 _FLAGS = frozenset(row.option for row in TABLE if row.flag)
 #: pytest's own options that decide what a test is; those that select, report or repeat are left out.
 _KEPT = {"-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode"}
-#: Ours that are about the session and not about the case, or write what a repetition must not change.
+#: Options of this package that concern the session and not the case, or write what a repetition must not change.
 _SESSION = frozenset(f"--icbench-{name}" for name in ("budget", "plan", "resume", "reports", "save", "history"))
 
 
 def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None = None) -> str:
-    """``pytest`` with the test's id and those of the run's arguments that bear on it, quoted for a shell.
+    """Returns ``pytest`` with the test's id and the arguments of the run that bear on it, quoted for a shell.
 
     Args:
-        arguments: pytest's, as they were given.
-        directory: where to go first, if ids are not relative to the directory of the call.
+        arguments: the arguments of pytest, as they were given.
+        directory: the directory to change to first, if ids are not relative to the directory of the call.
     """
     command = shlex.join(["pytest", nodeid, *_bearing(arguments)])
     return command if directory is None else f"cd {shlex.quote(directory)} && {command}"
@@ -30,15 +30,15 @@ def _bearing(arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     place = 0
     while place < len(arguments):
-        each = arguments[place]
-        name, equals, _ = each.partition("=")
-        ours = name.startswith("--icbench-")
-        takes_next = not equals and (name in _KEPT or (ours and name not in _FLAGS))
-        words = arguments[place : place + 2] if takes_next else [each]
-        attached = each[:2] in ("-o", "-p", "-c") and not each.startswith("--") and len(each) > 2
+        argument = arguments[place]
+        name, equals, _ = argument.partition("=")
+        is_ours = name.startswith("--icbench-")
+        takes_next = not equals and (name in _KEPT or (is_ours and name not in _FLAGS))
+        words = arguments[place : place + 2] if takes_next else [argument]
+        attached = argument[:2] in ("-o", "-p", "-c") and not argument.startswith("--") and len(argument) > 2
         ini = words[-1].removeprefix("--override-ini=").removeprefix("-o").partition("=")[0]
         session = name in _SESSION or f"--{ini.replace('_', '-')}" in _SESSION
-        if not session and (ours or name in _KEPT or attached):
+        if not session and (is_ours or name in _KEPT or attached):
             kept += words
         place += len(words)
     return kept

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of benchmarks: the host it holds, its rigs, its reports."""
+"""A run of benchmarks: it holds the host, and has rigs and reports."""
 
 from __future__ import annotations
 
@@ -49,49 +49,53 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
-#: Time that a measurement gets though the budget is used up: some launches.
+#: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
 
 class Run:
-    """Opened by its constructor, which takes the host; ``close`` gives it back.
+    """A run of benchmarks. The constructor takes the host, and ``close`` gives it back.
 
     Args:
-        bench: asked before, held from now on.
-        directory: of the run's reports; made now.
+        testbed: the testbed, which has been asked about the cases and is held from now on.
+        items: the tests that will run.
+        directory: the directory of the run's reports, which the constructor makes.
 
     Attributes:
         policy: which verdicts fail a test.
-        comparer: with the baseline; None if none is wanted.
+        comparer: compares with the baseline; None if none is given.
 
-    Raises what ``Testbed.hold`` raises, UsageError if the time is too short for the cases or if there is no such
-    baseline or it is damaged, and ProvisionError if the reports cannot be written.
+    Raises:
+        UsageError: the time is too short for the cases, or the baseline is missing or damaged.
+        Unsupported, ProvisionError, WorkloadError: the host cannot be taken, or the reports cannot be written.
     """
 
     def __init__(
-        self, config: pytest.Config, options: Options, bench: Testbed, items: Sequence[pytest.Item], directory: Path
+        self, config: pytest.Config, options: Options, testbed: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
         from pytest_icbench.host.signals import SignalGuard
 
         self._opened = time.monotonic()
         self.options = options
-        self.bench = bench
+        self.testbed = testbed
         self.policy, self.comparer = judging_by(options)
-        self.pool: RigPool[Any] = RigPool(bench.make_rig)
-        self.progress = ProgressLine(config, Schedule(estimates(bench, benchmarks(items), options.soak_duration)))
-        #: Rates that were looked for, since loads of others are parts of them.
+        self.pool: RigPool[Any] = RigPool(testbed.make_rig)
+        self.progress = ProgressLine(config, Schedule(estimates(testbed, benchmarks(items), options.soak_duration)))
+        #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
-        #: Comparisons of versions, by which the session's error rate is kept; a test makes no more than it has here.
-        self.compared = sum(each.request.comparisons for each in benchmarks(items) if each.case.candidate is not None)
+        #: The number of comparisons with a base, which keep the session's error rate together.
+        self.compared = sum(
+            benchmark.request.comparisons for benchmark in benchmarks(items) if benchmark.case.candidate is not None
+        )
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
-        self.budget = make_budget(bench, options, benchmarks(items), hosts_of(config))
+        self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
         self._places = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
-        info = gather(config, options, items, directory.name, bench.facts, bench.programs)
-        #: What an interrupted run had measured.
+        info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
+        #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
         if options.resume is not None:
             self.taken = Taken(find_run(options.resume, options.reports))
@@ -101,8 +105,8 @@ class Run:
         with ExitStack() as undo:
             guard = SignalGuard()
             undo.enter_context(guard)
-            bench.hold()
-            undo.callback(bench.close)
+            testbed.hold()
+            undo.callback(testbed.close)
             self.directory = create_run(directory.parent, directory.name)
             write_info(self.directory, info)
             if self.comparer is not None:
@@ -112,36 +116,37 @@ class Run:
             self._undo = undo.pop_all()
 
     def begin(self, nodeid: str) -> None:
-        """A test is the current one: several hosts share them, so they come in any order."""
+        """Makes a test the current one. Tests come in any order, since several hosts share them."""
         if self.budget is not None:
             self.budget.begin(self._places[nodeid])
 
     def prepare(self, case: Case) -> None:
-        """Asks whether this host can run the case. Raises Unsupported with the reason and its remedy."""
+        """Checks that this host can run the case. Raises Unsupported with the reason and its remedy."""
         self.progress.next_case()
-        self.bench.placement(case)
+        self.testbed.placement(case)
 
     def measure(self, case: Case, settings: Settings) -> Measurement:
-        """Measures a case. Its rigs stay for the next one, unless anything went wrong.
+        """Measures a case. Its rigs stay for the next one unless an error occurs.
 
-        Raises Unsupported, ProvisionError, WorkloadError.
+        Raises:
+            Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
         """
 
-        def measured(got: Rigs[Any], need: RigRequests, given: Settings) -> Measurement:
-            reference = need.reference.case if need.reference is not None else None
-            found = self.bench.measure((got.rig, got.reference), case, reference, given, self._show)
-            return replace(found, reference_evidence=got.trouble) if got.trouble is not None else found
+        def measured(rigs: Rigs[Any], requests: RigRequests, budgeted: Settings) -> Measurement:
+            reference = requests.reference.case if requests.reference is not None else None
+            measurement = self.testbed.measure((rigs.rig, rigs.reference), case, reference, budgeted, self._show)
+            return replace(measurement, reference_evidence=rigs.trouble) if rigs.trouble is not None else measurement
 
         return self._on_rigs(case, settings, measured)[0]
 
     def measure_versions(self, case: Case, settings: Settings, margin: Margin) -> tuple[Measurement, Measurement]:
-        """Measures a candidate beside its base: both results. Raises as ``measure`` does."""
+        """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
 
-        def measured(got: Rigs[Any], _need: RigRequests, given: Settings) -> tuple[Measurement, Measurement]:
-            if got.reference is None:
-                raise ProvisionError(f"the base, {got.trouble}")
-            rigs = got.rig, got.reference
-            return self.bench.measure_versions(rigs, case, given, margin, self.compared, self._show)
+        def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
+            if rigs.reference is None:
+                raise ProvisionError(f"the base, {rigs.trouble}")
+            pair = rigs.rig, rigs.reference
+            return self.testbed.measure_versions(pair, case, budgeted, margin, self.compared, self._show)
 
         now, base = self._on_rigs(case, settings, measured)
         return now, base
@@ -150,17 +155,21 @@ class Run:
         self,
         case: Case,
         settings: Settings,
-        measured: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
+        measure: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
     ) -> tuple[Measurement, ...]:
-        """What is measured on the case's rigs, within the budget. The first result is the case's."""
+        """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
+
+        Args:
+            measure: is called with the rigs, the requests for them and the settings that the budget allows.
+        """
         began = time.monotonic()
         try:
             self._free_endpoints()
             self.progress.update(case.id, "build")
-            need = self.bench.need(case, settings)
-            got = self.pool.acquire(need)
-            given = self._within_budget(case, settings, began)
-            found = measured(got, need, given)
+            requests = self.testbed.need(case, settings)
+            rigs = self.pool.acquire(requests)
+            budgeted = self._within_budget(case, settings, began)
+            measured = measure(rigs, requests, budgeted)
         except Unsupported:
             raise
         except BaseException:
@@ -170,20 +179,20 @@ class Run:
         finally:
             self._began = began if self._began is None else self._began
             self.progress.clear()
-        results = found if isinstance(found, tuple) else (found,)
+        results = measured if isinstance(measured, tuple) else (measured,)
         if results[0].verdict == Verdict.INVALID:
             self.pool.close()
         self._width = results[0].precision, results[0].launches
-        if results[0].ended_by == "max-duration" and given != settings:
-            results = tuple(replace(each, ended_by="budget") for each in results)
+        if results[0].ended_by == "max-duration" and budgeted != settings:
+            results = tuple(replace(result, ended_by="budget") for result in results)
         return results
 
     def _within_budget(self, case: Case, settings: Settings, began: float) -> Settings:
-        """The same settings, with what the budget leaves for this case. ``began``: when this measurement did."""
+        """Returns the settings with the time that the budget leaves. ``began`` is when this measurement began."""
         if self.budget is None:
             return settings
         began = self._began or began
-        self.budget.charge(began - self._opened)  # what passed before is everybody's, what its rigs took its own
+        self.budget.charge(began - self._opened)  # time before this case is shared by all, time for its rigs is its own
         spent_s, allotted = time.monotonic() - began, self.budget.allotments()
         if not allotted or not (case.rate.is_search or is_adaptive(case, settings)):
             return settings
@@ -196,9 +205,12 @@ class Run:
         return replace(settings, max_duration_s=left_s)
 
     def exchange(self, case: Case, settings: Settings) -> Exchange:
-        """Frames of any kind at the endpoints of the case's rig. It stays until the endpoints are used otherwise.
+        """Returns an exchange of frames of any kind at the endpoints of the case's rig.
 
-        Raises Unsupported, ProvisionError, WorkloadError.
+        It stays until the endpoints are used otherwise.
+
+        Raises:
+            Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
         """
         from pytest_icbench.testbed.exchange import Exchange
 
@@ -206,7 +218,7 @@ class Run:
         if self._exchange is not None and self._exchange[1].broken:
             self._discard()
         try:
-            rig = self.pool.acquire(self.bench.need(case, settings)).rig
+            rig = self.pool.acquire(self.testbed.need(case, settings)).rig
             if self._exchange is None or self._exchange[0] is not rig:
                 self._exchange = (rig, Exchange(rig, case, ring=self.options.ring))
             return self._exchange[1]
@@ -215,10 +227,10 @@ class Run:
             raise
 
     def rig(self, case: Case, settings: Settings) -> Rig:
-        """The case's rig, running, its endpoints free. Raises Unsupported, ProvisionError."""
+        """Returns the case's rig, running, with free endpoints. Raises Unsupported, ProvisionError."""
         self._began = time.monotonic() if self._began is None else self._began
         self._free_endpoints()
-        rig: Rig = self.pool.acquire(self.bench.need(case, settings)).rig
+        rig: Rig = self.pool.acquire(self.testbed.need(case, settings)).rig
         return rig
 
     def _free_endpoints(self) -> None:
@@ -227,7 +239,7 @@ class Run:
             exchange[1].end()
 
     def _discard(self) -> None:
-        """Closes every rig: its state is not known. What goes wrong meanwhile is less than what went wrong before."""
+        """Closes every rig, since its state is unknown. Errors are dropped: the first one tells more."""
         self._exchange = None  # it ends with its rig
         with suppress(IcbenchError):
             self.pool.close()
@@ -248,10 +260,11 @@ class Run:
         """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError.
 
         Args:
-            judged_by: limits and margins; None if nobody judged it.
-            taken_from: the run that measured it, if not this one.
+            nodeid: the test.
+            judged_by: limits and margins; None if the test did not judge it.
+            taken_from: the run that measured it; None for this one.
         """
-        cls = self.bench.catalogue[case.switch]
+        cls = self.testbed.catalogue[case.switch]
         where = raw_directory(measurement, case.resolved_api(cls), case.resolved_cores(cls))
         test = nodeid.partition("[")[0].rpartition("::")[2]
         raw = write_raw(self.directory, where, test, measurement)
@@ -266,25 +279,25 @@ class Run:
             append(self.options.history, [entry] if entry is not None else [])
 
     def places(self, nodeid: str) -> list[ResultPlace]:
-        """Of a test's results until now."""
+        """Returns where the results of a test are so far."""
         return self._tests.get(nodeid, [])
 
     def note(self, record: TestRecord) -> None:
-        """A test is over: its line in ``tests.jsonl``. Raises ProvisionError."""
+        """Writes the line of a test that is over into ``tests.jsonl``. Raises ProvisionError."""
         places = tuple(self._tests.pop(record.nodeid, ()))
         append_test(self.directory, replace(record, results=places))
 
     def after(self, following: Benchmark | None) -> None:
-        """A test is over: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
+        """Ends a test: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
         self.progress.schedule.finish(None if self._began is None else time.monotonic() - self._began)
         self._began = None
-        need = None
+        requests = None
         with suppress(Unsupported, ProvisionError):
-            need = None if following is None else self.bench.need(following.case, following.settings)
+            requests = None if following is None else self.testbed.need(following.case, following.settings)
         try:
-            self.pool.release(need)
+            self.pool.release(requests)
         finally:
-            if self.budget is not None:  # closing rigs takes its time too
+            if self.budget is not None:  # closing rigs takes time, too
                 self.budget.finish(time.monotonic() - self._opened, *self._width)
             self._width = None, 0
 
@@ -294,7 +307,7 @@ class Run:
 
 
 def keep_baseline(run: Path, options: Options) -> None:
-    """A copy of the baseline beside the results, so that verdicts can be made anew. Raises ProvisionError."""
+    """Copies the baseline to the results, so that verdicts can be made anew. Raises ProvisionError."""
     name = str(options.compare)
     try:
         shutil.copytree(options.baselines / name, run / BASELINES / name)
@@ -303,9 +316,9 @@ def keep_baseline(run: Path, options: Options) -> None:
 
 
 def judging_by(options: Options) -> tuple[Policy, Comparer | None]:
-    """What decides about verdicts. Raises UsageError if the baseline or the waivers cannot be read."""
+    """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read."""
     if options.save is not None and (options.baselines / options.save).is_dir():
-        load_baseline(options.baselines, options.save)  # rather refused now than after hours
+        load_baseline(options.baselines, options.save)  # an error here saves hours
     policy = Policy(options.fail, options.strict, waivers.load(options.baselines), datetime.now(UTC).date())
     if options.compare is None:
         return policy, None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How this run is made, as ``run.json`` keeps it: enough to repeat it, to judge it elsewhere, and to resume it."""
+"""Gathers the facts of a run for ``run.json``: enough to repeat it, to judge it on another host, and to resume it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.items import BENCHMARK
 from pytest_icbench.store.run import RunInfo
 
-#: A file that bears on a run and is longer is named by its hash alone.
+#: A longer file is replaced by its hash.
 MOST_BYTES = 1_000_000
 
 
@@ -30,19 +30,21 @@ def gather(
     facts: tuple[Mapping[str, Any], Mapping[str, Any]],
     programs: Mapping[str, tuple[Path | None, str | None]],
 ) -> RunInfo:
-    """Args:
-    items: those that will run.
-    name: of the run.
-    facts: identity of the host and treatment, as far as they are the same for all cases.
-    programs: path and version of what runs, as far as known.
+    """Returns the facts of a run.
+
+    Args:
+        items: those that will run.
+        name: the name of the run.
+        facts: identity of the host and treatment, as far as they are the same for all cases.
+        programs: path and version of each program that runs, as far as known.
     """
-    called = config.invocation_params
+    invocation = config.invocation_params
     identity, treatment = facts
     return RunInfo(
         run=name,
         started_at=time.time(),
-        argv=tuple(hidden(str(each), options) for each in called.args),
-        directory=str(called.dir),
+        argv=tuple(hidden(str(argument), options) for argument in invocation.args),
+        directory=str(invocation.dir),
         rootdir=str(config.rootpath),
         options=dict.fromkeys(options.given),
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
@@ -60,13 +62,13 @@ def gather(
 
 
 def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[tuple[str, str]]:
-    """Path and text of the files that say what is run; of a large one its hash."""
+    """Yields path and text of each file that determines the run; for a large one the hash."""
     scenarios = dict.fromkeys(item.path for item in items)
     for path in (*([] if config.inipath is None else [config.inipath]), *scenarios):
-        with suppress(OSError):  # it went while the tests were collected
+        with suppress(OSError):  # it was removed while the tests were collected
             yield str(path), _shown(path.read_bytes())
     limits = [item.stash[BENCHMARK].thresholds.file for item in items]
-    for file in (*limits, *options.switch_config.values(), *(each.config for each in options.variant)):
+    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.variant)):
         if file is not None:
             yield str(file.path), _shown(file.text.encode())
 

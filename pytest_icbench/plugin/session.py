@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one pytest session knows about its benchmarks. Made for every session, so it imports late and opens late."""
+"""The benchmarks of a pytest session. Made for every session, so it imports late and takes the host late."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
+from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 
 if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
@@ -29,64 +30,67 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
-#: How long a worker on another host waits for the end of the one before it.
+#: How long a worker on another host waits for its predecessor to end.
 WORKER_PATIENCE_S = 30.0
 
 
-class State:
-    """Attributes:
-    options: what the user asked for.
-    collected: a marked test was seen.
-    run_name: of the run's directory; a worker of xdist has its controller's.
-    heard: what the tests' reports brought.
+class Session:
+    """Knows the benchmarks of a pytest session, takes the host for them and gives it back.
+
+    Attributes:
+        collected: whether a marked test was seen.
+        collector: collects the results of the tests' reports.
+        outcomes: counts how the tests ended.
+        run: the run, once the host is taken.
+        files: the files of ``icbench_run_files``.
+        sends: whether this is a worker on another host, which sends its results.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
-        self.heard = ResultCollector(config, options)
+        self.collector = ResultCollector(config, options)
         self.run: Run | None = None
         self.collected = False
-        self._bench: Testbed | None = None
+        self._testbed: Testbed | None = None
         self._switches: Mapping[str, type[Switch]] = {}
         self._configs: Mapping[str, SwitchConfig] = {}
         self._items: list[pytest.Item] = []
         self._header_shown = False
         self._refusal: str | None = None
         self._leftovers: str | None = None
-        self._unsaved: list[str] = []
-        self._saved: list[Path] = []
-        self.tally = Outcomes()
+        self._unwritten: list[str] = []
+        self._baseline_files: list[Path] = []
+        self.outcomes = Outcomes()
         self._workers: Workers | None = None
         worker = getattr(config, "workerinput", None)
         self.is_worker = worker is not None
         self.sends = bool(worker["icbench_sends"]) if worker is not None else False
         self._run_name: str | None = None
         if worker is not None:
-            # On another host, which may share its files with this one, a run of its own.
-            own = f"-{worker['workerid']}" if self.sends else ""
-            self._run_name = f"{worker['icbench_run']}{own}"
-        self._dropped: list[Any] = []
-        self._heard_a_case = False
-        self._own_files = self._choose_files()
-        #: Whose time a plan tells.
+            # A worker on another host, which may share its files with this one, needs a directory of its own.
+            suffix = f"-{worker['workerid']}" if self.sends else ""
+            self._run_name = f"{worker['icbench_run']}{suffix}"
+        self.files = RunFiles(config, options, lambda: self.directory, is_worker=self.is_worker)
+        #: The number of hosts that a plan is made for.
         self._hosts = 1
-        if options.plan and _distributed(config):
+        if options.plan and is_distributed(config):
             from pytest_icbench.plugin.xdist.workers import plan_here
 
             self._hosts = plan_here(config)
-        elif _distributed(config) and not self.is_worker:
+        elif is_distributed(config) and not self.is_worker:
             from pytest_icbench.plugin.xdist.hooks import ControllerHooks
 
             config.pluginmanager.register(ControllerHooks(config, self), "icbench-xdist")
-        config.pluginmanager.register(_Listener(self), "icbench-results")
+        config.pluginmanager.register(_ReportListener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.plugin.html import HtmlHooks
 
-            config.pluginmanager.register(HtmlHooks(lambda: self.heard.page, self.heard.hide), "icbench-html")
+            config.pluginmanager.register(HtmlHooks(lambda: self.collector.page, self.collector.hide), "icbench-html")
 
     @property
     def run_name(self) -> str:
+        """The name of the run's directory; a worker of xdist begins it with its controller's."""
         if self._run_name is None:
             from pytest_icbench.store.results import new_run_name
 
@@ -97,28 +101,10 @@ class State:
     def directory(self) -> Path:
         return self.options.reports / self.run_name
 
-    def _choose_files(self) -> tuple[str, ...]:
-        """``icbench_run_files``: JUnit XML and HTML into the run's directory, unless the user put them elsewhere.
-
-        Returns the options that were set.
-        """
-        option = self.config.option
-        if not self.options.run_files or self.is_worker or option.collectonly or self.options.plan:
-            return ()
-        chosen = []
-        self._had_reports = self.options.reports.exists()
-        for name, file in (("xmlpath", "junit.xml"), ("htmlpath", "report.html")):
-            if getattr(option, name, "") is None:
-                setattr(option, name, str(self.directory / file))
-                chosen.append(name)
-        if "htmlpath" in chosen:
-            option.self_contained_html = True  # one file; its assets would be written before we know whether to
-        return tuple(chosen)
-
     # -- collection
 
     def arrange(self, items: list[pytest.Item]) -> None:
-        """Checks, deselects and sorts collected items. Raises UsageError."""
+        """Checks, deselects and sorts collected items in place. Raises UsageError."""
         named = self.options.switch or self.options.port or self.options.switch_config or self.options.variant
         if not (self.collected or named):
             return
@@ -132,10 +118,10 @@ class State:
             compare_packages(self.config.workerinput)  # type: ignore[attr-defined]
 
     def header(self, items: Sequence[pytest.Item] | None = None) -> list[str]:
-        """Lines for pytest's header: nothing in a session that has to do with no benchmark.
+        """Returns lines for pytest's header; none in a session without benchmarks.
 
         Args:
-            items: those that will run, None before collection.
+            items: the items that will run, None before collection.
         """
         if self.is_worker or self.config.option.collectonly:
             return []
@@ -150,23 +136,23 @@ class State:
         if items is not None and self._items:
             cases = f"{len(self._items)} case{'' if len(self._items) == 1 else 's'}"
             try:
-                lines.append(f"icbench: {cases}, placement {self._asked().policy}")
+                lines.append(f"icbench: {cases}, placement {self._get_testbed().policy}")
             except IcbenchError as error:
                 lines.append(f"icbench: {str(error).splitlines()[0]}")
         return lines
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
-        """Another plugin may have left some out after us, or skips them (``--benchmark-skip``)."""
+        """Keeps the selected benchmarks: later plugins may leave some out or skip them (``--benchmark-skip``)."""
         selected = set(items)
         self._items = [item for item in self._items if item in selected and not item.get_closest_marker("skip")]
 
-    def _asked(self) -> Testbed:
-        if self._bench is None:
+    def _get_testbed(self) -> Testbed:
+        if self._testbed is None:
             from pytest_icbench.testbed.testbed import Testbed
 
             reasons = {benchmark.case: benchmark.unsupported for benchmark in self._benchmarks()}
-            self._bench = Testbed(self._switches, self.options, list(reasons), self._configs, reasons)
-        return self._bench
+            self._testbed = Testbed(self._switches, self.options, list(reasons), self._configs, reasons)
+        return self._testbed
 
     def _benchmarks(self) -> list[Benchmark]:
         from pytest_icbench.plugin.items import benchmarks
@@ -176,39 +162,39 @@ class State:
     # -- running
 
     def check_budget(self, items: Sequence[pytest.Item]) -> None:
-        """In a worker, before its controller hands out tests. Raises UsageError if the time is too short for them."""
+        """Checks in a worker that the time suffices, before its controller hands out tests. Raises UsageError."""
         self._select(items)
         if not self._items or self.options.budget is None:
             return
         from pytest_icbench.plugin.schedule.plan import hosts_of, make_budget
 
-        with suppress(Unsupported, ProvisionError):  # told by the tests
-            make_budget(self._asked(), self.options, self._benchmarks(), hosts_of(self.config))
+        with suppress(Unsupported, ProvisionError):  # the tests report these
+            make_budget(self._get_testbed(), self.options, self._benchmarks(), hosts_of(self.config))
 
     def open(self, session: pytest.Session) -> None:
-        """Takes the host, if a benchmark is going to run. Raises UsageError, or ends pytest with exit code 3."""
+        """Takes the host if a benchmark is going to run. Raises UsageError, or ends pytest with exit code 3."""
         option = self.config.option
         self._select(session.items)
         hindered = session.testsfailed and not option.continue_on_collection_errors
         if not self._items or option.collectonly or hindered:
-            self.leave_no_files()
+            self.files.drop()
             return
         if self.options.plan:
             self._plan()
             session.items.clear()
             return
         if self.is_worker:
-            return  # at the first test: until then the controller can refuse
+            return  # it takes the host at the first test: until then the controller can refuse
         try:
             self._take()
         except (UsageError, Unsupported, ProvisionError, WorkloadError) as error:
-            self.leave_no_files()
+            self.files.drop()
             if isinstance(error, ProvisionError):
                 pytest.exit(str(error), returncode=3)
             raise UsageError(str(error)) from None
 
     def _take_patiently(self) -> None:
-        """A worker that comes after one that died on the same host waits until that one has cleaned up."""
+        """Takes the host; a worker waits for a predecessor that died on the same host until that has cleaned up."""
         from pytest_icbench.host.lock import SessionBusyError
 
         deadline = time.monotonic() + (WORKER_PATIENCE_S if self.sends else 0.0)
@@ -225,9 +211,9 @@ class State:
         from pytest_icbench.plugin.run import Run, check_root
 
         check_root()
-        # The history of a worker that sends is its controller's.
+        # The controller appends the results of a worker that sends to the history.
         options = replace(self.options, history=None) if self.sends else self.options
-        self.run = Run(self.config, options, self._asked(), self._items, self.directory)
+        self.run = Run(self.config, options, self._get_testbed(), self._items, self.directory)
 
     def _plan(self) -> None:
         from pytest_icbench.plugin.schedule.plan import plan
@@ -235,11 +221,11 @@ class State:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.write_sep("-", "icbench plan")
-            for line in plan(self._asked(), self.options, self._items, self._hosts):
+            for line in plan(self._get_testbed(), self.options, self._items, self._hosts):
                 reporter.write_line(line)
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:
-        """The run and what the item measures. Fails the test if the host could not be taken."""
+        """Returns the run and what the item measures. Fails the test if the host could not be taken."""
         from pytest_icbench.plugin.items import BENCHMARK
 
         if self.run is None and self._refusal is None:
@@ -253,7 +239,7 @@ class State:
         return self.run, item.stash[BENCHMARK]
 
     def after(self, item: pytest.Item, next_item: pytest.Item | None) -> None:
-        """An item is over."""
+        """Ends an item: closes the rigs that the next one cannot use."""
         if self.run is None or not self._items:
             return
         from pytest_icbench.plugin.items import BENCHMARK, is_benchmark
@@ -263,7 +249,7 @@ class State:
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
 
     def close(self) -> None:
-        """Gives the host back. Idempotent. What could not be undone is told at the end of the session."""
+        """Gives the host back. Idempotent. The end of the session names what could not be undone."""
         run, self.run = self.run, None
         if run is None:
             return
@@ -276,11 +262,11 @@ class State:
 
     @property
     def results(self) -> list[Result]:
-        """Of all tests so far."""
-        return self.heard.results
+        """The results of all tests so far."""
+        return self.collector.results
 
     def note(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """One phase of a test is over; with the last one its line is written."""
+        """Takes the report of a phase of a test; the last one writes the test's line."""
         if self.run is None:
             return
         from pytest_icbench.plugin.items import is_benchmark
@@ -288,130 +274,84 @@ class State:
         if not is_benchmark(item):
             return
         try:
-            self.heard.note(self.run, report)
+            self.collector.note(self.run, report)
         except ProvisionError as error:
             self._leftovers = self._leftovers or str(error)
 
     def receive(self, report: pytest.TestReport) -> None:
-        """A report has been made, here or by a worker."""
+        """Takes a report that was made here or by a worker."""
         benchmark = is_case(report.nodeid)
-        self._heard_a_case = self._heard_a_case or benchmark
-        self.tally.add(report)
+        self.files.has_cases = self.files.has_cases or benchmark
+        self.outcomes.add(report)
         if benchmark and hasattr(report, "node"):
             self._merge_in(report)
-        self.heard.receive(report, is_case=benchmark)
+        self.collector.receive(report, is_case=benchmark)
 
     def _merge_in(self, report: pytest.TestReport) -> None:
-        """A report of a worker on another host: its results go into the run's files here."""
+        """Puts the results of a worker on another host into the run's files here."""
         try:
             if self.workers.take(report):
-                self.heard.note(self.workers, report)
+                self.collector.note(self.workers, report)
         except ProvisionError as error:
             self._leftovers = self._leftovers or str(error)
 
-    def leave_no_files(self) -> None:
-        """The files of ``icbench_run_files`` are not written: nothing is run. A controller of xdist cannot know yet."""
-        if not _distributed(self.config):
-            self._drop_files()
-
-    def leave_unused_files(self) -> None:
-        """All has been run, and the writers have not been asked to write yet: now a controller knows too."""
-        if not self._heard_a_case and not self.is_worker:
-            self._drop_files()
-
-    def _drop_files(self) -> None:
-        if not self._own_files:
-            return
-        from pytest_icbench.report.junit import drop_unused
-
-        self._dropped += drop_unused(self.config, self._own_files)
-        with suppress(OSError):  # pytest-html makes the directory when it is loaded
-            self.directory.rmdir()
-            if not self._had_reports:
-                self.options.reports.rmdir()
-
     def unconfigure(self) -> None:
-        """Before the writers' own plugins take them out: they insist on finding them."""
+        """Ends the session before other plugins end theirs."""
         self.close()
-        for plugin in self._dropped:
-            self.config.pluginmanager.register(plugin)
-        self._dropped.clear()
-        if "xmlpath" in self._own_files and not self.options.host_names:
-            from pytest_icbench.report.junit import hide_host
-
-            hide_host(self.directory / "junit.xml")
+        self.files.unconfigure()
 
     def finish(self, session: pytest.Session) -> None:
-        """Before the reports of the session are written."""
+        """Writes the session's files and sets the exit status. Called before other plugins write their reports."""
         self.close()
-        self.heard.interrupted()
+        self.collector.interrupted()
         if self.options.history is not None and self.results:
             from pytest_icbench.report.html.page import add_history
 
-            add_history(self.heard.page, self.options.history)
+            add_history(self.collector.page, self.options.history)
         if not self.is_worker and self.results:
             from pytest_icbench.plugin.finish import write_all
 
-            self._saved, self._unsaved = write_all(self.options, self.directory, self.results, self.tally)
-        broken = self._leftovers is not None or bool(self._unsaved)
+            self._baseline_files, self._unwritten = write_all(self.options, self.directory, self.results, self.outcomes)
+        broken = self._leftovers is not None or bool(self._unwritten)
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif self.options.exit_codes and not self.is_worker and not broken:
-            session.exitstatus = self.tally.exit_status(int(session.exitstatus))
+            session.exitstatus = self.outcomes.exit_status(int(session.exitstatus))
 
     def summarize(self, reporter: Any) -> None:
-        """The table at the end."""
-        if self._leftovers is not None:
-            reporter.write_sep("=", "icbench: the host is not as before", red=True)
-            reporter.write_line(self._leftovers)
-        if self._unsaved:
-            reporter.write_sep("=", "icbench: not written", red=True)
-        for sentence in self._unsaved:
-            reporter.write_line(sentence)
+        """Writes the end of pytest's output."""
+        from pytest_icbench.plugin.terminal_summary import write_results, write_troubles
+
+        write_troubles(reporter, self._leftovers, self._unwritten)
         if not self.results:
             return
-        from pytest_icbench.report.terminal import table
-
-        reporter.write_sep("=", "icbench results")
-        from pytest_icbench.report.versions import overall
-        from pytest_icbench.wording import wrapped
-
-        for line in (*table(self.results), *(line for each in overall(self.results) for line in wrapped(each))):
-            reporter.write_line(line)
-        if self.heard.page.taken:
-            origin = next(iter(self.heard.page.taken.values()))
-            reporter.write_line(f"{len(self.heard.page.taken)} of {len(self.results)} results were taken from {origin}")
-        reporter.write_line(f"reports: {self.directory}")
-        if self._saved:
-            reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._saved))}")
+        write_results(reporter, self.results, self.collector.page, self.directory)
+        if self._baseline_files:
+            reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._baseline_files))}")
 
     # -- xdist
 
     @property
     def workers(self) -> Workers:
-        """Of the controller."""
+        """The workers that this controller has."""
         if self._workers is None:
             from pytest_icbench.plugin.xdist.workers import Workers
 
-            argv = [hidden(str(each), self.options) for each in self.config.invocation_params.args]
+            argv = [hidden(str(argument), self.options) for argument in self.config.invocation_params.args]
             self._workers = Workers(self.directory, argv, self.options)
         return self._workers
 
     def worker_ended(self, node: Any) -> None:
-        """Another one may take its place."""
+        """Forgets a worker that has ended: another one may take its place."""
         if self._workers is not None:
             self._workers.forget(node)
 
 
-class _Listener:
-    """A plugin of its own, since the hook has no config by which a plain function could find the state."""
+class _ReportListener:
+    """Hands reports to the session. The hook has no config by which a plain function could find it."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._state.receive(report)
-
-
-def _distributed(config: pytest.Config) -> bool:
-    return str(config.getoption("dist", "no")) != "no" or hasattr(config, "workerinput")
+        self._session.receive(report)

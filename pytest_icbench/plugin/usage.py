@@ -13,7 +13,7 @@ from pytest_icbench.errors import UsageError
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Mistakes of the user end pytest with exit code 4 and one sentence."""
+    """Turns mistakes of the user into pytest's own: exit code 4 and one sentence."""
     try:
         yield
     except UsageError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long the cases of a session will take, in the order in which they run."""
+"""Forecasts how long the cases of a session will take, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
-def estimates(bench: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
-    """Seconds that each case takes at least; 0 for one that is skipped.
+def estimates(testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
+    """Returns the seconds that each case takes at least; 0 for one that is skipped.
 
-    What a test measures beside the rate of its case is told by its marker: a long run, trains, a sweep, a search.
+    A test's marker says what it measures besides the rate of its case: a long run, trains, a sweep, a search.
 
     Args:
-        soak_s: what the user wants a long run to take, None for what tests ask.
+        planned: the cases in their order.
+        soak_s: the user's length of a long run in seconds; None: the tests say it.
     """
-    found = []
+    forecast = []
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
         try:
-            bench.placement(benchmark.case)
+            testbed.placement(benchmark.case)
         except (Unsupported, ProvisionError):
-            found.append(0.0)
+            forecast.append(0.0)
             continue
         key = benchmark.case.rig_key
-        seconds = _own_s(bench, benchmark, build=key != previous, soak_s=soak_s)
+        seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s)
         whole = _looked_for(benchmark)
-        if whole is not None and whole not in searched:  # looked for once a run
+        if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
             seconds += estimate_s(benchmark.settings, reference=False, build=False, rate=whole.rate)
-        found.append(seconds)
+        forecast.append(seconds)
         previous = key
-    return found
+    return forecast
 
 
-def _own_s(bench: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
-    """Seconds without the search for a rate that the measurement stands on."""
+def _without_search_s(testbed: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
+    """Returns the seconds without the search for a rate that the load is a share of."""
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
@@ -56,7 +57,7 @@ def _own_s(bench: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float |
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
     if request.measure == "search" and not rate.is_search:
         rate = Rate(loss_ratio=0.0)
-    neighbour, in_turn = has_neighbour(bench, benchmark), benchmark.case.remote
+    neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
     once_s = estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn)
     if benchmark.case.candidate is None or request.comparisons == 1:
         return once_s
@@ -65,7 +66,7 @@ def _own_s(bench: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float |
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:
-    """The case whose rate is looked for first; None if nothing needs one."""
+    """Returns the case whose rate is searched for first; None if no search is needed."""
     case, measure = benchmark.case, benchmark.request.measure
     if measure == "soak":
         return None
@@ -74,8 +75,8 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
     return None if case.rate.share is None else replace(case, dimension="throughput", rate=case.rate.searched)
 
 
-def has_neighbour(bench: Testbed, benchmark: Benchmark) -> bool:
-    """Whether another launch is made beside each: of the base of a candidate, or of the reference link."""
+def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
+    """Whether each launch has a second one: of the base of a candidate, or of the reference link."""
     if benchmark.case.candidate is not None:
         return True
-    return benchmark.settings.reference and bench.reference(benchmark.case) is not None
+    return benchmark.settings.reference and testbed.reference(benchmark.case) is not None

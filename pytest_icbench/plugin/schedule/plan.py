@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A session's time over its cases: the budget of each host that takes part, and what ``--icbench-plan`` prints."""
+"""The time of a session: the budget of each host that takes part, and the lines of ``--icbench-plan``."""
 
 from __future__ import annotations
 
@@ -24,23 +24,30 @@ if TYPE_CHECKING:
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
-    """Whether more time makes the case more precise; a fixed number of launches, or a search, takes what it takes."""
+    """Whether more time makes the case more precise; it does not for a search or a fixed number of launches."""
     return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
 
 
 def hosts_of(config: pytest.Config) -> int:
-    """How many hosts share the session's cases: that many workers xdist has."""
+    """Returns how many hosts share the session's cases: the number of xdist's workers."""
     return int(getattr(config, "workerinput", {}).get("icbench_hosts", 1))
 
 
 def budget_of(
-    bench: Testbed, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
+    testbed: Testbed, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
 ) -> Budget:
-    """The budget of a session, in the order in which its cases run on one host."""
+    """Returns the budget of a session.
+
+    Args:
+        total_s: the time of the session.
+        planned: the cases in the order in which one host runs them.
+        soak_s: the user's length of a long run in seconds; None: the tests say it.
+        hosts: the number of hosts that share the cases.
+    """
     entries = []
-    for benchmark, least_s in zip(planned, estimates(bench, planned, soak_s), strict=True):
+    for benchmark, least_s in zip(planned, estimates(testbed, planned, soak_s), strict=True):
         settings, case = benchmark.settings, benchmark.case
-        reference = least_s > 0 and has_neighbour(bench, benchmark)
+        reference = least_s > 0 and has_neighbour(testbed, benchmark)
         entries.append(
             Entry(
                 least_s=least_s,
@@ -54,11 +61,11 @@ def budget_of(
     return Budget(total_s, entries, hosts)
 
 
-def make_budget(bench: Testbed, options: Options, planned: Sequence[Benchmark], hosts: int) -> Budget | None:
-    """None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
+def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark], hosts: int) -> Budget | None:
+    """Returns the budget, or None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
     if options.budget is None:
         return None
-    budget = budget_of(bench, options.budget, planned, options.soak_duration, hosts)
+    budget = budget_of(testbed, options.budget, planned, options.soak_duration, hosts)
     if budget.least_s > budget.total_s:
         over = f" on {hosts} hosts" if hosts > 1 else ""
         raise UsageError(
@@ -68,24 +75,24 @@ def make_budget(bench: Testbed, options: Options, planned: Sequence[Benchmark], 
     return budget
 
 
-def plan(bench: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int) -> list[str]:
-    """What ``--icbench-plan`` prints: every case with its time, as far as this host can tell, and the sums.
+def plan(testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int) -> list[str]:
+    """Returns the lines of ``--icbench-plan``: every case with its time, as this host forecasts it, and the sums.
 
     Args:
         items: benchmarks.
-        hosts: that would share them.
+        hosts: the number of hosts that would share them.
     """
-    asked, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
-    seconds = estimates(bench, asked, soak_s)
-    allotted: list[float] | list[None] = [None] * len(seconds)
+    cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
+    forecast = estimates(testbed, cases, soak_s)
+    allotted: list[float] | list[None] = [None] * len(forecast)
     if total_s is not None:
-        allotted = budget_of(bench, total_s, asked, soak_s, hosts).allotments()
+        allotted = budget_of(testbed, total_s, cases, soak_s, hosts).allotments()
     planned = []
-    for item, each, given, benchmark in zip(items, seconds, allotted, asked, strict=True):
+    for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason = None
         try:
-            bench.placement(benchmark.case)
+            testbed.placement(benchmark.case)
         except (Unsupported, ProvisionError) as error:
             reason = str(error)
-        planned.append(Planned(item.nodeid, each, reason, given))
-    return plan_lines(planned, bench.policy, total_s, hosts)
+        planned.append(Planned(item.nodeid, least_s, reason, allotted_s))
+    return plan_lines(planned, testbed.policy, total_s, hosts)

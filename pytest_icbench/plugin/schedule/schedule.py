@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far a session is, and how long the rest of it will take, corrected by what its first cases took. Pure."""
+"""How far a session is, and how long its rest will take, corrected by the time of its first cases. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 class Schedule:
-    """What is done and what is left.
+    """The cases that are done and those that are left.
 
     Args:
-        estimates_s: of each case, in the order in which they run.
+        estimates_s: the seconds of each case, in the order in which they run.
     """
 
     def __init__(self, estimates_s: Sequence[float]) -> None:
@@ -25,11 +25,11 @@ class Schedule:
 
     @property
     def current(self) -> int:
-        """Number of the case that runs, from 1."""
+        """The number of the case that runs, from 1."""
         return min(self._done + 1, self.total)
 
     def finish(self, spent_s: float | None) -> None:
-        """The current case is over; ``spent_s`` is None for one that was not measured: it says nothing about others."""
+        """Ends the current case; ``spent_s`` is None for one that was not measured and so says nothing about others."""
         if self._done >= self.total:
             return
         if spent_s is not None:
@@ -38,7 +38,7 @@ class Schedule:
         self._done += 1
 
     def left_s(self, case_left_s: float | None) -> float:
-        """Seconds until the end, when the current case says that it still takes ``case_left_s`` (None: unknown)."""
+        """Returns the seconds until the end, if the current case still takes ``case_left_s`` (None: unknown)."""
         factor = self._spent / self._foreseen if self._foreseen > 0 else 1.0
         if self._done >= self.total:
             return case_left_s or 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hooks of xdist, in its controller. Registered only where xdist distributes."""
+"""Hooks of xdist in its controller. They are registered only if xdist distributes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case_id import is_case
+from pytest_icbench.plugin.run_files import RunFiles
 from pytest_icbench.plugin.usage import usage_errors
 from pytest_icbench.plugin.xdist.workers import Workers, prepare, refusal, replaces_workers, worker_input
 
 
 class ControllerSession(Protocol):
-    """What the hooks need of the session."""
+    """The part of the session that the hooks need."""
 
     options: Options
+    files: RunFiles
 
     @property
     def run_name(self) -> str: ...
@@ -28,11 +30,9 @@ class ControllerSession(Protocol):
 
     def worker_ended(self, node: Any) -> None: ...
 
-    def leave_unused_files(self) -> None: ...
-
 
 class ControllerHooks:
-    """Cases over the workers of xdist."""
+    """Spreads cases over the workers of xdist."""
 
     def __init__(self, config: pytest.Config, session: ControllerSession) -> None:
         self._session = session
@@ -41,28 +41,28 @@ class ControllerHooks:
         self._replaces = replaces_workers(config, given=self._given)
 
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: Sequence[Any]) -> None:
-        """No host has been connected to yet."""
+        """Checks the hosts and the arguments before any host is connected to."""
         if all(spec.popen and not spec.chdir for spec in specs):
             return
         with usage_errors():
             try:
                 self._benchmarks = prepare(config, specs, given=self._given)
             except UsageError:
-                self._session.leave_unused_files()
+                self._session.files.drop_unused()
                 raise
 
     def pytest_configure_node(self, node: Any) -> None:
-        """Every worker writes into the controller's run, or sends what it has written on another host."""
+        """Makes every worker write into the controller's run, or send what it has written on another host."""
         node.workerinput.update(worker_input(node, self._session.run_name))
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Two workers on one host are refused before either has got a test."""
+        """Refuses two workers on one host before either has a test."""
         with usage_errors():
             if any(map(is_case, ids)):
                 self._session.workers.refuse_second(node)
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """A worker has ended, and another one may take its place, unless it refused to begin or its host is gone."""
+        """Forgets a worker that has ended. Ends the session if it refused to begin or its host is out of reach."""
         self._session.worker_ended(node)
         if (reason := refusal(node, error)) is not None:
             raise pytest.UsageError(reason)
@@ -73,7 +73,7 @@ class ControllerHooks:
                 pytest.exit(reason)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Benchmarks go to hosts by their rigs, unless another order was asked for (``--dist``)."""
+        """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""
         if config.getoption("dist") != "load":
             return None
         from pytest_icbench.plugin.xdist.scheduler import RigScheduling

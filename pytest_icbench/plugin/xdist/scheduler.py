@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases over several hosts: a worker of pytest-xdist on each, with one case at a time, kept to one rig if possible.
+"""Hands out cases to several hosts: each has a worker of pytest-xdist, with one case at a time, if possible of one rig.
 
-Imported only where xdist distributes. Tests that are no benchmarks are handed out as xdist does it by itself.
+Imported only if xdist distributes. Tests that are no benchmarks are handed out in xdist's order.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pytest_icbench.model.case_id import is_case, rig_group
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-#: A worker runs a test when it knows the next one: two each keep it busy, and the rest free for whoever is first.
+#: A worker runs a test once it knows the next one: two tests keep it busy, and the rest stays free for other workers.
 _AHEAD = 2
 
 
 class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
-    """Hands out one test after the other: to each worker of the rig that it has, then of one that nobody has.
+    """Hands out one test at a time: each worker gets tests of the rig that it has, then of one that no worker has.
 
-    So a rig is built once on a host, and once more only where a host would be idle otherwise; and since nothing is
-    handed out early, hosts end within a case of each other.
+    So a rig is built on one host, and on a second one only if that were idle otherwise. Since nothing is handed out
+    early, all hosts end within the time of a case.
 
     Args:
-        replaces: whether a worker that is lost gets a successor. If not, xdist lets the others finish what they have
-            been given, so they are given the rest at that moment.
+        replaces: whether xdist replaces a lost worker. If not, it lets the others finish the tests that they have been
+            given, so they are given the rest at that moment.
     """
 
     collection: list[str] | None
@@ -39,12 +39,12 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
     def __init__(self, config: Any, log: Any = None, *, replaces: bool = True) -> None:
         super().__init__(config, log)
         self._replaces = replaces
-        #: By the index of a test; empty if there is no benchmark among them.
+        #: The group of each test by its index; empty if no test is a benchmark.
         self._groups: dict[int, tuple[object, ...] | None] = {}
         self._current: dict[WorkerController, tuple[object, ...] | None] = {}
 
     def schedule(self) -> None:
-        """Initial distribution, and again when a worker comes later."""
+        """Hands out the first tests; called again when a worker comes later."""
         collections = list(self.node2collection.values())
         agreed = all(nodeids == collections[0] for nodeids in collections)
         if self.collection is not None or not agreed or not any(is_case(nodeid) for nodeid in collections[0]):
@@ -60,7 +60,7 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         self._end_idle()
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
-        """A test of the node has ended."""
+        """Hands out the next test after one of the node has ended."""
         if not self._groups:
             super().check_schedule(node, duration)
             return
@@ -71,7 +71,7 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         self._end_idle()
 
     def _end_idle(self) -> None:
-        """Nodes run their last test when they know that it is; until then they can take a lost one's tests."""
+        """Shuts down nodes with one test, which then run it. Until then they could take the tests of a lost node."""
         if self.pending:
             return
         for node in self.nodes:
@@ -79,7 +79,7 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
                 node.shutdown()
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """A worker has ended. Returns the test that it ran, if it was lost."""
+        """Removes a worker that has ended. Returns the test that it ran if it was lost."""
         crashed: str | None = super().remove_node(node)
         if self._replaces or (node.shutting_down and crashed is None):
             return crashed
@@ -105,7 +105,7 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
             reporter.write_line(f"\n{sentence}")
 
     def _hand_out(self, node: WorkerController) -> None:
-        """Sends the node its next test, if any waits."""
+        """Sends the node its next test, if one is pending."""
         if not self.pending:
             return
         index = self.pending.pop(self.pending.index(self._choose(node)))
@@ -114,7 +114,7 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         node.send_runtest_some([index])
 
     def _choose(self, node: WorkerController) -> int:
-        """The first pending test of the node's rig; else of the largest group that nobody works on; else of any."""
+        """Returns the first pending test of the node's rig, else of the largest group that no other node works on."""
         waiting: dict[tuple[object, ...] | None, list[int]] = {}
         for index in self.pending:
             waiting.setdefault(self._groups[index], []).append(index)
@@ -126,5 +126,5 @@ class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
 
 
 def _largest(groups: Sequence[list[int]]) -> list[int]:
-    """The group with most tests; of equal ones the first."""
+    """Returns the group with most tests; of equal ones the first."""
     return max(groups, key=lambda indexes: (len(indexes), -indexes[0]))

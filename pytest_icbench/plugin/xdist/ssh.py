@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ssh of pytest-xdist's workers: nobody is asked for a password, and each host is asked first which package it has.
+"""The ssh of pytest-xdist's workers: it asks for no password, and checks first which package each host has.
 
 xdist leaves ssh to execnet, which calls it plainly and whose errors end pytest with a traceback.
 """
@@ -20,11 +20,11 @@ from pytest_icbench.host.process import run
 from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
 from pytest_icbench.testbed.remote.ssh import OPTIONS, SSH_FAILED, explain
 
-#: A worker whose host was lost gets another one if ssh gets there again within this time.
+#: A lost worker is replaced if ssh reaches its host again within this time.
 PATIENCE_S = 5.0
-#: What the shell says that found no such Python.
+#: The shell's exit status if there is no such Python.
 _NO_PYTHON = 127
-#: Before the answer, which a shell's own words can precede.
+#: The beginning of the answer: the output of a shell can come before it.
 _ANSWER = "icbench-package "
 _ASK = (
     "import sys; sys.path[:] = [part for part in sys.path if part]; "
@@ -37,7 +37,7 @@ _NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")
 def about_benchmarks(arguments: Iterable[str]) -> bool:
     """Whether pytest's arguments lead to benchmarks, as far as a controller, which collects nothing, can tell.
 
-    Workers that have nothing to do with us are xdist's own affair: their ssh may ask for a password.
+    The ssh of other workers is left alone: it may ask for a password.
     """
     return any(
         "icbench" in argument or any(b"icbench" in file.read_bytes() for file in _sources(argument))
@@ -55,12 +55,14 @@ def _sources(argument: str) -> Iterator[Path]:
 
 
 def prepare(specs: Sequence[Any]) -> None:
-    """Makes execnet's ssh one that asks nobody, and asks every host for its package.
+    """Makes execnet's ssh ask for no password, and checks the package of every host.
 
     Args:
-        specs: of xdist's workers.
+        specs: the specifications of xdist's workers.
 
-    Raises UsageError with a sentence that names the worker, before anything is copied to any host.
+    Raises:
+        UsageError: a host does not answer or has another package. The sentence names the worker, and nothing has been
+            copied to any host.
     """
     reached = [spec for spec in specs if spec.ssh]
     for spec in reached:
@@ -72,7 +74,7 @@ def prepare(specs: Sequence[Any]) -> None:
 
 
 def ask(spec: Any) -> None:
-    """Raises UsageError where ssh does not get to the worker's Python, or that has another package."""
+    """Checks a worker's host. Raises UsageError if ssh does not reach its Python, or that has another package."""
     words = [*(["-F", spec.ssh_config] if spec.ssh_config else []), *spec.ssh.split()]
     python = spec.python or "python"
     try:
@@ -85,7 +87,7 @@ def ask(spec: Any) -> None:
         raise _no_way(spec, "it has no such Python: name one there with //python=PATH in its --tx")
     theirs = next((line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)), None)
     last = (done.stderr.strip().splitlines() or [""])[-1]
-    why = last if _PYTHON_ERROR.match(last) else "no answer"  # a shell's words can have the host's name
+    why = last if _PYTHON_ERROR.match(last) else "no answer"  # the output of a shell can have the host's name
     if (sentence := other_package(theirs, why, "the Python of --tx")) is not None:
         raise UsageError(f"worker {spec.id}: {sentence}")
 
@@ -95,7 +97,7 @@ def _no_way(spec: Any, why: str) -> UsageError:
 
 
 def out_of_reach(spec: Any) -> str | None:
-    """Why ssh does not get to a worker's host, tried for ``PATIENCE_S`` seconds; None if it does, or is not the way."""
+    """Returns why ssh does not reach a worker's host within ``PATIENCE_S``; None if it does, or ssh is not used."""
     if not spec.ssh or spec.via:
         return None
     deadline = time.monotonic() + PATIENCE_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers of pytest-xdist: one on a host, the same package on all, their results in one run of the controller's."""
+"""The workers of pytest-xdist: one per host, all with the same package, and their results in the controller's run."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import TestRecord
 from pytest_icbench.version import package_version
 
-#: Under this name a worker's output has why it refused to begin.
+#: The key of a worker's output with the reason why it refused to begin.
 REFUSAL = "icbench_refusal"
-#: How the traceback of a worker that did not even come to collecting ends.
+#: The end of the traceback of a worker that failed before it collected tests.
 _USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 
 
 def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
-    """Whether xdist replaces workers that it loses: one that is alone, unless the user says otherwise.
+    """Decides whether xdist replaces workers that it loses, before it reads its options.
 
-    xdist connects again to the host of a lost worker, whatever became of it, and ends with a traceback if that fails.
-    So where other hosts can go on it is asked not to. Called before it looks at its options.
+    xdist connects again to the host of a lost worker, and ends with a traceback if that fails. So it replaces none
+    if there are other hosts that can go on, unless the user says otherwise.
 
     Args:
-        given: an option or ini value of this plugin was set.
+        given: whether an option or ini value of this plugin was set.
     """
     from xdist.workermanage import parse_tx_spec_config
 
@@ -47,13 +47,17 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
 
 
 def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool:
-    """Before any host is connected to, if benchmarks are going to run there. Returns whether they are.
+    """Checks hosts and arguments before any host is connected to, if benchmarks are going to run there.
 
     Args:
-        given: an option or ini value of this plugin was set.
+        specs: the specifications of the workers.
+        given: whether an option or ini value of this plugin was set.
 
-    Raises UsageError for a host that ssh does not get to, or that has another package, and for a word that xdist would
-    stumble over.
+    Returns:
+        Whether benchmarks are going to run there.
+
+    Raises:
+        UsageError: ssh does not reach a host, a host has another package, or xdist would misread an argument.
     """
     from pytest_icbench.config.option_table import TABLE
     from pytest_icbench.plugin.xdist import ssh
@@ -70,9 +74,10 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
 
 
 def plan_here(config: pytest.Config) -> int:
-    """A plan of what workers would run is made on this host: distributing is off. How many hosts they are.
+    """Turns distribution off, so that a plan is made on this host. Returns the number of the workers' hosts.
 
-    Raises UsageError if they are workers of this one.
+    Raises:
+        UsageError: a worker is on this host.
     """
     from xdist.workermanage import parse_tx_spec_config
 
@@ -84,7 +89,7 @@ def plan_here(config: pytest.Config) -> int:
 
 
 def host_key(spec: Any) -> str:
-    """What tells the hosts of two workers apart: ssh's destination, or the gateway that leads there, or this host."""
+    """Returns what tells the hosts of workers apart: the destination of ssh, or the gateway to it, or this host."""
     for name in ("ssh", "vagrant_ssh", "socket", "via"):
         if value := getattr(spec, name, None):
             return f"{name}={value}"
@@ -92,23 +97,21 @@ def host_key(spec: Any) -> str:
 
 
 def sends(node: Any) -> bool:
-    """Whether a worker's files are not this host's, so that it has to send them."""
+    """Whether a worker has to send its files, since they are not on this host."""
     spec = node.gateway.spec
     return host_key(spec) != "here" or bool(spec.chdir)
 
 
 def refusal(node: Any, error: object) -> str | None:
-    """Why a worker that has ended refused to begin, in a sentence that names it; None if that is not how it ended."""
+    """Returns why a worker that has ended refused to begin, in a sentence that names it; None if it did not refuse."""
     reason = getattr(node, "workeroutput", {}).get(REFUSAL)
-    if reason is None and (found := _USAGE.search(str(getattr(error, "formatted", "")).strip())) is not None:
-        reason = found[1]
+    if reason is None and (match := _USAGE.search(str(getattr(error, "formatted", "")).strip())) is not None:
+        reason = match[1]
     return None if reason is None else f"worker {node.gateway.id}: {reason}"
 
 
 def worker_input(node: Any, run: str) -> dict[str, Any]:
-    """What a worker is told: which run it is part of, whether it has to send its files, which package is here, and how
-    many hosts share the cases.
-    """
+    """Returns the input of a worker: its run, whether it sends its files, the package here, and the number of hosts."""
     each_runs_all = node.config.getoption("dist") == "each"
     return {
         "icbench_run": run,
@@ -119,21 +122,21 @@ def worker_input(node: Any, run: str) -> dict[str, Any]:
 
 
 def compare_packages(workerinput: Mapping[str, Any]) -> None:
-    """In a worker that has benchmarks. Raises UsageError if its host has another package than the controller's."""
-    own, theirs = package_version(), workerinput.get("icbench_package", "an older one")
-    if own != theirs:
+    """Compares packages in a worker that has benchmarks. Raises UsageError if its controller has another one."""
+    installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
+    if installed != expected:
         raise UsageError(
-            f"its host has pytest-icbench {own}, the one where pytest was called {theirs}: install the same"
+            f"its host has pytest-icbench {installed}, the one where pytest was called {expected}: install the same"
         )
 
 
 class Workers:
-    """The workers of a run, and what they send.
+    """The workers of a run, and the results that they send.
 
     Args:
-        directory: of the run.
-        argv: pytest's arguments, as results may keep them.
-        options: of the controller.
+        directory: the directory of the run.
+        argv: the arguments of pytest, as results may keep them.
+        options: the options of the controller.
     """
 
     def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:
@@ -141,7 +144,7 @@ class Workers:
         self._merge = Merge(directory, argv, options.history, options.incomparable)
 
     def refuse_second(self, node: Any) -> None:
-        """A worker has collected benchmarks. Raises UsageError if another one of its host has, too."""
+        """Registers a worker that has collected benchmarks. Raises UsageError if its host has two of them."""
         self._hosts.setdefault(host_key(node.gateway.spec), set()).add(str(node.gateway.id))
         if any(len(workers) > 1 for workers in self._hosts.values()):
             raise UsageError(
@@ -149,13 +152,14 @@ class Workers:
             )
 
     def forget(self, node: Any) -> None:
-        """A worker has ended; another one may take its place."""
+        """Forgets a worker that has ended: another one may take its place."""
         self._hosts.get(host_key(node.gateway.spec), set()).discard(str(node.gateway.id))
 
     def take(self, report: pytest.TestReport) -> bool:
-        """Whether the report is of a worker that sends; its results are in the run's files then.
+        """Writes the results of a worker that sends into the run's files. Returns whether the report is from one.
 
-        Raises ProvisionError if they cannot be written.
+        Raises:
+            ProvisionError: they cannot be written.
         """
         node = getattr(report, "node", None)
         if node is None or not sends(node):
@@ -165,5 +169,5 @@ class Workers:
         return True
 
     def note(self, record: TestRecord) -> None:
-        """A test of such a worker is over. Raises ProvisionError."""
+        """Writes the line of a test of such a worker. Raises ProvisionError."""
         self._merge.note(record)
