@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes that belong together: journaled each before it is made, and undone together before the session ends."""
+"""Changes that belong together. Each is journaled before it is made; all are undone before the session ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_icbench.host.root import Root
 
 
 class Changes:
-    """What one part of a session changes. Undone by the journal's own undo functions, as after the session's death."""
+    """The changes of one part of a session. They are undone by the journal's functions, as after a session's death."""
 
     def __init__(self, session: Holder) -> None:
         self.session = session
@@ -19,24 +19,30 @@ class Changes:
 
     @property
     def root(self) -> Root:
-        """Where /sys and /proc are."""
+        """The directory that holds /sys and /proc."""
         return self.session.root
 
     def record(self, kind: str, **data: Any) -> None:
-        """Notes how a change is undone; call it before the change. See ``Journal.record``."""
+        """Records how a change is undone. To be called before the change; see ``Journal.record``."""
         self._entries.append(self.session.journal.record(kind, **data))
 
     def write(self, name: str, text: str) -> None:
-        """Writes a kernel file that is to have its old text again. Raises OSError; nothing if it has the new text."""
+        """Writes a kernel file whose old text is restored later, unless it has the new text. Raises OSError."""
         before = self.root.read(name)
         if before is None or before == text:
             return
         self.record("file", path=str(self.root.path(name)), text=before)
         self.root.write(name, text)
 
-    def undo(self, what: str) -> None:
-        """Undoes everything, the latest first. Idempotent. Raises ProvisionError about ``what``, with what remains."""
+    def undo(self, subject: str) -> None:
+        """Undoes all changes, the latest first. Idempotent.
+
+        Args:
+            subject: the thing that was changed, for the error message.
+
+        Raises ProvisionError with a sentence for each change that could not be undone.
+        """
         entries, self._entries = self._entries, []
         failures = self.session.journal.undo(entries)
         if failures:
-            raise ProvisionError(f"{what} is not quite as before:\n" + "\n".join(failures))
+            raise ProvisionError(f"{subject} is not quite as before:\n" + "\n".join(failures))

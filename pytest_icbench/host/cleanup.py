@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ending a session's processes and removing its mounts and files, whoever started them."""
+"""Ends a session's processes and removes its mounts and files, regardless of what created them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def session_processes(session: str) -> list[int]:
-    """Processes that carry the session in their environment, this one never."""
+    """Returns the pids of processes that carry the session in their environment, without this process."""
     mark = f"{SESSION_VARIABLE}={session}".encode()
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):
                 environ = (entry / "environ").read_bytes().split(b"\0")
                 if mark in environ and process_start_time(int(entry.name)) is not None:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 def _thaw(pid: int) -> None:
-    """A process frozen by cgroup v1 dies of SIGKILL only once it is thawed."""
+    """Thaws a process: one that is frozen by cgroup v1 dies of SIGKILL only then."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -50,17 +50,24 @@ def _kill(pids: Iterable[int]) -> None:
 
 
 def kill_session(session: str, timeout_s: float = 5.0) -> None:
-    """Kills every process of a session, until none is found. Raises ProvisionError after ``timeout_s`` seconds."""
+    """Kills every process of a session. Raises ProvisionError if some are remaining after ``timeout_s`` seconds."""
     deadline = time.monotonic() + timeout_s
-    while left := session_processes(session):
+    while remaining := session_processes(session):
         if time.monotonic() > deadline:
-            raise ProvisionError(f"processes {left} of session {session} do not end after SIGKILL")
-        _kill(left)
+            raise ProvisionError(f"processes {remaining} of session {session} do not end after SIGKILL")
+        _kill(remaining)
         time.sleep(0.01)
 
 
 def kill_process(pid: int, start_time: int, timeout_s: float = 5.0) -> None:
-    """Kills the process if it is still the one that started then. Raises ProvisionError after ``timeout_s`` seconds."""
+    """Kills a process, unless its pid has been reused since.
+
+    Args:
+        start_time: clock ticks between the boot and the start of the process.
+        timeout_s: seconds to wait for its end.
+
+    Raises ProvisionError if it has not ended in time.
+    """
     deadline = time.monotonic() + timeout_s
     while process_start_time(pid) == start_time:
         if time.monotonic() > deadline:
@@ -70,13 +77,13 @@ def kill_process(pid: int, start_time: int, timeout_s: float = 5.0) -> None:
 
 
 def mounts_below(path: Path) -> list[str]:
-    """Mount points at and below a path, the innermost first."""
-    found = []
+    """Returns the mount points at and below a path, the innermost first."""
+    points = []
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
         point = line.split()[4].encode().decode("unicode_escape")
         if point == str(path) or point.startswith(f"{path}/"):
-            found.append(point)
-    return found[::-1]
+            points.append(point)
+    return points[::-1]
 
 
 def unmount_below(path: Path) -> None:
@@ -88,7 +95,7 @@ def unmount_below(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a file or directory that may be missing; what is mounted below is unmounted first, never emptied."""
+    """Removes a file or directory that may be missing. Mounts below it are unmounted first and never emptied."""
     unmount_below(path)
     for _ in range(5):  # a dying process may still add a file
         with suppress(FileNotFoundError):

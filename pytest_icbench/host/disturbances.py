@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What on a host disturbs a measurement, from /sys and /proc alone: needs no root, changes nothing."""
+"""Finds what disturbs measurements on a host. It reads /sys and /proc, needs no root and changes nothing."""
 
 from __future__ import annotations
 
@@ -21,38 +21,42 @@ BUSY_LIMIT = 0.2
 
 
 def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
-    """Findings about the host's state; ``sample_s``: seconds for which processes and stolen time are watched, or 0."""
+    """Returns findings about the host's state.
+
+    Args:
+        sample_s: seconds during which busy processes and stolen time are watched; 0 skips this.
+    """
     topology = Topology.read(root)
-    found = [*_frequency(root, topology), *_cores(topology), *_ticks(topology), *_background(root, topology)]
-    found += [*_memory(root), *_virtual(root), *_clock(root)]
+    findings = [*_frequency(root, topology), *_cores(topology), *_ticks(topology), *_background(root, topology)]
+    findings += [*_memory(root), *_virtual(root), *_clock(root)]
     if sample_s > 0:
-        found += _watched(root, sample_s)
-    return found
+        findings += _watched(root, sample_s)
+    return findings
 
 
 def _frequency(root: Root, topology: Topology) -> Iterator[Finding]:
-    ruled = frequency.read(root, [cpu.id for cpu in topology.usable])
-    if ruled.driver is None:
+    state = frequency.read(root, [cpu.id for cpu in topology.usable])
+    if state.driver is None:
         yield Finding(Level.NOTE, "governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
         return
-    others = sorted({governor for governor in ruled.governors.values() if governor != frequency.GOVERNOR})
+    others = sorted({governor for governor in state.governors.values() if governor != frequency.GOVERNOR})
     if others:
         yield Finding(
             Level.DISTURBS,
             "governor",
-            f"the governor is {', '.join(others)} ({ruled.driver}), the frequency follows the load",
+            f"the governor is {', '.join(others)} ({state.driver}), the frequency follows the load",
             "as root, a session sets performance and puts it back; for good: cpupower frequency-set -g performance",
         )
     else:
-        yield Finding(Level.GOOD, "governor", f"performance ({ruled.driver})")
-    if ruled.turbo:
+        yield Finding(Level.GOOD, "governor", f"performance ({state.driver})")
+    if state.turbo:
         yield Finding(
             Level.DISTURBS,
             "turbo",
             "turbo is on: the frequency depends on temperature and on what other cores do",
             "as root, a session switches it off and on again",
         )
-    elif ruled.turbo is False:
+    elif state.turbo is False:
         yield Finding(Level.GOOD, "turbo", "off")
 
 
@@ -91,7 +95,7 @@ def _cores(topology: Topology) -> Iterator[Finding]:
 
 
 def isolation_candidates(topology: Topology) -> list[int]:
-    """CPUs worth isolating: all but the first core, where four cores or more leave something to work with."""
+    """Returns the CPUs worth isolating: all but those of the first core, if there are four cores or more."""
     cores = topology.cores()
     if len(cores) < 4:
         return []
@@ -191,21 +195,30 @@ def _clock(root: Root) -> Iterator[Finding]:
 
 
 def _names(root: Root) -> dict[int, str]:
-    """Names of processes by pid."""
+    """Returns the names of processes by pid."""
     return {int(pid): root.read(f"/proc/{pid}/comm") or "" for pid in root.list("/proc") if pid.isdigit()}
 
 
 def _cpu_ticks_of_processes(root: Root) -> dict[int, int]:
-    found = {}
+    """Returns the CPU time that each process has used, in ticks, by pid."""
+    ticks = {}
     for pid in root.list("/proc"):
         fields = (root.read(f"/proc/{pid}/stat") or "").rpartition(")")[2].split() if pid.isdigit() else []
         if len(fields) > 12:
-            found[int(pid)] = int(fields[11]) + int(fields[12])
-    return found
+            ticks[int(pid)] = int(fields[11]) + int(fields[12])
+    return ticks
 
 
 def busy_processes(before: Mapping[int, int], after: Mapping[int, int], seconds: float) -> dict[int, float]:
-    """Share of one CPU that each process but this one used between two readings, if above ``BUSY_LIMIT``."""
+    """Returns the processes that were busy between two readings, without this one.
+
+    Args:
+        before: CPU time by pid at the first reading, in ticks.
+        after: the same at the second reading.
+        seconds: time between the readings.
+
+    Returns the share of one CPU by pid, from ``BUSY_LIMIT`` on.
+    """
     rate = facts.ticks_per_second() * seconds
     shares = {pid: (ticks - before[pid]) / rate for pid, ticks in after.items() if pid in before and pid != os.getpid()}
     return {pid: share for pid, share in shares.items() if share >= BUSY_LIMIT}
@@ -219,14 +232,16 @@ def _watched(root: Root, sample_s: float) -> Iterator[Finding]:
     names = _names(root)
     busy = sorted(busy_processes(before, after, seconds).items(), key=lambda item: -item[1])
     if busy:
-        said = ", ".join(f"{names.get(pid, '?')} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
-        yield Finding(Level.DISTURBS, "busy", f"other processes use the CPUs: {said}", "wait for them, or stop them")
+        processes = ", ".join(f"{names.get(pid, '?')} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
+        yield Finding(
+            Level.DISTURBS, "busy", f"other processes use the CPUs: {processes}", "wait for them, or stop them"
+        )
     stolen = {cpu: share for cpu, share in meter.read().items() if share > STEAL_LIMIT}
     if stolen:
-        said = ", ".join(f"CPU {cpu} {share:.1%}" for cpu, share in sorted(stolen.items()))
+        shares = ", ".join(f"CPU {cpu} {share:.1%}" for cpu, share in sorted(stolen.items()))
         yield Finding(
             Level.DISTURBS,
             "steal",
-            f"the hypervisor takes time away: {said} just now",
+            f"the hypervisor takes time away: {shares} just now",
             "pin the guest's CPUs on the host, or measure when it is quiet",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the doctor says: one finding, and how findings are shown."""
+"""The doctor's findings, and how they are shown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """Weight of a finding."""
+    """The severity of a finding."""
 
-    MISSING = "missing"  #: something built in cannot run
+    MISSING = "missing"  #: a built-in feature cannot run
     DISTURBS = "disturbs"  #: a measurement on this host is less exact than it could be
     NOTE = "note"  #: worth knowing
     GOOD = "good"
@@ -20,10 +20,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact about the host, in one sentence, and what can be done about it.
+    """A fact about the host in one sentence, and a remedy.
 
     Attributes:
-        topic: what it is about, one or two words.
+        topic: its subject in one or two words.
         parameters: kernel parameters that would help.
     """
 
@@ -50,18 +50,18 @@ class Finding:
 
 
 def render(findings: Iterable[Finding]) -> str:
-    """For people: what is missing first, one line a finding, and a line of kernel parameters to paste."""
-    found = list(findings)
-    width = max((len(finding.topic) for finding in found), default=0)
+    """Returns a text with one line per finding, grouped by level, and a line of kernel parameters to paste."""
+    findings = list(findings)
+    width = max((len(finding.topic) for finding in findings), default=0)
     lines = []
     for level in Level:
-        chosen = [finding for finding in found if finding.level is level]
+        chosen = [finding for finding in findings if finding.level is level]
         if chosen:
             lines.append(f"{level}:")
         for finding in chosen:
             remedy = f" -> {finding.remedy}" if finding.remedy else ""
             lines.append(f"  {finding.topic:<{width}}  {finding.text}{remedy}")
-    parameters = kernel_line(found)
+    parameters = kernel_line(findings)
     if parameters:
         lines += [
             "",
@@ -72,10 +72,10 @@ def render(findings: Iterable[Finding]) -> str:
 
 
 def kernel_line(findings: Iterable[Finding]) -> str:
-    """All parameters in one line, each once."""
+    """Returns all parameters in one line, each once."""
     return " ".join(dict.fromkeys(word for finding in findings for word in finding.parameters))
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """0 if everything built in can run, 1 if something is missing."""
+    """Returns 1 if something is missing, else 0."""
     return int(any(finding.level is Level.MISSING for finding in findings))

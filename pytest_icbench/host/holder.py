@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What code that changes the host needs of whoever holds it. ``host.session.HostSession`` is one."""
+"""The protocol through which code changes the host. ``host.session.HostSession`` implements it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pytest_icbench.host.root import Root
 
 
 class Holder(Protocol):
-    """Holds a host: its files, names for what is made there, and the journal of what is to be undone."""
+    """Holds a host: its files, the names of what is created there, and the journal of changes."""
 
     @property
     def root(self) -> Root:
-        """Where /sys and /proc are."""
+        """The directory that holds /sys and /proc."""
         ...
 
     @property
@@ -25,17 +25,17 @@ class Holder(Protocol):
 
     @property
     def spawner(self) -> Spawner:
-        """Starts processes that carry the holder's mark."""
+        """The starter of processes, which carry the holder's mark."""
         ...
 
     def name(self, suffix: str) -> str:
-        """A name that nobody else gives. Raises ValueError if the suffix is too long."""
+        """Returns a name that is unique on the host. Raises ValueError if the suffix is too long."""
         ...
 
     def note(self, kind: str, key: str, **data: Any) -> None:
-        """Records how a named thing is undone, before it is made; ``forget`` takes the same kind and key."""
+        """Records how to remove a named object, before it is created. ``forget`` takes the same kind and key."""
         ...
 
     def forget(self, kind: str, key: str) -> None:
-        """The named thing has been removed: nothing is left to undo. Idempotent."""
+        """Drops the record of an object that has been removed. Idempotent."""
         ...

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The undo log: what must be put back, on disk before the change that makes it necessary.
+"""The undo log: how each change is undone, on disk before the change is made.
 
 A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
-``{"done": n}`` once it needs no undoing any more. A torn last line belongs to a change that was never made.
+``{"done": n}`` once it has been undone. A torn last line belongs to a change that was never made.
 
-A journal can be of a newer version, whose changes this one does not know. What was changed before such a one is left
-alone: it may be what the change stands on, as a namespace is for the NIC within.
+A journal may come from a newer version, with changes that this version does not know. Changes made before an unknown
+one are left alone: the unknown one may depend on them, as a NIC depends on the namespace that it is in.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Undo = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class UndoKind:
-    """How one kind of change is undone.
+    """The way in which one kind of change is undone.
 
     Attributes:
         undo: called with the entry's data as keyword arguments; idempotent; raises OSError or IcbenchError on failure.
-        early: whether it comes before all others whatever its place (processes hold what the others free).
+        early: whether it is undone before all others, whatever its position (processes hold what the others free).
         survives_reboot: whether the change outlives the boot in which it was made.
     """
 
@@ -42,19 +42,24 @@ class UndoKind:
 
 
 def _not_understood(entry: Entry, why: TypeError, left: int, version: str | None) -> str:
-    """``left``: how many changes are left alone for it. ``version``: what made the journal."""
+    """Returns the message about an entry that this version cannot undo.
+
+    Args:
+        left: number of older changes that are left alone because of it.
+        version: version of the package that made the journal; None if unknown.
+    """
     before = f", so {left} older change{'s are' if left > 1 else ' is'} left alone" if left else ""
     maker = f"pytest-icbench {version} or later" if version else "the pytest-icbench that made it"
-    return f"nobody knows how to undo {entry.kind} {entry.data} ({why}){before}: run `icbench recover` of {maker}"
+    return f"this version cannot undo {entry.kind} {entry.data} ({why}){before}: run `icbench recover` of {maker}"
 
 
 def boot_id() -> str:
-    """Identifies the running boot."""
+    """Returns the identifier of the running boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def process_start_time(pid: int) -> int | None:
-    """Start of a process in clock ticks since the boot; None if there is no such process or it has ended (zombie)."""
+    """Returns a process' start in clock ticks since the boot; None if it does not exist or has ended (zombie)."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -65,7 +70,7 @@ def process_start_time(pid: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who made a journal. A pid alone can be used again; with boot and start time it cannot."""
+    """The process that made a journal. Boot and start time identify it, since a pid can be used again."""
 
     boot: str
     pid: int
@@ -74,6 +79,7 @@ class Owner:
 
     @classmethod
     def current(cls) -> Owner:
+        """Returns this process as an owner."""
         start = process_start_time(os.getpid())
         assert start is not None
         return cls(boot_id(), os.getpid(), start, datetime.now(UTC).isoformat(timespec="seconds"))
@@ -94,11 +100,12 @@ class Entry:
 
 @dataclass(slots=True)
 class _Content:
-    """Of a journal's file.
+    """The content of a journal's file.
 
     Attributes:
-        version: of the package that began it; None where it does not say.
-        entries: those that are open. last: the highest number given.
+        version: version of the package that made it; None if it has none.
+        entries: the changes that are not undone yet, by number.
+        last: the highest number in use.
     """
 
     owner: Owner | None
@@ -133,8 +140,8 @@ class Journal:
     """The undo log of one session. Safe to use from several threads.
 
     Args:
-        path: its file; made with its header if there is none, else read (recovery).
-        kinds: how each kind of change is undone, by the name that an entry has it under.
+        path: its file. A missing file is created with its header; an existing one is read (recovery).
+        kinds: the ways in which changes are undone, by an entry's kind.
     """
 
     def __init__(self, path: Path, kinds: Mapping[str, UndoKind]) -> None:
@@ -161,7 +168,7 @@ class Journal:
             os.fsync(self._file)
 
     def record(self, kind: str, **data: Any) -> int:
-        """Notes how a change is undone, on disk before it returns: call it *before* the change.
+        """Records on disk how a change is undone. To be called *before* the change.
 
         Args:
             data: plain JSON data, the undo function's keyword arguments.
@@ -176,38 +183,38 @@ class Journal:
             return entry.number
 
     def done(self, entry: int) -> None:
-        """The change was undone by its owner: forget it. An unknown number is ignored."""
+        """Drops a change that its owner has undone. An unknown number is ignored."""
         with self._lock:
             if self._entries.pop(entry, None) is not None:
                 self._append({"done": entry}, sync=False)
 
     def pending(self) -> list[Entry]:
-        """What is still to be undone, in the order in which it was recorded."""
+        """Returns the changes that are still to be undone, in the order of their recording."""
         with self._lock:
             return [self._entries[number] for number in sorted(self._entries)]
 
     def undo_all(self, *, past_unknown: bool = False) -> list[str]:
-        """Undoes what is pending, the latest first, and goes on after an error, but not past what nobody understands.
+        """Undoes the pending changes, the latest first. It goes on after an error, but stops at an unknown one.
 
         Args:
-            past_unknown: goes on there, too: somebody has put it right by hand.
+            past_unknown: whether to go on after an unknown change, because it was undone by hand.
 
-        Returns one sentence for each entry that could not be undone; those stay in the journal, and so does what was
-        left alone.
+        Returns one sentence for each entry that could not be undone. Such entries stay in the journal, as do those
+        that were left alone.
         """
         return self._undo(self.pending(), past_unknown=past_unknown)
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
-        """As ``undo_all`` for these entries alone, so that what a session undoes is undone as after its death."""
-        wanted = set(numbers)
-        return self._undo([entry for entry in self.pending() if entry.number in wanted])
+        """Undoes these entries alone, in the way of ``undo_all``. Returns one sentence for each failure."""
+        selected = set(numbers)
+        return self._undo([entry for entry in self.pending() if entry.number in selected])
 
     def _undo(self, pending: list[Entry], *, past_unknown: bool = False) -> list[str]:
         rebooted = self.owner is not None and self.owner.boot != boot_id()
         entries = pending[::-1]
         entries.sort(key=lambda entry: not (entry.kind in self._kinds and self._kinds[entry.kind].early))
         failures = []
-        for place, entry in enumerate(entries):
+        for position, entry in enumerate(entries):
             kind = self._kinds.get(entry.kind)
             try:
                 if kind is None:
@@ -215,7 +222,7 @@ class Journal:
                 if not rebooted or kind.survives_reboot:
                     kind.undo(**entry.data)
             except TypeError as error:  # also of a known kind whose data a newer version has extended
-                left = 0 if past_unknown else len(entries) - place - 1
+                left = 0 if past_unknown else len(entries) - position - 1
                 failures.append(_not_understood(entry, error, left, self.version))
                 if not past_unknown:
                     break
@@ -226,7 +233,7 @@ class Journal:
         return failures
 
     def close(self) -> None:
-        """Closes the file; the journal is not to be used any more. Idempotent."""
+        """Closes the file. The journal cannot be used afterwards. Idempotent."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session at a time on a host.
+"""The lock that admits one session at a time on a host.
 
-A POSIX record lock and not flock(2): an flock belongs to the open file, which a forked child that never executes
-another program (LXC's monitor and attach are such) shares and keeps for as long as it lives. A record lock belongs to
-this process alone.
+It is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
+another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this
+process alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host.journal import Owner
 
-#: Locks of this process: a record lock does not exclude its own process.
+#: The locks of this process, because a record lock does not exclude the process that holds it.
 _held: set[Path] = set()
 
 
@@ -38,7 +38,7 @@ class HostLock:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            except (FileNotFoundError, FileExistsError):  # the last holder is just removing the directory
+            except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
                 with suppress(FileNotFoundError):
                     if not stat.S_ISDIR(path.parent.stat().st_mode):
                         raise
@@ -73,7 +73,7 @@ class HostLock:
         return f"another icbench session runs on this host ({who}): wait for its end, or end it"
 
     def release(self) -> None:
-        """Lets the next session in, and leaves no file behind. Idempotent."""
+        """Releases the lock and removes its file. Idempotent."""
         if self._fd < 0:
             return
         with suppress(OSError):

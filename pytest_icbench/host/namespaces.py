@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entering a network namespace for a moment, in the calling thread only, and keeping one."""
+"""Enters network namespaces, in the calling thread only, and keeps them alive."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pytest_icbench.errors import ProvisionError
 
 CLONE_NEWNET = 0x40000000
 _MS_BIND = 0x1000
-#: Where ip(8) looks for named ones.
+#: The directory in which ip(8) looks for named namespaces.
 NETNS_DIR = Path("/run/netns")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def setns(fd: int, kind: int) -> None:
-    """setns(2) for the calling thread (``os.setns`` is Python 3.12's). Raises OSError."""
+    """Calls setns(2) for this thread (``os.setns`` needs Python 3.12). Raises OSError."""
     if _libc.setns(fd, kind) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def unshare(kind: int) -> None:
-    """unshare(2) for the calling thread. Raises OSError."""
+    """Calls unshare(2) for this thread. Raises OSError."""
     if _libc.unshare(kind) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -35,20 +35,20 @@ def unshare(kind: int) -> None:
 
 @contextmanager
 def saved_netns() -> Iterator[None]:
-    """Whatever the block does to the thread's network namespace, the old one is back afterwards."""
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    """Restores the thread's network namespace after the block."""
+    original = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:
             yield
         finally:
-            setns(own, CLONE_NEWNET)
+            setns(original, CLONE_NEWNET)
     finally:
-        os.close(own)
+        os.close(original)
 
 
 @contextmanager
 def opened(netns: str) -> Iterator[int]:
-    """A descriptor of the namespace at a path. Raises ProvisionError if there is none."""
+    """Opens the namespace at a path and yields its descriptor. Raises ProvisionError if there is none."""
     try:
         fd = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -63,7 +63,10 @@ def opened(netns: str) -> Iterator[int]:
 
 @contextmanager
 def entered(netns: str | None) -> Iterator[None]:
-    """The block runs in ``netns`` (a path; None: stay). Sockets and children made there belong to it.
+    """Runs the block in a network namespace. Sockets and children made there belong to it.
+
+    Args:
+        netns: its path; None keeps the present one.
 
     Raises ProvisionError if there is no such namespace.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The only starter of processes. Every wait has a bound, and an error message with the tail of the process' log."""
+"""The only starter of processes. Every wait is bounded, and its error message has the tail of the process' log."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from typing import IO
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 
-#: Environment variable that marks every process of a session; ``recover`` looks for it.
+#: The environment variable that marks every process of a session; ``recover`` looks for it.
 SESSION_VARIABLE = "ICBENCH_SESSION"
 
 
 def _tail(path: Path | None, lines: int) -> str:
+    """Returns the last lines of a file, of its last 64 KiB at most; empty if it cannot be read."""
     if path is None:
         return ""
     try:
@@ -38,8 +39,8 @@ class Process:
 
     Attributes:
         pid: its process id.
-        log: file with its standard error (and output, without pipes); None if it has none.
-        stdin, stdout: unbuffered binary pipes, None without pipes. Wait on several with ``selectors``.
+        log: the file of its standard error, and of its output unless that is a pipe; None without one.
+        stdin, stdout: unbuffered binary pipes; None without pipes.
     """
 
     def __init__(
@@ -70,25 +71,26 @@ class Process:
         stdin: IO[bytes] | None = None,
         stdout: IO[bytes] | None = None,
     ) -> Process:
-        """A process that is already our child."""
+        """Wraps a process that is already a child of this one."""
         return cls(pid, argv, log, stdin, stdout)
 
     @classmethod
     def of_popen(cls, popen: subprocess.Popen[bytes], argv: Sequence[str], log: Path | None) -> Process:
+        """Wraps a process that ``subprocess`` has started."""
         process = cls(popen.pid, argv, log, popen.stdin, popen.stdout)
         process._popen = popen
         return process
 
     @property
     def name(self) -> str:
-        """Base name of its program, for messages."""
+        """The base name of its program, for messages."""
         return Path(self.argv[0]).name if self.argv else str(self.pid)
 
     def __repr__(self) -> str:
         return f"<Process {self.name} pid {self.pid}>"
 
     def _ended(self) -> bool:
-        """Whether it has ended, without reaping it: its number cannot name another process until it is reaped."""
+        """Returns whether it has ended, without reaping it: until then its pid cannot be reused."""
         if self._exit is not None:
             return True
         try:
@@ -97,7 +99,10 @@ class Process:
             return True
 
     def poll(self) -> int | None:
-        """Exit code, negative for the signal that ended it; None while it runs. 255 if somebody else reaped it."""
+        """Returns the exit code, None while the process runs.
+
+        The code is negative for the signal that ended it, 255 if other code has reaped it.
+        """
         if self._exit is None and self._ended():
             try:
                 status = os.waitpid(self.pid, os.WNOHANG)[1]
@@ -112,21 +117,22 @@ class Process:
         return self._exit
 
     def _wait(self, timeout_s: float) -> bool:
+        """Returns whether the process ends within ``timeout_s`` seconds."""
         deadline = time.monotonic() + timeout_s
         while not self._ended():
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0:
                 return False
             if self._pidfd >= 0:
                 poller = select.poll()
                 poller.register(self._pidfd, select.POLLIN)
-                poller.poll(left * 1000)
+                poller.poll(remaining_s * 1000)
             else:
-                time.sleep(min(left, 0.005))
+                time.sleep(min(remaining_s, 0.005))
         return True
 
     def wait(self, timeout_s: float) -> int:
-        """Waits for its end. Raises ProvisionError, which names it, after ``timeout_s`` seconds."""
+        """Waits for its end and returns the exit code. Raises ProvisionError after ``timeout_s`` seconds."""
         if not self._wait(timeout_s):
             raise ProvisionError(
                 f"{self.name} (pid {self.pid}) has not ended within {timeout_s:g} s{self._log_for_message()}"
@@ -140,7 +146,7 @@ class Process:
         return f"; end of {self.log}:\n{tail}" if tail else ""
 
     def signal(self, number: int) -> None:
-        """Sends a signal to its process group where it leads one, else to itself; nothing if it has ended."""
+        """Sends a signal to its process group if it leads one, else to itself. Does nothing if it has ended."""
         if self._exit is not None:
             return
         with suppress(ProcessLookupError):
@@ -156,7 +162,10 @@ class Process:
             return False
 
     def stop(self, *, term_s: float = 2.0) -> int | None:
-        """SIGTERM, up to ``term_s`` seconds, SIGKILL; what is left of its group goes too. Idempotent.
+        """Ends the process and the rest of its group, with SIGTERM first and SIGKILL at last. Idempotent.
+
+        Args:
+            term_s: seconds between SIGTERM and SIGKILL.
 
         Returns the exit code; None if it cannot be killed (uninterruptible sleep).
         """
@@ -176,13 +185,18 @@ class Process:
         return self._exit
 
     def tail(self, lines: int = 15) -> str:
-        """The last lines of its log, empty without one."""
+        """Returns the last lines of its log; empty without one."""
         return _tail(self.log, lines)
 
 
 @contextmanager
 def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
-    """Children of the block inherit the affinity; cheaper than a wrapper program and safe with threads."""
+    """Sets this thread's affinity for the block, which children inherit.
+
+    This is cheaper than a wrapper program, and safe with threads.
+
+    Raises ProvisionError if the CPUs cannot be used.
+    """
     if cpus is None:
         yield
         return
@@ -213,7 +227,14 @@ def run(
     input: str | None = None,  # noqa: A002 - the name subprocess uses
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a short command to its end, in the C locale, ``env`` on top of this process' environment.
+    """Runs a short command to its end, in the C locale.
+
+    Args:
+        timeout_s: seconds until the command is killed.
+        check: whether an exit code other than 0 is an error.
+        netns: path of the network namespace to run it in; None for this process'.
+        input: text for its standard input.
+        env: variables to add to this process' environment.
 
     Raises ProvisionError if it cannot be started, takes longer than ``timeout_s`` seconds, or (``check``) fails:
     with the command, the exit code and the end of its standard error.
@@ -242,7 +263,7 @@ def run(
                 os.killpg(popen.pid, signal.SIGKILL)
             popen.wait()
             raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
-        except BaseException:  # Ctrl-C: it must not go on behind our back
+        except BaseException:  # Ctrl-C: the command must not keep running
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
             raise
@@ -253,7 +274,7 @@ def run(
 
 
 class Spawner:
-    """Starts the long-running processes of one session; each carries the session in its environment."""
+    """Starts the long-running processes of a session; each carries the session in its environment."""
 
     def __init__(self, session_id: str, directory: Path | None = None) -> None:
         self.session_id = session_id
@@ -261,7 +282,7 @@ class Spawner:
         self._defaults = {} if directory is None else {"RUNTIME_DIRECTORY": str(directory)}
 
     def environment(self) -> dict[str, str]:
-        """What marks a process as the session's."""
+        """Returns the variables that mark a process as the session's."""
         return {SESSION_VARIABLE: self.session_id}
 
     def start(
@@ -279,11 +300,13 @@ class Spawner:
         """Starts a process in a process group of its own, which Ctrl-C at the terminal does not reach.
 
         Args:
-            log: file its standard error is appended to, and its output too without ``pipes``.
-            cpus: its affinity; None keeps this process'.
-            netns: path of the network namespace it is born in.
-            pipes: standard input and output are pipes; else the input is empty.
-            mount_ns: a mount namespace of its own, in which its mounts die with it.
+            log: file to which its standard error is appended, and without ``pipes`` its output too.
+            cpus: its CPU affinity; None for this process'.
+            netns: path of the network namespace in which it starts; None for this process'.
+            env: variables to add to this process' environment.
+            pipes: whether standard input and output are pipes. Otherwise the input is empty.
+            cwd: its working directory; None for this process'.
+            mount_ns: whether it gets a mount namespace of its own, so that its mounts end with it.
 
         Raises ProvisionError if it cannot be started.
         """
@@ -316,7 +339,7 @@ class Spawner:
         input: str | None = None,  # noqa: A002
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """``run`` with the session's mark, for commands that could outlive a kill of the harness."""
+        """Calls the function ``run`` with the session's mark, for commands that may outlive the killed harness."""
         return run(
             argv, timeout_s=timeout_s, check=check, netns=netns, input=input, env={**(env or {}), **self.environment()}
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Undoing what sessions left that were killed."""
+"""Undoes the changes of sessions that were killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_icbench.host.lock import HostLock, SessionBusyError
 
 @dataclass(slots=True)
 class Recovery:
-    """What was done.
+    """The result of a recovery.
 
     Attributes:
         undone: sessions whose changes were undone, with the number of changes.
@@ -27,13 +27,20 @@ class Recovery:
     failures: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """For people: one sentence a session."""
-        said = [f"session {name}: {count} changes undone" for name, count in self.undone.items()]
-        return said + [f"session {name} is alive and was left alone" for name in self.live]
+        """Returns one sentence per session."""
+        undone = [f"session {name}: {count} changes undone" for name, count in self.undone.items()]
+        return undone + [f"session {name} is alive and was left alone" for name in self.live]
 
 
 def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
-    """Undoes every session below ``run_dir`` whose process has ended. The caller holds the lock: none is being made."""
+    """Undoes every session below ``run_dir`` whose process has ended.
+
+    The caller holds the lock, so that no session starts meanwhile.
+
+    Args:
+        kinds: the ways in which changes are undone, by an entry's kind.
+        forget: see ``recover``.
+    """
     recovery = Recovery()
     for directory in sorted(path for path in run_dir.iterdir() if path.is_dir()):
         name = directory.name
@@ -60,14 +67,14 @@ def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: 
 
 
 def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
-    """As ``undo_dead_sessions``, with the lock. While a session runs nothing is touched: it did this at its start.
+    """Takes the lock and calls ``undo_dead_sessions``. Does nothing while a session runs: it did this at its start.
 
     Args:
-        kinds: how each kind of change is undone; what dead sessions changed may be of any.
-        forget: whether to drop the journal even of what could not be undone, so that sessions can start again. What
-            nobody knows how to undo is then taken as put right by hand, and what is older is undone.
+        kinds: the ways in which changes are undone, by an entry's kind. Dead sessions may need any of them.
+        forget: whether to drop the journals of changes that could not be undone, so that sessions can start again.
+            Changes of an unknown kind are then assumed to be undone by hand, and older ones are undone.
 
-    Raises OSError if the lock cannot be taken for want of permission.
+    Raises OSError if there is no permission to take the lock.
     """
     if not run_dir.exists():
         return Recovery()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""/sys and /proc seen through one object, so that recorded trees of other machines can stand for them in tests."""
+"""Access to /sys and /proc through one object, so that tests can use recorded trees of other machines."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ class Root:
         return self.base == Path("/")
 
     def path(self, name: str) -> Path:
-        """``/sys/x`` below this root."""
+        """Returns the path of a file, such as ``/sys/x``, below this root."""
         return self.base / name.lstrip("/")
 
     def exists(self, name: str) -> bool:
+        """Returns whether there is such a file or directory."""
         return self.path(name).exists()
 
     def read(self, name: str) -> str | None:
-        """Text of a file without surrounding white space, None if it cannot be read."""
+        """Returns a file's text without surrounding white space, None if it cannot be read."""
         try:
             return self.path(name).read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return None
 
     def read_int(self, name: str) -> int | None:
-        """A file's first number, None if there is none."""
+        """Returns a file's first number, None if there is none."""
         text = self.read(name)
         try:
             return int(text.split()[0], 0) if text else None
@@ -42,18 +43,18 @@ class Root:
             return None
 
     def glob(self, pattern: str) -> list[str]:
-        """Names (absolute, as if below ``/``) that match, sorted."""
-        return sorted("/" + str(p.relative_to(self.base)) for p in self.base.glob(pattern.lstrip("/")))
+        """Returns the names that match, sorted and absolute, as if this root were ``/``."""
+        return sorted("/" + str(path.relative_to(self.base)) for path in self.base.glob(pattern.lstrip("/")))
 
     def list(self, name: str) -> list[str]:
-        """Entries of a directory, sorted; empty if it cannot be read."""
+        """Returns the entries of a directory, sorted; empty if it cannot be read."""
         try:
-            return sorted(p.name for p in self.path(name).iterdir())
+            return sorted(path.name for path in self.path(name).iterdir())
         except OSError:
             return []
 
     def link(self, name: str) -> str | None:
-        """Last component of where a symbolic link leads, None if it is none."""
+        """Returns the last component of a symbolic link's target, None if it is no link."""
         try:
             return self.path(name).readlink().name
         except OSError:
@@ -65,7 +66,10 @@ class Root:
 
 
 def parse_cpu_list(text: str | None) -> tuple[int, ...]:
-    """``0-2,8`` to (0, 1, 2, 8), strides (``0-8:2/4``) as the kernel has them; nothing gives (). Raises ValueError."""
+    """Parses the kernel's lists of CPUs: ``0-2,8`` gives (0, 1, 2, 8), ``0-8:2/4`` has a stride, no text gives ().
+
+    Raises ValueError.
+    """
     cpus: set[int] = set()
     for part in (text or "").replace("\n", ",").split(","):
         part = part.strip()
@@ -82,11 +86,11 @@ def parse_cpu_list(text: str | None) -> tuple[int, ...]:
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
-    """(0, 1, 2, 8) to ``0-2,8``, as the kernel and LXC take it."""
+    """Formats CPUs for the kernel and LXC: (0, 1, 2, 8) gives ``0-2,8``."""
     spans: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if spans and cpu == spans[-1][1] + 1:
             spans[-1][1] = cpu
         else:
             spans.append([cpu, cpu])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run's hold on one host: lock, journal, directory, names. What it changes is undone when it closes."""
+"""A run's hold on a host: lock, journal, directory, names. Its changes are undone when it closes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.signals import shielded
 
-#: Everything a session keeps is below here: a tmpfs, gone with the boot.
+#: The directory of all sessions' files: a tmpfs, emptied by a reboot.
 RUN_DIR = Path("/run/icbench")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LINK_NAME_MAX = 15
@@ -29,21 +29,23 @@ _NAME_MAX = 32
 
 
 class HostSession:
-    """Opened by its constructor: takes the lock, undoes what dead sessions left, opens a journal. A context manager.
+    """Holds the host from its constructor to ``close``. A context manager.
+
+    The constructor takes the lock, undoes the changes of dead sessions, and opens a journal.
 
     Args:
-        kinds: how each kind of change is undone, a dead session's too (``testbed.undo_kinds``).
+        kinds: the ways in which changes are undone, a dead session's too (``testbed.undo_kinds``).
         binaries: the user's paths by switch or tool name.
         configs: the user's own configurations by switch.
         hugepage_size_kib: 2048 or 1048576.
-        pf: the card with SR-IOV that may be used: its interface or its PCI address.
+        pf: interface or PCI address of the card with SR-IOV that may be used.
         root: the running machine, or a recorded tree.
-        run_dir: where sessions live.
+        run_dir: the directory of all sessions' files.
 
     Attributes:
-        id: six of ``[a-z0-9]``; carried by every name this session gives.
+        id: six characters of ``[a-z0-9]``; part of every name that this session gives.
         dir: its private directory, removed with it.
-        recovered: what was undone for dead sessions, one sentence each.
+        recovered: one sentence for each dead session whose changes were undone.
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, ProvisionError if the
     remains of a dead one cannot be removed.
@@ -71,13 +73,13 @@ class HostSession:
         self.configs = dict(configs or {})
         self._lock = HostLock(run_dir / "lock")
         try:
-            done = recover.undo_dead_sessions(run_dir, kinds)
-            if done.failures:
+            recovery = recover.undo_dead_sessions(run_dir, kinds)
+            if recovery.failures:
                 raise ProvisionError(
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
-                    + "\n".join(done.failures)
+                    + "\n".join(recovery.failures)
                 )
-            self.recovered = done.sentences()
+            self.recovered = recovery.sentences()
             self.dir.mkdir(mode=0o755)
             self.journal = Journal(self.dir / "journal", kinds)
             self.journal.record("processes", session=self.id)
@@ -105,7 +107,7 @@ class HostSession:
         self.pf = pf
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
-        #: NICs that are uplinks now: where each is, by network namespace and name there.
+        #: The NICs that are uplinks now: (network namespace, name there) by name.
         self.nics: dict[str, tuple[str, str]] = {}
         self.recovered = []
         self._noted: dict[tuple[str, str], int] = {}
@@ -120,22 +122,22 @@ class HostSession:
         pf: str | None = None,
         root: Root | None = None,
     ) -> HostSession:
-        """A session for asking only: no lock, no journal, no directory; needs no root and changes nothing."""
+        """Returns a session for questions only: without lock, journal and directory. It needs no root."""
         session = cls.__new__(cls)
         session._prepare(binaries, hugepage_size_kib, pf, root, RUN_DIR)
         return session
 
     @property
     def live(self) -> bool:
-        """Whether it holds the host; never for a probing session."""
+        """Whether the session holds the host, which a probing session never does."""
         return self._lock is not None
 
     def name(self, suffix: str) -> str:
-        """``icb<id>-<suffix>``, at most 32 characters. Raises ValueError if the suffix is too long."""
+        """Returns ``icb<id>-<suffix>``, at most 32 characters. Raises ValueError if the suffix is too long."""
         return self._checked(f"icb{self.id}-{suffix}", _NAME_MAX)
 
     def name_link(self, suffix: str) -> str:
-        """``ic<id><suffix>``; the suffix has at most 7 characters, for a link's name 15. Raises ValueError."""
+        """Returns a link's name, ``ic<id><suffix>``. Raises ValueError if the suffix has more than 7 characters."""
         return self._checked(f"ic{self.id}{suffix}", _LINK_NAME_MAX)
 
     def _checked(self, name: str, most: int) -> str:
@@ -144,21 +146,21 @@ class HostSession:
         return name
 
     def binary(self, name: str) -> Path | None:
-        """The user's binary of that name, None if PATH is to be searched."""
+        """Returns the user's binary of that name, None if PATH is to be searched."""
         return self.binaries.get(name)
 
     def note(self, kind: str, key: str, **data: Any) -> None:
-        """Records how a named thing is undone, before it is made; ``forget`` takes the same kind and key."""
+        """Records how to remove a named object, before it is created. ``forget`` takes the same kind and key."""
         self._noted[kind, key] = self.journal.record(kind, **data)
 
     def forget(self, kind: str, key: str) -> None:
-        """The named thing has been removed: nothing is left to undo. Idempotent."""
+        """Drops the record of an object that has been removed. Idempotent."""
         entry = self._noted.pop((kind, key), None)
         if entry is not None:
             self.journal.done(entry)
 
     def close(self) -> None:
-        """Undoes everything that is left and lets the next session in; Ctrl-C and SIGTERM wait meanwhile. Idempotent.
+        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait meanwhile. Idempotent.
 
         Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
         """

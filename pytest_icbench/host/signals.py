@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""SIGTERM cleans up as Ctrl-C does, and a second signal does not cut the clean-up short."""
+"""Handlers by which SIGTERM cleans up as Ctrl-C does, and a second signal does not cut the clean-up short."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Later signals within this time after the first are taken for impatience, not for a new wish.
+#: Signals within this time after the first are taken for impatience, not for a new request.
 _GRACE_S = 10.0
 
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Within the block SIGINT and SIGTERM are only acknowledged. Without effect outside the main thread."""
+    """Only acknowledges SIGINT and SIGTERM within the block. Has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -40,8 +40,9 @@ def _say(text: str) -> None:
 
 
 class SignalGuard:
-    """While installed, the first SIGINT or SIGTERM raises KeyboardInterrupt in the main thread; more of them within ten
-    seconds, while that one is being handled, are only acknowledged.
+    """Turns the first SIGINT or SIGTERM into a KeyboardInterrupt in the main thread, while it is installed.
+
+    Further ones within ten seconds, while the first is being handled, are only acknowledged.
 
     Attributes:
         received: the first signal's number, None if there was none.
@@ -53,14 +54,14 @@ class SignalGuard:
         self._old: dict[int, object] = {}
 
     def install(self) -> None:
-        """Takes the handlers over. Without effect outside the main thread. Idempotent."""
+        """Installs the handlers. Has no effect outside the main thread. Idempotent."""
         if self._old or threading.current_thread() is not threading.main_thread():
             return
         for number in _SIGNALS:
             self._old[number] = signal.signal(number, self._handle)
 
     def restore(self) -> None:
-        """Gives the handlers back. Idempotent."""
+        """Restores the previous handlers. Idempotent."""
         for number, handler in self._old.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)  # type: ignore[arg-type]
         self._old = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the host's changes are undone. All idempotent: run twice, or for a change never made, they do no harm."""
+"""Functions that undo changes of the host. All are idempotent, and harmless for a change that was never made."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def undo_process(pid: int, start_time: int) -> None:
 
 
 def undo_file(path: str, text: str) -> None:
-    """Puts a kernel file's old text back; a file that has gone needs none."""
+    """Restores a kernel file's old text, unless the file is gone."""
     if Path(path).exists() and Path(path).read_text(encoding="utf-8").strip() != text.strip():
         Path(path).write_text(text, encoding="utf-8")
 
 
 def undo_hugepages(base: str, node: int, size_kib: int, before: int, taken: int) -> None:
-    """Gives back huge pages."""
+    """Gives huge pages back."""
     hugepages.give_back(base, node=node, size_kib=size_kib, before=before, taken=taken)
 
 
@@ -40,7 +40,7 @@ def undo_netns(name: str) -> None:
 
 
 def undo_link(name: str, netns: str | None = None) -> None:
-    """Removes a link; one in a namespace that has gone is gone with it."""
+    """Removes a link, unless it is gone together with its namespace."""
     links.remove_link(name, netns)
 
 
@@ -55,7 +55,7 @@ def undo_tree(path: str) -> None:
 
 
 def undo_command(argv: Sequence[str]) -> None:
-    """Runs a command that undoes."""
+    """Runs a command that undoes a change."""
     run(argv, timeout_s=30)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of a NIC that ethtool(8) knows: queues, large receive offload."""
+"""The settings of a NIC that ethtool(8) shows: queues, large receive offload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LRO = "rx-lro"
 
 @contextmanager
 def _device(name: str) -> Iterator[Any]:
-    """pyroute2's ethtool of a NIC; what the NIC or its driver does not know is an OSError."""
+    """Opens pyroute2's ethtool of a NIC. A setting that the driver lacks raises OSError."""
     from pyroute2.ethtool.ioctl import EthtoolError, IoctlEthtool
 
     device = IoctlEthtool(name)
@@ -29,7 +29,7 @@ def _device(name: str) -> Iterator[Any]:
 
 
 def channels(name: str) -> list[int] | None:
-    """Queues: receive, transmit, other, combined (``ethtool -l``); None: it has a fixed number."""
+    """Returns the queues (receive, transmit, other, combined; ``ethtool -l``), None if their number is fixed."""
     with suppress(OSError), _device(name) as device:
         current = device.get_channels()
         return [getattr(current, kind) for kind in _CHANNELS]
@@ -37,7 +37,7 @@ def channels(name: str) -> list[int] | None:
 
 
 def single(channels: Sequence[int]) -> list[int]:
-    """The same with one queue of each kind that there is; ``other`` stays."""
+    """Returns the same queues with at most one of each kind; ``other`` stays."""
     receive, transmit, other, combined = channels
     return [min(receive, 1), min(transmit, 1), other, min(combined, 1)]
 
@@ -46,16 +46,16 @@ def set_channels(name: str, channels: Sequence[int]) -> None:
     """Sets the numbers of queues. Raises ProvisionError if the driver refuses them."""
     try:
         with _device(name) as device:
-            wanted = device.get_channels()
+            settings = device.get_channels()
             for kind, count in zip(_CHANNELS, channels, strict=True):
-                setattr(wanted, kind, count)
-            device.set_channels(wanted)
+                setattr(settings, kind, count)
+            device.set_channels(settings)
     except OSError:
         raise ProvisionError(f"{name} refuses {list(channels)} queues (receive, transmit, other, combined)") from None
 
 
 def lro(name: str) -> bool | None:
-    """Whether large receive offload is on, which a bridge switches off; None: there is none, or it is fixed."""
+    """Returns whether large receive offload is on; None if it is missing or fixed. A bridge switches it off."""
     with suppress(OSError), _device(name) as device:
         features = device.get_features()
         if LRO in features and features.is_available(LRO):
@@ -64,7 +64,11 @@ def lro(name: str) -> bool | None:
 
 
 def set_feature(name: str, feature: str, on: bool) -> None:
-    """Switches an offload by the kernel's name for it. Raises ProvisionError if the driver lacks it, or keeps it."""
+    """Switches an offload on or off. Raises ProvisionError if the driver lacks it or refuses.
+
+    Args:
+        feature: the kernel's name of the offload.
+    """
     refusal = f"{name} cannot switch {feature} {'on' if on else 'off'}"
     try:
         with _device(name) as device:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel links by netlink: veth pairs, bridges, namespaces. Calls take milliseconds; every link is in the journal.
+"""Kernel links by netlink: veth pairs, bridges, namespaces. Calls take milliseconds. Every link is journaled.
 
-Links of a measurement carry nothing but its frames: IPv6 and ARP are off, neighbours are permanent.
+The links of a measurement carry only its frames: IPv6 and ARP are off, neighbours are permanent.
 """
 
 from __future__ import annotations
@@ -24,14 +24,19 @@ from pytest_icbench.model.traffic import MTU_ETHERNET
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
-#: Transmit queue of a veth whose frames pass a queueing discipline.
+#: The length of a veth's transmit queue, in frames, if a queueing discipline is used.
 TX_QUEUE_LENGTH = 1000
 
 
 @contextmanager
 def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator[Any]:
-    """A netlink socket in a namespace; netlink's refusals become ProvisionErrors."""
-    from pyroute2 import IPRoute  # here: a third of a second that only a session pays
+    """Opens a netlink socket in a namespace. Errors of netlink become ProvisionErrors.
+
+    Args:
+        netns: path of the namespace; None for this process'.
+        doing: the subject of error messages.
+    """
+    from pyroute2 import IPRoute  # takes a third of a second, which only a session needs
     from pyroute2.netlink.exceptions import NetlinkError
 
     try:
@@ -44,21 +49,21 @@ def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator
 
 
 def link_index(route: Any, name: str) -> int:
-    """A link's number in the namespace of a netlink socket. Raises ProvisionError if there is none."""
-    found = route.link_lookup(ifname=name)
-    if not found:
+    """Returns a link's index in the namespace of a netlink socket. Raises ProvisionError if there is none."""
+    indices = route.link_lookup(ifname=name)
+    if not indices:
         raise ProvisionError(f"there is no link {name}: it was removed, or its namespace ended")
-    return int(found[0])
+    return int(indices[0])
 
 
 def _sysctl(name: str, text: str) -> None:
-    """Writes below /proc/sys/net of the thread's namespace; a kernel without the setting has nothing to switch off."""
+    """Writes a file below /proc/sys/net of the thread's namespace, if the kernel has that setting."""
     with suppress(FileNotFoundError):
         Path("/proc/sys/net", name).write_text(text, encoding="ascii")
 
 
 def _quiet(name: str) -> None:
-    """No IPv6: neither router solicitations nor duplicate address detection nor multicast reports."""
+    """Switches IPv6 off: router solicitations, duplicate address detection, multicast reports."""
     _sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
 
 
@@ -67,10 +72,10 @@ class End:
     """One end of a veth pair.
 
     Attributes:
-        name: in its namespace.
-        netns: path of the namespace it is born in, None for this process' own.
-        address: its MAC and IP; None for a port of a switch, which has neither.
-        neighbours: who it talks to; none given: the other side of its own pair.
+        name: its name in its namespace.
+        netns: path of the namespace in which it is created; None for this process'.
+        address: its MAC and IP addresses; None for a port of a switch.
+        neighbours: its peers; none stands for the other side of its own pair.
     """
 
     name: str
@@ -88,17 +93,27 @@ def create_pair(
     txqueuelen: int = TX_QUEUE_LENGTH,
     up: bool = True,
 ) -> None:
-    """A veth pair, each end born where it belongs and configured as ``move`` does (a move costs 20 ms an end)."""
+    """Creates a veth pair, each end in its namespace and configured as by ``move``.
+
+    This avoids a move, which takes 20 ms an end.
+
+    Args:
+        mtu: layer 3 MTU in bytes.
+        txqueuelen: length of the transmit queues in frames.
+        up: whether to set both ends up and wait until they transmit.
+
+    Raises ProvisionError.
+    """
     for end in (a, b):
         if end.netns is None:
             session.note("link", end.name, name=end.name, netns=None)
     with ExitStack() as stack:
-        peer = _born(b, mtu, txqueuelen)
+        peer = _attributes(b, mtu, txqueuelen)
         peer["net_ns_fd"] = stack.enter_context(opened(b.netns or "/proc/thread-self/ns/net"))
         try:
-            # From the first end's namespace: before Linux 6.14 its name must not be taken in the asking one.
+            # Before Linux 6.14 the first end's name must be free in the namespace that sends the request.
             with netlink(a.netns, doing=f"to create the links {a.name} and {b.name}") as route:
-                route.link("add", kind="veth", **_born(a, mtu, txqueuelen), peer=peer)
+                route.link("add", kind="veth", **_attributes(a, mtu, txqueuelen), peer=peer)
         except ProvisionError:
             for end in (a, b):
                 session.forget("link", end.name)
@@ -110,7 +125,8 @@ def create_pair(
             await_up(end.name, end.netns)
 
 
-def _born(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
+def _attributes(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
+    """Returns the netlink attributes with which an end is created."""
     attributes: dict[str, Any] = {"ifname": end.name, "mtu": mtu, "txqlen": txqueuelen}
     if end.address is not None:
         attributes["address"] = end.address.mac
@@ -118,7 +134,7 @@ def _born(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
 
 
 def configure(end: End, *, up: bool = True) -> None:
-    """Makes a link an endpoint: its addresses, permanent neighbours, neither ARP nor IPv6."""
+    """Makes a link an endpoint: sets its addresses and permanent neighbours, switches ARP and IPv6 off."""
     with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
         index = link_index(route, end.name)
@@ -146,8 +162,8 @@ def move(
 
     Args:
         netns: path of the namespace, for example ``/proc/PID/ns/net``.
-        address: its MAC and IP; None leaves the link without an IP.
-        neighbours: who it talks to; none given: the other side of its own pair.
+        address: its MAC and IP addresses; None leaves the link without an IP address.
+        neighbours: its peers; none stands for the other side of its own pair.
         up: whether to set it up.
     """
     with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
@@ -156,7 +172,7 @@ def move(
 
 
 def create_bridge(session: Holder, name: str, *, mtu: int = MTU_ETHERNET) -> None:
-    """A learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6; down."""
+    """Creates a learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6. It is down."""
     session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
     with netlink(doing=f"to create the bridge {name}") as route:
@@ -165,8 +181,9 @@ def create_bridge(session: Holder, name: str, *, mtu: int = MTU_ETHERNET) -> Non
 
 
 def bypass_bridge_filters(netns: str) -> None:
-    """Bridges of a namespace pass frames by, not through, its packet filters (br_netfilter, which is on where it is
-    loaded, also drops IP packets that it finds faulty). The setting dies with the namespace.
+    """Makes the bridges of a namespace bypass its packet filters. The setting ends with the namespace.
+
+    The filters (br_netfilter) are on wherever their module is loaded. They also drop IP packets that they find faulty.
     """
     with entered(netns):
         for family in ("iptables", "ip6tables", "arptables"):
@@ -174,29 +191,29 @@ def bypass_bridge_filters(netns: str) -> None:
 
 
 def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> None:
-    """How long a bridge remembers an address that it does not see."""
+    """Sets the time after which a bridge forgets an address that it does not see."""
     with netlink(netns, doing=f"an ageing time of {seconds:g} s on the bridge {name}") as route:
         ticks = round(seconds * os.sysconf("SC_CLK_TCK"))
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
 
 
 def enslave(session: Holder, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
-    """Makes a link a port of a bridge."""
+    """Adds a link to a bridge as a port."""
     with netlink(doing=f"to add {name} to the bridge {bridge}") as route:
         route.link("set", index=link_index(route, name), master=link_index(route, bridge))
 
 
 def set_up(name: str, netns: str | None = None, *, arp: bool = False) -> None:
-    """Sets a link up; ARP stays off unless asked for."""
+    """Sets a link up. ARP stays off unless ``arp`` is true."""
     flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
     with netlink(netns, doing=f"to set {name} up") as route:
         route.link("set", index=link_index(route, name), flags=flags, change=flags)
 
 
 def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> None:
-    """Waits until a link that was set up, and its other end too, transmits.
+    """Waits until a link that was set up and its other end transmit.
 
-    The kernel attaches the transmit queues in the background once there is a carrier, and drops what is sent before.
+    The kernel attaches the transmit queues in the background once there is a carrier. It drops earlier frames.
     Raises ProvisionError after ``timeout_s`` seconds.
     """
     deadline = time.monotonic() + timeout_s
@@ -208,7 +225,7 @@ def await_up(name: str, netns: str | None = None, *, timeout_s: float = 2.0) -> 
                     f"the link {name} has no carrier after {timeout_s:g} s (state {state}): its other end is not up"
                 )
             time.sleep(0.001)
-        # The state comes first, the queues follow under the same lock: a request that takes it comes after both.
+        # The kernel sets the state first, then the queues, under one lock. A request with that lock comes after both.
         route.link("set", index=index, flags=0, change=0)
 
 
@@ -219,20 +236,20 @@ def set_mtu(name: str, mtu: int, netns: str | None = None) -> None:
 
 
 def statistics(name: str, netns: str | None = None) -> dict[str, int]:
-    """The kernel's own 64-bit counters of a link, without delay: ``rx_packets tx_packets rx_bytes rx_dropped …``."""
+    """Returns the kernel's 64-bit counters of a link by name: ``rx_packets tx_packets rx_bytes rx_dropped …``."""
     with netlink(netns, doing=f"the counters of {name}") as route:
         link = route.get_links(link_index(route, name))[0]
         return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
 
 
 def exists(name: str, netns: str | None = None) -> bool:
-    """Whether there is a link of that name."""
+    """Returns whether there is a link of that name."""
     with netlink(netns) as route:
         return bool(route.link_lookup(ifname=name))
 
 
 def remove_link(name: str, netns: str | None = None) -> None:
-    """Removes a link that may be missing, also because its namespace is."""
+    """Removes a link. The link or its namespace may be missing."""
     if netns is not None and not Path(netns).exists():
         return
     with netlink(netns, doing=f"to delete {name}") as route:
@@ -242,20 +259,24 @@ def remove_link(name: str, netns: str | None = None) -> None:
             try:
                 route.link("del", index=index)
             except NetlinkError as error:
-                if error.code != errno.ENODEV:  # its other end went just now
+                if error.code != errno.ENODEV:  # it vanished with its other end
                     raise
 
 
 def delete_link(session: Holder, name: str, netns: str | None = None) -> None:
-    """Removes a link of the session, and a veth's other end with it. Idempotent."""
+    """Removes a link of the session, with the other end of a veth. Idempotent."""
     remove_link(name, netns)
     session.forget("link", name)
 
 
 def pin_netns(session: Holder, netns: str, suffix: str) -> str:
-    """Gives a namespace, say a node's, a name of the session's, so that it outlives its processes. Returns the path.
+    """Gives a namespace a name of the session, so that it outlives its processes. Returns its path.
 
-    ``delete_netns`` takes it off again. Raises ProvisionError.
+    Args:
+        netns: path of the namespace, such as a node's.
+        suffix: see ``Holder.name``.
+
+    ``delete_netns`` removes the name again. Raises ProvisionError.
     """
     name = session.name(suffix)
     path = NETNS_DIR / name
@@ -270,11 +291,11 @@ def pin_netns(session: Holder, netns: str, suffix: str) -> str:
 
 
 def create_netns(session: Holder, suffix: str) -> str:
-    """A network namespace, its loopback up, IPv6 off for every link to come. Returns its path, below /run/netns."""
+    """Creates a network namespace with loopback up and IPv6 off. Returns its path, below /run/netns."""
     with saved_netns():
         unshare(CLONE_NEWNET)
-        for which in ("all", "default"):
-            _quiet(which)
+        for scope in ("all", "default"):
+            _quiet(scope)
         path = pin_netns(session, "/proc/thread-self/ns/net", suffix)
         with netlink(doing="to set lo up") as route:
             route.link("set", index=1, flags=_IFF_UP, change=_IFF_UP)
@@ -289,7 +310,7 @@ def remove_netns(name: str) -> None:
 
 
 def delete_netns(session: Holder, path: str) -> None:
-    """Removes a namespace of ``create_netns``; it ends when its last process and socket do. Idempotent."""
+    """Removes the name of a namespace, which ends with its last process and socket. Idempotent."""
     name = Path(path).name
     remove_netns(name)
     session.forget("netns", name)

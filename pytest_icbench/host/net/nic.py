@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A NIC of the host that a rig takes as its uplink, and that is as it was afterwards: addresses, routes, MTU, flags.
+"""A NIC of the host that a rig takes as its uplink. Its addresses, routes, MTU and flags are restored afterwards.
 
-It goes into the network namespace of whoever uses it, where nothing else of the host's is on it. Its state is in the
-journal before that; the namespace has a name of its own, so that the NIC can be fetched back also after SIGKILL (a veth
-ends with its namespace, and a card would come back under whatever name is free).
+The NIC is moved into the network namespace of its user, where the host puts nothing else on it. Its state is journaled
+before that. The namespace has a name, so that the NIC can be moved back even after SIGKILL: a veth ends with its
+namespace, and a card would come back under any free name.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _IFF_UP = 0x1
 _IFF_NOARP = 0x80
 _IFF_PROMISC = 0x100
 _IFF_ALLMULTI = 0x200
-#: Flags that are the user's to set.
+#: The flags that users set.
 _FLAGS = _IFF_NOARP | _IFF_PROMISC | _IFF_ALLMULTI
 _IFA_F_PERMANENT = 0x80
-#: Of an address, those that are set: nodad, home, mngtmpaddr, noprefixroute, autojoin.
+#: The flags of an address that users set: nodad, home, mngtmpaddr, noprefixroute, autojoin.
 _ADDRESS_FLAGS = 0x02 | 0x10 | 0x100 | 0x200 | 0x400
 _AF_INET, _AF_INET6 = 2, 10
-#: Routes that the kernel makes and removes by itself, with the addresses.
+#: The origins of routes that the kernel makes and removes together with the addresses.
 _RTPROT_KERNEL, _RTPROT_RA = 2, 9
 _TABLE_LOCAL = 255
 _HERE = "/proc/thread-self/ns/net"
@@ -46,14 +46,14 @@ _SYSCTLS = ("ipv6/conf/{}/disable_ipv6", "ipv6/conf/{}/accept_ra", "ipv6/conf/{}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What of a NIC is put back.
+    """The state of a NIC that is restored.
 
     Attributes:
         flags: interface flags (``netdevice(7)``) as the user set them.
         addresses, routes: netlink attributes, as pyroute2 takes them.
-        lro: whether large receive offload was on; a bridge switches it off. None: it has none.
+        lro: whether large receive offload was on, which a bridge switches off; None if there is none.
         sysctls: texts by name below /proc/sys/net.
-        channels: receive, transmit, other, combined (``ethtool -l``); None: it has a fixed number.
+        channels: queues (receive, transmit, other, combined; ``ethtool -l``); None if their number is fixed.
     """
 
     name: str
@@ -69,10 +69,10 @@ class State:
 
 
 def check(name: str, *, client: str = "") -> None:
-    """Whether a NIC can be taken. Changes nothing.
+    """Checks that a NIC can be taken. Changes nothing.
 
     Args:
-        client: address by which this host holds an ssh connection to another one, empty for none.
+        client: address of this host in an ssh connection to another one; empty for none.
 
     Raises Unsupported if there is none of that name, or the host needs it.
     """
@@ -89,63 +89,72 @@ def check(name: str, *, client: str = "") -> None:
 
 
 def _routes_through(route: Any, index: int, family: int) -> list[Any]:
+    """Returns the netlink messages of a link's routes that users have made."""
     return [
-        each
-        for each in route.get_routes(family=family, oif=index)
-        if each.get_attr("RTA_TABLE") != _TABLE_LOCAL and each["proto"] not in (_RTPROT_KERNEL, _RTPROT_RA)
+        entry
+        for entry in route.get_routes(family=family, oif=index)
+        if entry.get_attr("RTA_TABLE") != _TABLE_LOCAL and entry["proto"] not in (_RTPROT_KERNEL, _RTPROT_RA)
     ]
 
 
 def read(name: str) -> State:
-    """A NIC's state. Raises ProvisionError if there is none in this process' namespace."""
+    """Reads a NIC's state. Raises ProvisionError if it is not in this process' namespace."""
     with netlink(doing=f"the state of {name}") as route:
         index = link_index(route, name)
         link = route.get_links(index)[0]
-        addresses = [_address(each) for each in route.get_addr(index=index) if each["flags"] & _IFA_F_PERMANENT]
-        routes = [_route(each) for family in (_AF_INET, _AF_INET6) for each in _routes_through(route, index, family)]
+        addresses = [_address(entry) for entry in route.get_addr(index=index) if entry["flags"] & _IFA_F_PERMANENT]
+        routes = [_route(entry) for family in (_AF_INET, _AF_INET6) for entry in _routes_through(route, index, family)]
     return State(
         name=name,
         mac=link.get_attr("IFLA_ADDRESS"),
         mtu=link.get_attr("IFLA_MTU"),
         txqueuelen=link.get_attr("IFLA_TXQLEN"),
         flags=link["flags"] & (_FLAGS | _IFF_UP),
-        addresses=[each for each in addresses if not str(each["address"]).lower().startswith("fe80:")],
+        addresses=[address for address in addresses if not str(address["address"]).lower().startswith("fe80:")],
         routes=routes,
         lro=ethtool.lro(name),
         channels=ethtool.channels(name),
-        sysctls={each.format(name): text for each in _SYSCTLS if (text := _sysctl(each.format(name))) is not None},
+        sysctls={
+            pattern.format(name): text for pattern in _SYSCTLS if (text := _sysctl(pattern.format(name))) is not None
+        },
     )
 
 
-def _address(found: Any) -> dict[str, Any]:
-    wanted = {"family": found["family"], "prefixlen": found["prefixlen"], "scope": found["scope"]}
-    flags = (found.get_attr("IFA_FLAGS") or 0) & _ADDRESS_FLAGS
+def _address(message: Any) -> dict[str, Any]:
+    """Returns the attributes that make an address again."""
+    attributes = {"family": message["family"], "prefixlen": message["prefixlen"], "scope": message["scope"]}
+    flags = (message.get_attr("IFA_FLAGS") or 0) & _ADDRESS_FLAGS
     if flags:
-        wanted["flags"] = flags
+        attributes["flags"] = flags
     for key in ("address", "local", "broadcast", "label"):
-        value = found.get_attr(f"IFA_{key.upper()}")
+        value = message.get_attr(f"IFA_{key.upper()}")
         if value is not None:
-            wanted[key] = value
-    return wanted
+            attributes[key] = value
+    return attributes
 
 
-def _route(found: Any) -> dict[str, Any]:
-    wanted = {key: found[key] for key in ("family", "dst_len", "proto", "scope", "type")}
+def _route(message: Any) -> dict[str, Any]:
+    """Returns the attributes that make a route again."""
+    attributes = {key: message[key] for key in ("family", "dst_len", "proto", "scope", "type")}
     for key in ("dst", "gateway", "prefsrc", "priority", "table"):
-        value = found.get_attr(f"RTA_{key.upper()}")
+        value = message.get_attr(f"RTA_{key.upper()}")
         if value is not None:
-            wanted[key] = value
-    return wanted
+            attributes[key] = value
+    return attributes
 
 
 def _sysctl(name: str) -> str | None:
+    """Returns the text of a file below /proc/sys/net, None if it cannot be read."""
     with suppress(OSError):
         return Path("/proc/sys/net", name).read_text(encoding="ascii").strip()
     return None
 
 
 def remember(changes: Changes, name: str, pci: str) -> None:
-    """Notes what an interface is to be again once its function has come back to the kernel's driver from another.
+    """Records an interface's state, to be restored once its function is back from another driver. Sets it down.
+
+    Args:
+        pci: address of its PCI function.
 
     Raises ProvisionError if it is in use.
     """
@@ -169,18 +178,21 @@ def take(
     up: bool = True,
     single_queue: bool = False,
 ) -> None:
-    """Moves a NIC into a namespace, without addresses, ARP and IPv6. It is journaled, and undone by ``changes``.
+    """Moves a NIC into a namespace, without addresses, ARP and IPv6. The change is journaled, for ``changes`` to undo.
 
     Args:
-        netns: path that outlives the processes in it (``links.create_netns``, ``links.pin_netns``).
+        netns: path of a namespace that outlives its processes (``links.create_netns``, ``links.pin_netns``).
+        new_name: its name there.
         mtu: layer 3 MTU in bytes.
-        single_queue: all frames come in by its first queue, the only one that AF_XDP is given.
+        promiscuous: whether it receives frames to any address.
+        up: whether to set it up.
+        single_queue: whether all frames come in by its first queue, the only one that AF_XDP uses.
 
     Raises ProvisionError if there is no such NIC, it is in use, or it refuses the MTU.
     """
     try:
         check(name)
-    except Unsupported as error:  # it was free when the case was planned
+    except Unsupported as error:  # it was free when the case was scheduled
         raise ProvisionError(str(error)) from None
     before = read(name)
     changes.record("nic", netns=netns, moved=new_name, **asdict(before))
@@ -207,7 +219,14 @@ def _quieten(name: str) -> None:
 
 
 def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_S) -> None:
-    """Returns when a taken NIC carries frames. Raises ProvisionError naming ``nic``, the name that the user knows."""
+    """Waits until a taken NIC has a carrier.
+
+    Args:
+        name: its name in the namespace.
+        nic: its name on the host, for the error message.
+
+    Raises ProvisionError after ``timeout_s`` seconds.
+    """
     try:
         await_up(name, netns, timeout_s=timeout_s)
     except ProvisionError:
@@ -217,7 +236,13 @@ def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_
 
 
 def undo_nic(name: str, netns: str | None, moved: str, **state: Any) -> None:
-    """Fetches a NIC back and makes it what it was. One that is here already is only made what it was."""
+    """Moves a NIC back, unless it is back already, and restores its state.
+
+    Args:
+        netns: path of the namespace it was moved into; None if another driver had it.
+        moved: its name in that namespace, or the address of its PCI function.
+        state: the other fields of ``State``.
+    """
     before = State(name=name, **state)
     with netlink() as route:
         here = bool(route.link_lookup(ifname=name))
@@ -229,33 +254,34 @@ def undo_nic(name: str, netns: str | None, moved: str, **state: Any) -> None:
 
 
 def _await_function(before: State, pci: str) -> None:
-    """The kernel's driver makes the interface anew, under a name of its own choice."""
+    """Waits until the kernel's driver has made the interface again, and gives it its old name."""
     deadline = time.monotonic() + SETTLE_S
-    while not (found := list(Path(f"/sys/bus/pci/devices/{pci}/net").glob("*"))):
+    while not (interfaces := list(Path(f"/sys/bus/pci/devices/{pci}/net").glob("*"))):
         if time.monotonic() > deadline:
             raise ProvisionError(f"the NIC {before.name} ({pci}) has not come back: bind its driver by hand")
         time.sleep(0.02)
-    if found[0].name != before.name:
+    if interfaces[0].name != before.name:
         with netlink(doing=f"to name {before.name} again") as route:
-            index = link_index(route, found[0].name)
+            index = link_index(route, interfaces[0].name)
             route.link("set", index=index, flags=0, change=_IFF_UP)
             route.link("set", index=index, ifname=before.name)
 
 
 def _fetch(before: State, netns: str, moved: str) -> None:
+    """Moves a NIC back from a namespace. Raises ProvisionError if it is gone."""
     if Path(netns).exists():
         with opened(_HERE) as home, netlink(netns, doing=f"to move {before.name} back from {netns}") as route:
-            if found := route.link_lookup(ifname=moved):
-                _drop_program(route, found[0])
-                route.link("set", index=found[0], flags=0, change=_IFF_UP)
-                route.link("set", index=found[0], net_ns_fd=home, ifname=before.name)
+            if indices := route.link_lookup(ifname=moved):
+                _drop_program(route, indices[0])
+                route.link("set", index=indices[0], flags=0, change=_IFF_UP)
+                route.link("set", index=indices[0], net_ns_fd=home, ifname=before.name)
                 return
     if not _came_home(before):
         raise ProvisionError(f"the NIC {before.name} is gone: it ended with the namespace {netns}")
 
 
 def _came_home(before: State) -> bool:
-    """Whether the kernel has brought it back, under whatever name; then it has its own again."""
+    """Gives a NIC that the kernel has brought back its old name. Returns whether there is one."""
     with netlink(doing=f"to name {before.name} again") as route:
         for link in route.get_links():
             name = str(link.get_attr("IFLA_IFNAME"))
@@ -267,7 +293,7 @@ def _came_home(before: State) -> bool:
 
 
 def _drop_program(route: Any, index: int) -> None:
-    """An AF_XDP application that was killed leaves its program attached."""
+    """Detaches the program that a killed AF_XDP application has left."""
     link = route.get_links(index)[0]
     xdp = link.get_attr("IFLA_XDP")
     if xdp is not None and xdp.get_attr("IFLA_XDP_ATTACHED"):
@@ -275,7 +301,7 @@ def _drop_program(route: Any, index: int) -> None:
 
 
 def _restore(before: State) -> None:
-    with netlink(doing=f"to make {before.name} what it was") as route:
+    with netlink(doing=f"to restore {before.name}") as route:
         index = link_index(route, before.name)
         up = before.flags & _IFF_UP
         link = route.get_links(index)[0]
@@ -293,14 +319,14 @@ def _restore(before: State) -> None:
             ethtool.set_channels(before.name, before.channels)
         if not up:
             route.link("set", index=index, flags=0, change=_IFF_UP)
-        held = {each.get_attr("IFA_ADDRESS") for each in route.get_addr(index=index)}
+        present = {entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=index)}
         for address in before.addresses:
-            if address["address"] not in held:
+            if address["address"] not in present:
                 route.addr("add", index=index, **address)
         if up:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
-        for each in before.routes:
-            route.route("replace", oif=index, **each)
+        for attributes in before.routes:
+            route.route("replace", oif=index, **attributes)
 
 
 UNDO_KINDS = {"nic": UndoKind(undo_nic)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a host needs a NIC for, so that nobody loses the host, or a connection to it, to a measurement."""
+"""The uses of a NIC by its host, so that no measurement cuts the host or a connection to it off."""
 
 from __future__ import annotations
 
@@ -15,66 +15,71 @@ _TABLE_LOCAL = 255
 
 
 def use_of(route: Any, index: int, link: Any, client: str) -> str | None:
-    """The reason why a NIC is not to be taken, as it goes on after its name; None if there is none.
+    """Returns the reason why a NIC is not to be taken, to be put behind its name; None if there is none.
 
     Args:
-        route: netlink, in the NIC's network namespace.
-        client: address by which this host holds an ssh connection to another one, empty for none.
+        route: a netlink socket in the NIC's network namespace.
+        index: the NIC's index.
+        link: the netlink message about it.
+        client: address of this host in an ssh connection to another one; empty for none.
     """
     if link["flags"] & _IFF_LOOPBACK:
         return "is the loopback"
     if (master := link.get_attr("IFLA_MASTER")) is not None:
         owner = route.get_links(master)[0].get_attr("IFLA_IFNAME")
         return f"is a port of {owner}"
-    above = [each.get_attr("IFLA_IFNAME") for each in route.get_links() if _is_on(each, index)]
+    above = [other.get_attr("IFLA_IFNAME") for other in route.get_links() if _is_on(other, index)]
     if above:
         return f"carries {', '.join(above)}"
-    if any(_is_default_by(each, index) for family in (_AF_INET, _AF_INET6) for each in route.get_routes(family=family)):
+    if any(
+        _is_default_by(entry, index) for family in (_AF_INET, _AF_INET6) for entry in route.get_routes(family=family)
+    ):
         return "has the host's default route"
     by_ssh = {_plain(address) for address in (client, *_ssh_addresses())} - {""}
     mine = {
-        _plain(str(each.get_attr("IFA_LOCAL") or each.get_attr("IFA_ADDRESS"))) for each in route.get_addr(index=index)
+        _plain(str(entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")))
+        for entry in route.get_addr(index=index)
     }
     if by_ssh & mine:
-        return "has the address of this very ssh connection"  # which itself could end up in a report
+        return "has the address of this very ssh connection"  # the address itself could end up in a report
     return None
 
 
 def _ssh_addresses() -> Iterator[str]:
-    """This host's, of the ssh connections that the process or one of those before it came by.
+    """Yields this host's addresses in the ssh connections of the process and of its ancestors.
 
-    sudo takes the variable out of the environment, but not out of that of the shell in which it was typed.
+    sudo removes the variable from its own environment, but not from that of the shell that started it.
     """
     name, pid = "SSH_CONNECTION", os.getpid()
-    found = [os.environ.get(name, "")]
+    connections = [os.environ.get(name, "")]
     with suppress(OSError, ValueError):
         while pid > 1:
             variables = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-            found += [each.partition("=")[2] for each in variables if each.startswith(f"{name}=")]
+            connections += [variable.partition("=")[2] for variable in variables if variable.startswith(f"{name}=")]
             pid = int(
                 Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
             )
-    for connection in found:
+    for connection in connections:
         yield from connection.split()[2:3]
 
 
 def _plain(address: str) -> str:
-    """Without a zone, and an IPv4 address as such where IPv6 carries it."""
+    """Returns an address without its zone, and an IPv4 address in IPv6 as plain IPv4."""
     return address.partition("%")[0].lower().removeprefix("::ffff:")
 
 
 def _is_on(link: Any, index: int) -> bool:
-    """Whether an interface (VLAN, macvlan, tunnel) sends its frames by another one of this namespace."""
+    """Returns whether an interface (VLAN, macvlan, tunnel) sends its frames by another one of this namespace."""
     info = link.get_attr("IFLA_LINKINFO")
     kind = None if info is None else info.get_attr("IFLA_INFO_KIND")
     if link.get_attr("IFLA_LINK") != index or link["index"] == index or link.get_attr("IFLA_LINK_NETNSID") is not None:
         return False
-    return kind is not None and kind != "veth"  # whose IFLA_LINK is its other end
+    return kind is not None and kind != "veth"  # IFLA_LINK of a veth is its other end
 
 
-def _is_default_by(each: Any, index: int) -> bool:
-    """Whether it is a default route through an interface, whoever made it, also as one of several ways."""
-    if each["dst_len"] or each.get_attr("RTA_TABLE") == _TABLE_LOCAL:
+def _is_default_by(entry: Any, index: int) -> bool:
+    """Returns whether a default route leads through an interface, perhaps as one of several hops."""
+    if entry["dst_len"] or entry.get_attr("RTA_TABLE") == _TABLE_LOCAL:
         return False
-    hops = each.get_attr("RTA_MULTIPATH") or ()
-    return index in (each.get_attr("RTA_OIF"), *(hop["oif"] for hop in hops))
+    hops = entry.get_attr("RTA_MULTIPATH") or ()
+    return index in (entry.get_attr("RTA_OIF"), *(hop["oif"] for hop in hops))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a PF's driver is told about its VFs, and the PF's own interface, by netlink. Changes are journaled."""
+"""The settings of a PF's VFs and of the PF's interface, by netlink. Changes are journaled."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes
 
 _IFF_UP = 0x1
-#: RTEXT_FILTER_VF: links are told with their VFs.
+#: RTEXT_FILTER_VF: messages about links include their VFs.
 _WITH_VFS = 1
 #: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up whatever the PF's is.
 LINK_ENABLED = 1
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_GDRVINFO = 3
 _DRVINFO_BYTES = 196
-#: A setting that a driver does not know is told by None.
+#: The address of a VF that has none.
 _NO_ADDRESS = "00:00:00:00:00:00"
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the PF's driver holds of a VF. None: it has no such setting.
+    """The settings of a VF in its PF's driver. None stands for a setting that the driver lacks.
 
     Attributes:
-        mac: the address that the VF gets.
+        mac: the VF's address.
         spoofcheck: whether frames from another address are dropped.
         trust: whether the VF may change its address and be promiscuous.
         link_state: 0 follows the PF's link, 1 is up, 2 is down.
@@ -53,12 +53,12 @@ class Settings:
 
 
 def _known(value: int | None) -> int | None:
-    """Drivers that have no such setting leave all bits set."""
+    """Returns a setting's value, None if the driver lacks it: then all bits are set."""
     return None if value is None or value in (-1, 0xFFFFFFFF) else value
 
 
 def read(pf: str) -> dict[int, Settings]:
-    """Settings of a PF's VFs by index. Raises ProvisionError if there is no such interface."""
+    """Returns the settings of a PF's VFs by index. Raises ProvisionError if there is no such interface."""
     with netlink(doing=f"the VFs of {pf}") as route:
         link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
         listed = link.get_attr("IFLA_VFINFO_LIST")
@@ -66,9 +66,9 @@ def read(pf: str) -> dict[int, Settings]:
 
 
 def statistics(pf: str) -> dict[int, dict[str, int]]:
-    """What the PF's driver counted for each VF, by index: ``rx_packets tx_packets rx_dropped tx_dropped``.
+    """Returns the driver's counters of each VF, by index: ``rx_packets tx_packets rx_dropped tx_dropped``.
 
-    From the VF's side: ``tx`` is what it sent. A driver that does not count gives zeros.
+    ``tx`` counts the frames that the VF sent. A driver without counters gives zeros.
     """
     with netlink(doing=f"the counters of {pf}'s VFs") as route:
         link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
@@ -77,6 +77,8 @@ def statistics(pf: str) -> dict[int, dict[str, int]]:
 
 
 def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
+    """Returns a VF's index, settings and counters by name."""
+
     def field(name: str) -> int | None:
         value = info.get_attr(f"IFLA_VF_{name.upper()}")
         return None if value is None else _known(value[name])
@@ -96,22 +98,25 @@ def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
 
 
 def _apply(pf: str, index: int, settings: Settings) -> Settings:
-    """Sets what is not None; returns what the driver took. Raises ProvisionError if it does not take the address."""
+    """Makes the settings that are not None. Returns those that the driver accepted.
+
+    Raises ProvisionError if it does not accept the address.
+    """
     from pyroute2.netlink.exceptions import NetlinkError
 
     taken: dict[str, Any] = {}
-    wanted = {"mac": settings.mac, "link_state": settings.link_state}
-    wanted |= {"spoofchk": _bit(settings.spoofcheck), "trust": _bit(settings.trust)}
+    requested = {"mac": settings.mac, "link_state": settings.link_state}
+    requested |= {"spoofchk": _bit(settings.spoofcheck), "trust": _bit(settings.trust)}
     names = {"spoofchk": "spoofcheck"}
     with netlink(doing=f"address {settings.mac} on VF {index} of {pf}") as route:
         number = link_index(route, pf)
-        for key, value in wanted.items():
+        for key, value in requested.items():
             if value is None:
                 continue
             try:
                 route.link("set", index=number, vf={"vf": index, key: value})
             except NetlinkError as error:
-                # Nor does every driver forget an address again.
+                # Drivers may lack a setting. Not every driver can clear an address either.
                 if error.code not in _UNSUPPORTED or (key == "mac" and value != _NO_ADDRESS):
                     raise
             else:
@@ -124,9 +129,9 @@ def _bit(value: bool | None) -> int | None:
 
 
 def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Settings:
-    """Sets a VF up. Returns what the driver took: other settings it may not have.
+    """Configures a VF. Returns the settings that the driver accepted; it may lack some.
 
-    Raises ProvisionError if it does not take the address.
+    Raises ProvisionError if it does not accept the address.
     """
     before = read(pf).get(index, Settings())
     changes.record("vf", pf=pf, index=index, settings=asdict(before))
@@ -134,20 +139,20 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
 
 
 def undo_vf(pf: str, index: int, settings: dict[str, Any]) -> None:
-    """Gives a VF its old settings again; one that has gone needs none."""
+    """Restores a VF's settings, unless the VF is gone."""
     if Path("/sys/class/net", pf).exists() and index in read(pf):
         _apply(pf, index, Settings(**settings))
 
 
 def addresses(name: str) -> list[str]:
-    """IP addresses of an interface, link-local ones left out."""
+    """Returns the IP addresses of an interface, without link-local ones."""
     with netlink(doing=f"the addresses of {name}") as route:
-        found = [each.get_attr("IFA_ADDRESS") for each in route.get_addr(index=link_index(route, name))]
-    return [text for text in found if text and not text.lower().startswith("fe80:")]
+        texts = [entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=link_index(route, name))]
+    return [text for text in texts if text and not text.lower().startswith("fe80:")]
 
 
 def is_up(name: str) -> bool:
-    """Whether an interface of this process' namespace was set up."""
+    """Returns whether an interface of this process' namespace was set up."""
     return bool(_flags(name) & _IFF_UP)
 
 
@@ -163,7 +168,7 @@ def _set_up(name: str, up: bool) -> None:
 
 
 def bring_up(changes: Changes, name: str) -> None:
-    """Sets an interface up, without IPv6 of its own; one that is up stays as it is. Raises ProvisionError."""
+    """Sets an interface up, without IPv6, unless it is up already. Raises ProvisionError."""
     if is_up(name):
         return
     changes.write(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "1")
@@ -178,7 +183,7 @@ def undo_link_down(name: str) -> None:
 
 
 def await_carrier(name: str, timeout_s: float = 10.0) -> bool:
-    """Whether an interface that is up has a carrier, after a while at the latest."""
+    """Waits until an interface that is up has a carrier. Returns whether it has one in time."""
     deadline = time.monotonic() + timeout_s
     while True:
         with suppress(OSError):
@@ -190,26 +195,27 @@ def await_carrier(name: str, timeout_s: float = 10.0) -> bool:
 
 
 def remember_interface(changes: Changes, pci: str, name: str) -> None:
-    """Notes what a function's interface, which is down, is to be again once its driver has it again."""
-    place = f"/sys/class/net/{name}"
-    mac, mtu = changes.root.read(f"{place}/address"), changes.root.read_int(f"{place}/mtu")
+    """Records the state of a function's interface, which is down, to be restored once its driver is back."""
+    directory = f"/sys/class/net/{name}"
+    mac, mtu = changes.root.read(f"{directory}/address"), changes.root.read_int(f"{directory}/mtu")
     changes.record("vf_interface", pci=pci, name=name, mac=mac, mtu=mtu)
 
 
 def undo_interface(pci: str, name: str, mac: str, mtu: int) -> None:
-    """Makes the interface of a function what it was."""
-    found = _interface_of(pci)
-    if found is None:
+    """Restores the interface of a function. Raises ProvisionError if there is none."""
+    present = _interface_of(pci)
+    if present is None:
         raise ProvisionError(f"the interface {name} of {pci} has not come back: bind its driver by hand")
-    with netlink(doing=f"to make {found} what {name} was") as route:
-        index = link_index(route, found)
+    with netlink(doing=f"to restore {name} from {present}") as route:
+        index = link_index(route, present)
         route.link("set", index=index, flags=0, change=_IFF_UP)
         route.link("set", index=index, address=mac, mtu=mtu)
-        if found != name:
+        if present != name:
             route.link("set", index=index, ifname=name)
 
 
 def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
+    """Waits for a function's interface. Returns its name, None if it does not appear in time."""
     deadline = time.monotonic() + timeout_s
     while True:
         with suppress(OSError):
@@ -220,7 +226,7 @@ def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
 
 
 def driver_version(name: str) -> str | None:
-    """``DRIVER VERSION, firmware VERSION`` of an interface; None if its driver does not tell."""
+    """Returns ``DRIVER VERSION, firmware VERSION`` of an interface; None if unknown."""
     buffer = array.array("B", struct.pack("I", _ETHTOOL_GDRVINFO).ljust(_DRVINFO_BYTES, b"\0"))
     request = struct.pack("16sP8x", os.fsencode(name), buffer.buffer_info()[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measurement takes of the machine: CPUs, huge pages, devices."""
+"""The resources of the machine that a measurement takes: CPUs, huge pages, devices."""

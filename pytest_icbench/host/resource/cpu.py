@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What CPUs there are: cores, siblings, NUMA nodes, and which of them this process may use."""
+"""The host's CPUs: cores, siblings, NUMA nodes, and which of them this process may use."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Cpu:
         socket: physical package.
         node: NUMA node.
         siblings: logical CPUs of its physical core, itself included.
-        isolated: taken from the scheduler's balancing at boot (isolcpus).
-        nohz_full: without the timer tick while one task runs.
-        online: running.
+        isolated: whether it was taken from the scheduler's balancing at boot (isolcpus).
+        nohz_full: whether it has no timer tick while one task runs.
+        online: whether it is running.
         allowed: whether this process may use it (affinity and cpuset).
     """
 
@@ -40,6 +40,7 @@ class Cpu:
 
     @property
     def usable(self) -> bool:
+        """Whether it is online and allowed."""
         return self.online and self.allowed
 
 
@@ -51,7 +52,7 @@ class Topology:
 
     @classmethod
     def read(cls, root: Root | None = None) -> Topology:
-        """Reads sysfs. Allowed is this process' affinity; in a recorded tree, ``Cpus_allowed_list``."""
+        """Reads sysfs. The allowed CPUs are this process' affinity or, in a recorded tree, ``Cpus_allowed_list``."""
         root = root or Root()
         present = parse_cpu_list(root.read(f"{_CPU}/present") or root.read(f"{_CPU}/online") or "0")
         online_text = root.read(f"{_CPU}/online")
@@ -81,7 +82,7 @@ class Topology:
         return cls(tuple(cpus))
 
     def __getitem__(self, cpu: int) -> Cpu:
-        """The CPU of that number. Raises KeyError."""
+        """Returns the CPU of that number. Raises KeyError."""
         for candidate in self.cpus:
             if candidate.id == cpu:
                 return candidate
@@ -89,21 +90,24 @@ class Topology:
 
     @property
     def usable(self) -> tuple[Cpu, ...]:
-        """Online and allowed."""
+        """The CPUs that are online and allowed."""
         return tuple(cpu for cpu in self.cpus if cpu.usable)
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """NUMA nodes with a CPU that can be used."""
+        """The NUMA nodes with a usable CPU."""
         return tuple(sorted({cpu.node for cpu in self.usable}))
 
     @property
     def smt(self) -> bool:
-        """Whether two CPUs that can be used share a core."""
-        return any(len([s for s in cpu.siblings if s != cpu.id and self[s].online]) > 0 for cpu in self.usable)
+        """Whether a usable CPU shares its core with another CPU that is online."""
+        return any(
+            len([sibling for sibling in cpu.siblings if sibling != cpu.id and self[sibling].online]) > 0
+            for cpu in self.usable
+        )
 
     def cores(self, node: int | None = None) -> tuple[tuple[Cpu, ...], ...]:
-        """Physical cores with a usable CPU (of a NUMA node), each as its usable CPUs; ordered by first CPU."""
+        """Returns the physical cores, of a NUMA node or of all, each as its usable CPUs; ordered by first CPU."""
         groups: dict[tuple[int, ...], list[Cpu]] = {}
         for cpu in self.usable:
             if node is None or cpu.node == node:
@@ -112,6 +116,7 @@ class Topology:
 
 
 def _nodes(root: Root) -> dict[int, int]:
+    """Returns the NUMA node of each CPU."""
     nodes = {}
     for name in root.list(_NODE):
         if name.startswith("node") and name[4:].isdigit():
@@ -121,6 +126,7 @@ def _nodes(root: Root) -> dict[int, int]:
 
 
 def _tickless(root: Root) -> frozenset[int]:
+    """Returns the CPUs without the timer tick while one task runs."""
     text = root.read(f"{_CPU}/nohz_full")
     try:
         return frozenset(parse_cpu_list(text))
@@ -129,7 +135,7 @@ def _tickless(root: Root) -> frozenset[int]:
 
 
 def _granted(root: Root) -> frozenset[int]:
-    """CPUs that this process' cpuset grants, whatever its affinity; empty where that is not to be read."""
+    """Returns the CPUs that this process' cpuset grants, regardless of its affinity; empty if unknown."""
     for line in (root.read("/proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "cpuset":
@@ -144,15 +150,15 @@ def _granted(root: Root) -> frozenset[int]:
 
 
 def _with_isolated(affinity: frozenset[int], isolated: frozenset[int], granted: frozenset[int]) -> frozenset[int]:
-    """Adds isolated CPUs: every process is born without them in its affinity, and may use them all the same.
+    """Adds the isolated CPUs to an affinity: processes start without them, and may use them all the same.
 
-    Not where the affinity leaves out others too: then somebody chose it.
+    An affinity that leaves out others too was chosen by the user and stays as it is.
     """
     return affinity | (isolated & granted) if affinity >= granted - isolated else affinity
 
 
 def allowed_cpus(root: Root, present: tuple[int, ...]) -> frozenset[int]:
-    """CPUs this process may use."""
+    """Returns the CPUs that this process may use."""
     if root.live:
         return frozenset(os.sched_getaffinity(0))
     for line in (root.read("/proc/self/status") or "").splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CPU frequency: governor to ``performance`` and turbo off for a measured session, through the journal.
+"""CPU frequency: sets the governor to ``performance`` and turbo off for a session, through the journal.
 
 Three ways to switch turbo are known: intel_pstate's ``no_turbo``, the global ``cpufreq/boost`` (acpi-cpufreq, and
 amd-pstate since Linux 6.11), and a ``boost`` per policy. A machine without cpufreq, as most virtual ones, has none.
@@ -19,13 +19,13 @@ GOVERNOR = "performance"
 
 @dataclass(slots=True)
 class Frequency:
-    """What rules the CPUs' frequency, for the conditions of a result.
+    """The settings that control the CPUs' frequency, for the conditions of a result.
 
     Attributes:
         driver: cpufreq driver, None without one.
         governors: governor by CPU.
-        turbo: whether the CPU may exceed its base frequency; None if nothing tells.
-        warnings: one sentence for each thing that could not be set.
+        turbo: whether the CPU may exceed its base frequency; None if unknown.
+        warnings: one sentence for each setting that could not be made.
     """
 
     driver: str | None = None
@@ -39,38 +39,38 @@ def _policy(cpu: int) -> str:
 
 
 def turbo_switches(root: Root, cpus: Iterable[int]) -> list[tuple[str, str]]:
-    """Files that switch turbo off for these CPUs, each with the text that does."""
+    """Returns the files that switch turbo off for these CPUs, each with the text to write."""
     if root.read(f"{_CPU}/intel_pstate/no_turbo") in ("0", "1"):
         return [(f"{_CPU}/intel_pstate/no_turbo", "1")]
     if root.read(f"{_CPU}/cpufreq/boost") in ("0", "1"):
         return [(f"{_CPU}/cpufreq/boost", "0")]
-    each = [f"{_policy(cpu)}/boost" for cpu in sorted(set(cpus))]
-    return [(name, "0") for name in each if root.read(name) in ("0", "1")]
+    files = [f"{_policy(cpu)}/boost" for cpu in sorted(set(cpus))]
+    return [(name, "0") for name in files if root.read(name) in ("0", "1")]
 
 
 def read(root: Root, cpus: Iterable[int]) -> Frequency:
-    """How the CPUs' frequency is ruled now."""
+    """Returns the present settings of the CPUs' frequency."""
     cpus = sorted(set(cpus))
-    found = Frequency()
+    state = Frequency()
     for cpu in cpus:
-        found.driver = found.driver or root.read(f"{_policy(cpu)}/scaling_driver")
+        state.driver = state.driver or root.read(f"{_policy(cpu)}/scaling_driver")
         governor = root.read(f"{_policy(cpu)}/scaling_governor")
         if governor:
-            found.governors[cpu] = governor
+            state.governors[cpu] = governor
     switches = turbo_switches(root, cpus)
     if switches:
-        found.turbo = any(root.read(name) != off for name, off in switches)
-    return found
+        state.turbo = any(root.read(name) != off for name, off in switches)
+    return state
 
 
 def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True, turbo: bool = True) -> Frequency:
-    """Sets the governor of ``cpus`` to performance and turbo off where there are such; the journal puts them back.
+    """Sets the governor of ``cpus`` to performance and turbo off, as far as they exist. Both are journaled.
 
-    What the kernel refuses is a warning in the result, not an error: the measurement goes on and says so.
+    A refusal of the kernel is a warning in the result, not an error.
 
     Args:
-        governor: whether to touch the governor.
-        turbo: whether to touch turbo.
+        governor: whether to set the governor.
+        turbo: whether to set turbo.
     """
     root, cpus = session.root, sorted(set(cpus))
     warnings: list[str] = []
@@ -80,9 +80,9 @@ def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True,
     if turbo:
         for name, off in turbo_switches(root, cpus):
             _set(session, name, off, warnings)
-    found = read(root, cpus)
-    found.warnings = warnings
-    return found
+    state = read(root, cpus)
+    state.warnings = warnings
+    return state
 
 
 def _set_governor(session: Holder, cpu: int, warnings: list[str]) -> None:

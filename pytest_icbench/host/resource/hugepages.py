@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Huge pages per NUMA node: only what is missing is taken, and exactly that is given back.
+"""Huge pages per NUMA node. Only missing pages are taken, and exactly these are given back.
 
 A session's claims on one node and page size add up: pages that are free now may be promised to a rig that has not
-mapped them yet. What was taken stays with the session until it ends, so that the next rig finds unfragmented pages.
+mapped them yet. Pages that were taken stay with the session until it ends, so that the next rig gets unfragmented ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.resource.memory import available_kib
 from pytest_icbench.host.root import Root
 
-#: How long pages of processes that are just ending are waited for.
+#: The time to wait for the pages of processes that are ending.
 _SETTLE_S = 2.0
 
 
@@ -30,10 +30,10 @@ class _Pool:
     """A session's pages of one size on one node.
 
     Attributes:
-        before: pages the node had when the session first asked.
-        foreign: those in use by others then.
+        before: the node's pages when the session first asked.
+        foreign: the pages then in use by others.
         claimed: pages promised to rigs of this session.
-        entry: number of the journal entry, None while nothing was taken.
+        entry: number of the journal entry, None as long as nothing was taken.
     """
 
     before: int
@@ -49,22 +49,27 @@ class HugePages:
         self._pools: dict[tuple[int, int], _Pool] = {}
 
     def pool(self, root: Root, node: int, size_kib: int) -> _Pool:
+        """Returns the session's pool of one size on one node. Raises ProvisionError if the node has none."""
         total, free = counts(root, node, size_kib)
         return self._pools.setdefault((node, size_kib), _Pool(total, total - free))
 
 
 class HugePageHolder(Holder, Protocol):
-    """A holder of a host with its huge pages: all of one size, in KiB."""
+    """A holder of a host with its huge pages, which are all of one size."""
 
     @property
-    def hugepages(self) -> HugePages: ...
+    def hugepages(self) -> HugePages:
+        """The session's huge pages."""
+        ...
 
     @property
-    def hugepage_size_kib(self) -> int: ...
+    def hugepage_size_kib(self) -> int:
+        """The size of a page in KiB."""
+        ...
 
 
 def sizes(root: Root, node: int = 0) -> list[int]:
-    """Huge page sizes in KiB that the kernel offers on a node."""
+    """Returns the huge page sizes in KiB that the kernel offers on a node."""
     names = root.list(f"/sys/devices/system/node/node{node}/hugepages")
     return sorted(
         int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names if name.startswith("hugepages-")
@@ -72,7 +77,7 @@ def sizes(root: Root, node: int = 0) -> list[int]:
 
 
 def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
-    """Pages of a node in total and free. Raises ProvisionError if it has none of that size."""
+    """Returns a node's pages: (total, free). Raises ProvisionError if it has none of that size."""
     total = root.read_int(f"{_directory(node, size_kib)}/nr_hugepages")
     free = root.read_int(f"{_directory(node, size_kib)}/free_hugepages")
     if total is None or free is None:
@@ -85,7 +90,7 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
 
 
 def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
-    """Asks for that many pages in total; returns how many there are then."""
+    """Asks for that many pages in total. Returns the number afterwards. Raises ProvisionError."""
     try:
         root.write(f"{_directory(node, size_kib)}/nr_hugepages", str(pages))
     except OSError as error:
@@ -96,10 +101,10 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
 
 
 def reserve(session: HugePageHolder, node: int, mib: int) -> None:
-    """Makes sure that ``mib`` MiB of huge pages are there for the caller, on top of earlier claims.
+    """Reserves ``mib`` MiB of huge pages for the caller, on top of earlier claims.
 
-    Raises ProvisionError, everything as before, if the kernel cannot give them; what is more than the memory is refused
-    without asking it, since it would drop every cache and swap before it says no.
+    Raises ProvisionError, with everything as before, if the kernel cannot give them. A request for more than the
+    available memory is not passed on: the kernel would drop every cache and swap before it refuses.
     """
     root, size_kib = session.root, session.hugepage_size_kib
     pages = -(-mib * 1024 // size_kib)
@@ -118,11 +123,11 @@ def reserve(session: HugePageHolder, node: int, mib: int) -> None:
             before=pool.before,
             taken=target - pool.before,
         )
-        got = _set(root, node, size_kib, target)
-        if got < target:
+        granted = _set(root, node, size_kib, target)
+        if granted < target:
             give_back(str(root.base), node=node, size_kib=size_kib, before=total, taken=target - total)
             session.journal.done(entry)
-            raise ProvisionError(_refusal(node, size_kib, wanted=target - total, got=max(0, got - total)))
+            raise ProvisionError(_refusal(node, size_kib, requested=target - total, granted=max(0, granted - total)))
         if pool.entry is not None:
             session.journal.done(pool.entry)
         pool.entry = entry
@@ -130,7 +135,7 @@ def reserve(session: HugePageHolder, node: int, mib: int) -> None:
 
 
 def _name(size_kib: int) -> str:
-    """As the kernel's parameters have it: 2M, 1G."""
+    """Returns a size in the notation of the kernel's parameters: 2M, 1G."""
     return f"{size_kib // 1024}M" if size_kib < 1048576 else f"{size_kib // 1048576}G"
 
 
@@ -143,26 +148,30 @@ def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
         )
 
 
-def _refusal(node: int, size_kib: int, *, wanted: int, got: int) -> str:
+def _refusal(node: int, size_kib: int, *, requested: int, granted: int) -> str:
     size = _name(size_kib)
     return (
-        f"NUMA node {node} gave {got} of {wanted} more huge pages of {size} (too little memory, or too fragmented),"
-        f" and they were given back: free memory, or reserve them at boot with the kernel parameters"
-        f" hugepagesz={size} hugepages={wanted}"
+        f"NUMA node {node} gave {granted} of {requested} more huge pages of {size}"
+        " (too little memory, or too fragmented), and they were given back:"
+        " free memory, or reserve them at boot with the kernel parameters"
+        f" hugepagesz={size} hugepages={requested}"
     )
 
 
 def release(session: HugePageHolder, node: int, mib: int) -> None:
-    """Ends a claim of ``reserve``; the pages stay with the session for the next one."""
+    """Ends a claim of ``reserve``. The pages stay with the session for the next claim."""
     size_kib = session.hugepage_size_kib
     pool = session.hugepages.pool(session.root, node, size_kib)
     pool.claimed = max(0, pool.claimed - -(-mib * 1024 // size_kib))
 
 
 def give_back(base: str, *, node: int, size_kib: int, before: int, taken: int) -> None:
-    """Takes ``taken`` pages off a node's number, but never below ``before``: idempotent.
+    """Lowers a node's number of pages by ``taken``, but never below ``before``. Idempotent.
 
-    Waits a little for pages of processes that are just ending; pages still used then are freed by the kernel later.
+    It waits a little for the pages of processes that are ending. The kernel frees pages still in use later.
+
+    Args:
+        base: the root of /sys, as text.
     """
     root = Root(Path(base))
     if not root.exists(_directory(node, size_kib)):

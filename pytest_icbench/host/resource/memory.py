@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory of the machine and of its NUMA nodes."""
+"""The memory of the machine and of its NUMA nodes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pytest_icbench.host.root import Root
 
 
 def memory_kib(root: Root) -> dict[str, int]:
-    """/proc/meminfo in KiB (pages where it counts pages)."""
-    found: dict[str, int] = {}
+    """Returns the fields of /proc/meminfo by name, in KiB (in pages where it counts pages)."""
+    fields: dict[str, int] = {}
     for line in (root.read("/proc/meminfo") or "").splitlines():
         key, _, value = line.partition(":")
         with suppress(ValueError, IndexError):
-            found[key] = int(value.split()[0])
-    return found
+            fields[key] = int(value.split()[0])
+    return fields
 
 
 def available_kib(root: Root, node: int) -> int | None:
-    """Memory of a node that could become huge pages: free or cache; None if the kernel does not tell."""
+    """Returns the KiB of a node that could become huge pages, free or cache; None if unknown."""
     fields = {}
     for line in (root.read(f"/sys/devices/system/node/node{node}/meminfo") or "").splitlines():
         words = line.split()  # Node 0 MemFree: 4431836 kB

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Modules of the kernel: which there are, loading those that are missing, unloading what was loaded."""
+"""Modules of the kernel: lists them, loads missing ones, and unloads these again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pytest_icbench.host.changes import Changes
 
 _LOAD_S = 30.0
-#: How long a module that is just being let go is waited for, in seconds.
+#: The time in seconds to wait for a module that is being released.
 _RELEASE_S = 3.0
 
 
 def _plain(name: str) -> str:
-    """The kernel's own spelling: underscores."""
+    """Returns a module's name in the kernel's spelling, with underscores."""
     return name.replace("-", "_")
 
 
@@ -31,18 +31,18 @@ def _directory(root: Root) -> str:
 
 
 def loaded(root: Root) -> set[str]:
-    """Modules in the kernel; those built in are none."""
+    """Returns the names of the loaded modules, without those built in."""
     return {line.split()[0] for line in (root.read("/proc/modules") or "").splitlines()}
 
 
 def _names(text: str | None) -> set[str]:
-    """Modules of ``modules.dep`` or ``modules.builtin``."""
+    """Returns the modules listed in ``modules.dep`` or ``modules.builtin``."""
     lines = (text or "").splitlines()
     return {_plain(line.partition(":")[0].rpartition("/")[2].split(".ko")[0]) for line in lines}
 
 
 def available(root: Root, name: str) -> bool:
-    """Whether a module is loaded, built in, or can be loaded."""
+    """Returns whether a module is loaded, built in, or can be loaded."""
     name = _plain(name)
     if root.exists(f"/sys/module/{name}"):
         return True
@@ -51,13 +51,13 @@ def available(root: Root, name: str) -> bool:
 
 
 def for_alias(root: Root, alias: str) -> str | None:
-    """The module that takes a device, by its ``modalias``; None if this kernel has none."""
+    """Returns the module for a device with this ``modalias``; None if this kernel has none."""
     kind = alias.partition(":")[0]
     for line in (root.read(f"{_directory(root)}/modules.alias") or "").splitlines():
         words = line.split()
         if len(words) == 3 and words[1].startswith(f"{kind}:") and fnmatchcase(alias, words[1]):
             return _plain(words[2])
-    # Built in: "NAME.alias=PATTERN", ended by zeros.
+    # Modules built in are listed as "NAME.alias=PATTERN", each ended by a zero byte.
     for entry in (root.read(f"{_directory(root)}/modules.builtin.modinfo") or "").split("\0"):
         name, _, pattern = entry.partition(".alias=")
         if pattern.startswith(f"{kind}:") and fnmatchcase(alias, pattern):
@@ -66,40 +66,40 @@ def for_alias(root: Root, alias: str) -> str | None:
 
 
 def pci_drivers(root: Root, module: str) -> list[str]:
-    """Names of a loaded or built-in module's drivers of PCI functions."""
+    """Returns the PCI drivers of a loaded or built-in module."""
     names = root.list(f"/sys/module/{_plain(module)}/drivers")
     return [name.removeprefix("pci:") for name in names if name.startswith("pci:")]
 
 
 def load(changes: Changes, names: Sequence[str]) -> None:
-    """Loads modules with all they need, if they are not in the kernel. Raises ProvisionError with modprobe's words."""
+    """Loads modules with their dependencies, unless they are in the kernel. Raises ProvisionError of modprobe."""
     if expect(changes, names):
         for name in names:
             changes.session.spawner.run(["modprobe", name], timeout_s=_LOAD_S)
 
 
 def expect(changes: Changes, names: Sequence[str]) -> list[str]:
-    """Notes which of modules, with all they need, are not in the kernel yet, so that they go whoever loads them now.
+    """Records which modules, dependencies included, are missing, so that they are unloaded however they get loaded.
 
-    Raises ProvisionError with modprobe's words.
+    Returns the missing modules. Raises ProvisionError with the message of modprobe.
     """
     before = loaded(changes.root)
     spawner = changes.session.spawner
-    wanted: dict[str, None] = {}
+    needed: dict[str, None] = {}
     for name in names:
-        said = spawner.run(["modprobe", "--show-depends", name], timeout_s=_LOAD_S).stdout
-        for line in said.splitlines():
+        output = spawner.run(["modprobe", "--show-depends", name], timeout_s=_LOAD_S).stdout
+        for line in output.splitlines():
             words = line.split()
             if words and words[0] == "insmod":
-                wanted[_plain(Path(words[1]).name.split(".ko")[0])] = None
-    missing = [name for name in wanted if name not in before]
+                needed[_plain(Path(words[1]).name.split(".ko")[0])] = None
+    missing = [name for name in needed if name not in before]
     if missing:
         changes.record("modules", names=missing)
     return missing
 
 
 def undo_modules(names: Sequence[str]) -> None:
-    """Unloads modules, those first that were loaded last. What somebody else uses by now stays."""
+    """Unloads modules in the reverse order of loading. Modules in use by others stay."""
     root = Root()
     for name in reversed(names):
         if _free(root, name):
@@ -107,7 +107,7 @@ def undo_modules(names: Sequence[str]) -> None:
 
 
 def _free(root: Root, name: str) -> bool:
-    """Whether a loaded module can go: nobody holds it, and none of its drivers has a device. Waits a little."""
+    """Waits a little until a module has no user and none of its drivers a device. Returns whether it can go."""
     deadline = time.monotonic() + _RELEASE_S
     while name in loaded(root):
         used = root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
@@ -120,8 +120,9 @@ def _free(root: Root, name: str) -> bool:
 
 
 def _devices(root: Root, name: str) -> list[str]:
-    places = [f"/sys/bus/pci/drivers/{driver}" for driver in pci_drivers(root, name)]
-    return [entry for place in places for entry in root.list(place) if ":" in entry]
+    """Returns the PCI addresses of the devices that a module's drivers have."""
+    directories = [f"/sys/bus/pci/drivers/{driver}" for driver in pci_drivers(root, name)]
+    return [entry for directory in directories for entry in root.list(directory) if ":" in entry]
 
 
 UNDO_KINDS = {"modules": UndoKind(undo_modules)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hardware events through perf_event_open(2): cycles, instructions, misses of the last-level cache."""
+"""Hardware events by perf_event_open(2): cycles, instructions, misses of the last-level cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 #: PERF_TYPE_HARDWARE and its configurations.
 _HARDWARE = 0
 EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
-#: struct perf_event_attr as of its first size that every kernel takes (PERF_ATTR_SIZE_VER0), and what is set in it.
+#: The first size of struct perf_event_attr, which every kernel takes (PERF_ATTR_SIZE_VER0), and its fields.
 _ATTRIBUTE_BYTES = 64
 _TIME_ENABLED_AND_RUNNING = 1 | 2
 _ANY = -1
@@ -21,7 +21,12 @@ _SYSCALLS = {"x86_64": 298, "aarch64": 241}
 
 
 def _open(event: int, pid: int, cpu: int) -> int:
-    """Descriptor of one counter. Raises OSError."""
+    """Returns the descriptor of a counter. Raises OSError.
+
+    Args:
+        event: a value of ``EVENTS``.
+        pid, cpu: as perf_event_open takes them.
+    """
     number = _SYSCALLS.get(os.uname().machine)
     if number is None:
         raise OSError(f"the number of perf_event_open on {os.uname().machine} is not known")
@@ -37,12 +42,12 @@ def _open(event: int, pid: int, cpu: int) -> int:
 
 
 class Counters:
-    """One counter of each event for each target: a thread on any CPU, or a CPU with whatever runs on it.
+    """A counter of each event for each target: a thread on any CPU, or a CPU with all that runs on it.
 
     Args:
-        targets: (pid, cpu) as perf_event_open takes them.
+        targets: pairs (pid, cpu) as perf_event_open takes them.
 
-    Raises OSError if the kernel refuses one; none is open then.
+    Raises OSError if the kernel refuses one. No counter is open then.
     """
 
     def __init__(self, targets: Iterable[tuple[int, int]]) -> None:
@@ -56,32 +61,32 @@ class Counters:
             raise
 
     def read(self) -> dict[str, int]:
-        """Events since they were opened, over all targets; extrapolated where counters took turns."""
-        found = dict.fromkeys(EVENTS, 0)
+        """Returns the events of all targets since the constructor, extrapolated if counters took turns."""
+        totals = dict.fromkeys(EVENTS, 0)
         for name, descriptor in self._descriptors:
             count, enabled, running = struct.unpack("QQQ", os.read(descriptor, 24))
-            found[name] += round(count * enabled / running) if running else 0
-        return found
+            totals[name] += round(count * enabled / running) if running else 0
+        return totals
 
     def close(self) -> None:
-        """Idempotent."""
+        """Closes the counters. Idempotent."""
         while self._descriptors:
             os.close(self._descriptors.pop()[1])
 
 
 def of_cpus(cpus: Sequence[int]) -> Counters:
-    """Whatever runs on these CPUs, the kernel included. Raises OSError."""
+    """Opens counters for all that runs on these CPUs, the kernel included. Raises OSError."""
     return Counters((_ANY, cpu) for cpu in cpus)
 
 
 def of_processes(pids: Iterable[int]) -> Counters:
-    """Every present thread of these processes, and the kernel in their name. Raises OSError."""
+    """Opens counters for the present threads of these processes, and the kernel's work for them. Raises OSError."""
     threads = [int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
     return Counters((thread, _ANY) for thread in threads)
 
 
 def unsupported_reason() -> str | None:
-    """Why this kernel gives no hardware events, in the system's words; None if it does."""
+    """Returns why this kernel counts no hardware events, in the system's words; None if it does."""
     try:
         of_cpus([min(os.sched_getaffinity(0))]).close()
     except OSError as error:

@@ -114,7 +114,7 @@ def test_what_a_newer_version_changed_keeps_what_it_may_stand_on(
     older = Journal(log.path, KINDS)
     (failure,) = older.undo_all()
     assert undone == ["processes", "later"]
-    assert failure.startswith(f"nobody knows how to undo {kind} {data} (")
+    assert failure.startswith(f"this version cannot undo {kind} {data} (")
     assert why in failure
     assert "), so 2 older changes are left alone: run `icbench recover` of pytest-icbench 9.8.7 or later" in failure
     assert [entry.data["name"] for entry in Journal(log.path, KINDS).pending()] == ["pages", "namespace", "eth7"]
