@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session's control groups: for cgroup v1, v2 and both side by side.
+"""A session's control groups: for cgroup v1, v2, and both.
 
 A session has one group, ``icb<session>``, in every hierarchy, below the group liblxc starts from (that of pid 1
-without systemd's ``init.scope``). Below it every node has ``NAME``, and a container's monitor ``NAME.monitor``. So
-everything that can stay behind carries the session in its path, and removing that subtree removes it all.
+without systemd's ``init.scope``). Below it every node has ``NAME``, and a container's monitor ``NAME.monitor``. So all
+that can stay behind carries the session in its path, and is removed with that subtree.
 
-The processes of all nodes share one group of the ``cpu`` controller. Groups of their own, liblxc's default, make
+The processes of all nodes share one group of the ``cpu`` controller. Separate groups, liblxc's default, make
 ``sched_yield()`` weaker: the scheduler picks among groups first, and the group of the process that yields is often
 picked again. Measured with two processes on one core that hand a token over (Linux 6.18): one yield a hand-over in one
 group, 1.1 to 2.5 in two. Frames through testpmd, containers on one core, a sender that yields every 64: 0.01 % lost in
 one group, 0.6 % in two. A named group is needed even for processes that liblxc has not moved: in the root group the
-kernel's autogroups make one of every session (``setsid``), with the same effect.
+kernel's autogroups give every session (``setsid``) its own group, with the same effect.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _POLL_S = 0.002
 
 
 class SessionGroup:
-    """A session's group in every hierarchy. ``SessionGroup.of(session)`` gives the one that a session has.
+    """A session's group in every hierarchy, to be obtained by ``SessionGroup.of(session)``.
 
-    Made by its first user, journaled before; removed with the session, its members by the nodes that made them.
+    Its first user creates it, after it was journaled. It is removed with the session, its members by their nodes.
     """
 
     _known: ClassVar[WeakKeyDictionary[HostSession, SessionGroup]] = WeakKeyDictionary()
@@ -47,7 +47,7 @@ class SessionGroup:
         self.layout = Layout.read(session.root)
         self.name = f"icb{session.id}"
         if self.layout.unified:
-            # liblxc enables every controller there is, from the top down to the container's parent.
+            # liblxc enables all controllers from the top down to the container's parent.
             top = self.layout.hierarchies[0].top
             enabled = (self.root.read(f"{top}/cgroup.subtree_control") or "").split()
             session.journal.record("subtree_control", path=f"{top}/cgroup.subtree_control", enabled=enabled)
@@ -55,22 +55,24 @@ class SessionGroup:
 
     @classmethod
     def of(cls, session: HostSession) -> SessionGroup:
+        """Returns the session's group, made at the first call."""
         group = cls._known.get(session)
         if group is None:
             group = cls._known[session] = cls(session)
         return group
 
     def member(self, node: str) -> str:
-        """A node's group, relative to where groups are made."""
+        """Returns a node's group, relative to the base of a hierarchy."""
         return f"{self.name}/{node}"
 
     def create(self, node: str) -> None:
-        """Makes a node's group where a bare node needs one: for freezing. Raises ProvisionError."""
+        """Creates a node's group in the hierarchy that freezes. Raises ProvisionError."""
         hierarchy = self.layout.freezing()
         if hierarchy is not None:
             self._make(hierarchy, self.member(node))
 
     def _make(self, hierarchy: Hierarchy, group: str) -> Path:
+        """Creates a group unless it exists. Returns its directory. Raises ProvisionError."""
         path = self.root.path(hierarchy.path(group))
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -91,6 +93,7 @@ class SessionGroup:
             self._move(self._make(hierarchy, self.name), pid)
 
     def _move(self, path: Path, pid: int) -> None:
+        """Moves a process into a group; one that has ended is ignored. Raises ProvisionError."""
         try:
             (path / "cgroup.procs").write_text(str(pid), encoding="ascii")
         except ProcessLookupError:
@@ -99,20 +102,21 @@ class SessionGroup:
             raise ProvisionError(f"process {pid} cannot be moved into cgroup {path}: {error.strerror}") from None
 
     def unify_cpu(self) -> None:
-        """As ``share_cpu`` for v2, where a process cannot leave its container's group: takes the controller from them.
+        """Switches the ``cpu`` controller of v2 off below the session's group, so that all nodes share that group.
 
-        A group without the controller is none to the scheduler. liblxc enables it again with each container.
+        It is what ``share_cpu`` is for v1: in v2 a process cannot leave its container's group, but the scheduler
+        ignores a group without the controller. liblxc enables the controller again with each container.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is not None and hierarchy.unified:
             control = self.root.path(hierarchy.path(self.name)) / "cgroup.subtree_control"
-            with suppress(OSError):  # a weaker yield is worth no failure
+            with suppress(OSError):  # a weaker yield does not justify a failure
                 if "cpu" in control.read_text(encoding="ascii").split():
                     control.write_text("-cpu", encoding="ascii")
 
     def pids(self, group: str) -> set[int]:
-        """Processes of a group, in whichever hierarchy they are."""
-        return {pid for h in self.layout.hierarchies for pid in _pids(self.root.path(h.path(group)))}
+        """Returns the processes of a group in any hierarchy."""
+        return {pid for hierarchy in self.layout.hierarchies for pid in _pids(self.root.path(hierarchy.path(group)))}
 
     @property
     def can_freeze(self) -> bool:
@@ -124,25 +128,26 @@ class SessionGroup:
         kill_groups(self.layout, self.root, [self.member(node)])
 
     def freeze(self, node: str, timeout_s: float = 2.0) -> None:
-        """Stops every process of a node until ``thaw``. Raises ProvisionError if that takes longer; they run then."""
+        """Stops every process of a node until ``thaw``. Raises ProvisionError, with the node running, if it fails."""
         if not _set_frozen(self.layout, self.root, self.member(node), True, timeout_s):
             self.thaw(node)
             raise ProvisionError(f"node {node} cannot be paused: its cgroup was not frozen within {timeout_s:g} s")
 
     def thaw(self, node: str, timeout_s: float = 2.0) -> None:
-        """Undoes ``freeze``; nothing if the node runs or has gone. Raises ProvisionError after ``timeout_s``."""
+        """Undoes ``freeze``. A node that runs or is gone is ignored. Raises ProvisionError after ``timeout_s``."""
         if not _set_frozen(self.layout, self.root, self.member(node), False, timeout_s):
             raise ProvisionError(f"node {node} cannot be resumed: its cgroup was not thawed within {timeout_s:g} s")
 
     def remove(self, *nodes: str) -> None:
-        """Removes groups of nodes that have ended; missing ones are passed over.
+        """Removes the groups of nodes that have ended. Missing groups are ignored.
 
-        Raises ProvisionError if a process is left in one.
+        Raises ProvisionError if a process remains in one.
         """
         remove_groups(self.layout, self.root, [self.member(node) for node in nodes])
 
 
 def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s: float) -> bool:
+    """Freezes or thaws a group. Returns whether it reaches that state in time; a missing group counts as thawed."""
     hierarchy = layout.freezing()
     if hierarchy is None:
         return False
@@ -157,10 +162,10 @@ def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s:
                 state = (path / "cgroup.events").read_text(encoding="ascii")
                 reached = f"frozen {int(frozen)}" in state.splitlines()
             else:
-                # Written again each time: v1 does not go on freezing by itself after a task has escaped it.
-                wanted = "FROZEN" if frozen else "THAWED"
-                (path / "freezer.state").write_text(wanted, encoding="ascii")
-                reached = (path / "freezer.state").read_text(encoding="ascii").strip() == wanted
+                # Written in each round: v1 does not resume freezing by itself after a task has escaped it.
+                target = "FROZEN" if frozen else "THAWED"
+                (path / "freezer.state").write_text(target, encoding="ascii")
+                reached = (path / "freezer.state").read_text(encoding="ascii").strip() == target
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENODEV):  # liblxc has removed it meanwhile
                 return not frozen
@@ -171,7 +176,7 @@ def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s:
 
 
 def thaw_group(layout: Layout, root: Root, group: str) -> None:
-    """Thaws a group and everything below it, so that its processes can die; whatever is missing is passed over."""
+    """Thaws a group and all groups below it, so that their processes can end. Missing groups are ignored."""
     hierarchy = layout.freezing()
     if hierarchy is None:
         return
@@ -182,7 +187,7 @@ def thaw_group(layout: Layout, root: Root, group: str) -> None:
 
 
 def _pids(path: Path) -> set[int]:
-    """Processes of one group; none if it has gone."""
+    """Returns the processes of a group; none if it is gone."""
     try:
         return {int(word) for word in (path / "cgroup.procs").read_text(encoding="ascii").split()} - {0}
     except OSError:
@@ -190,7 +195,7 @@ def _pids(path: Path) -> set[int]:
 
 
 def _subtree(path: Path) -> list[Path]:
-    """A group and those below it, the innermost first."""
+    """Returns a group and those below it, the innermost first."""
     if not path.is_dir():
         return []
     with suppress(OSError):
@@ -199,7 +204,7 @@ def _subtree(path: Path) -> list[Path]:
 
 
 def remove_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: float = 2.0) -> None:
-    """Removes groups and everything below them in every hierarchy. Waits for processes that are ending.
+    """Removes groups and all groups below them in every hierarchy. Waits for processes that are ending.
 
     Raises ProvisionError with the path of a group that still has a process after ``timeout_s`` seconds.
     """
@@ -217,19 +222,19 @@ def remove_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: 
 
 
 def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: float = 5.0) -> None:
-    """Kills every process of groups and of those below them, frozen ones too, until none is left.
+    """Kills every process of groups and of those below them, frozen ones too.
 
-    Raises ProvisionError with the pids that are left after ``timeout_s`` seconds.
+    Raises ProvisionError with the pids that remain after ``timeout_s`` seconds.
     """
     tops = [(hierarchy, root.path(hierarchy.path(group))) for group in groups for hierarchy in layout.hierarchies]
     deadline = time.monotonic() + timeout_s
     while True:
-        left = {pid for _, top in tops for path in _subtree(top) for pid in _pids(path)}
-        if not left:
+        remaining = {pid for _, top in tops for path in _subtree(top) for pid in _pids(path)}
+        if not remaining:
             return
         if time.monotonic() > deadline:
-            raise ProvisionError(f"processes {sorted(left)} do not end after SIGKILL")
-        for pid in left:
+            raise ProvisionError(f"processes {sorted(remaining)} do not end after SIGKILL")
+        for pid in remaining:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for group in groups:
@@ -238,7 +243,7 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
 
 
 def undo_cgroup(name: str) -> None:
-    """Ends what is still in a session's group and removes it in every hierarchy."""
+    """Kills the processes in a session's group and removes it in every hierarchy."""
     root = Root()
     layout = Layout.read(root)
     kill_groups(layout, root, [name])
@@ -246,7 +251,12 @@ def undo_cgroup(name: str) -> None:
 
 
 def undo_subtree_control(path: str, enabled: list[str]) -> None:
-    """Takes back the controllers that were enabled for the session; one that somebody else uses by now stays."""
+    """Disables the controllers that were enabled for the session, except for those in use elsewhere.
+
+    Args:
+        path: the file ``cgroup.subtree_control``.
+        enabled: the controllers that were enabled before.
+    """
     control = Path(path)
     if not control.exists():
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as a bare network namespace: same network and CPUs as a container, the host's files and devices."""
+"""A node as a bare network namespace: network and CPUs as a container has them, files and devices of the host."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from pytest_icbench.host.session import HostSession
 
 
 class NetnsNode:
-    """See ``node.protocol.Node``. A holder process keeps the namespace; every process is pinned by its affinity.
+    """A node in a network namespace, see ``node.protocol.Node``.
 
-    Where no cgroup hierarchy can freeze, processes are stopped by SIGSTOP instead.
+    A holder process keeps the namespace. Every process is pinned by its affinity. Without a cgroup hierarchy that can
+    freeze, processes are stopped by SIGSTOP.
     """
 
     kind: ClassVar[str] = "netns"
@@ -36,7 +37,7 @@ class NetnsNode:
 
     @staticmethod
     def findings() -> tuple[Finding, ...]:
-        """See ``Node.findings``: the kernel is all that it takes."""
+        """See ``Node.findings``. There are none, as only the kernel is needed."""
         return ()
 
     @staticmethod
@@ -53,7 +54,7 @@ class NetnsNode:
         self._paused = False
 
     def start(self) -> NodeFacts:
-        """Makes the namespace and its holder. Raises ProvisionError."""
+        """Creates the namespace and its holder. Raises ProvisionError."""
         session, spec = self._session, self.spec
         for path in (*spec.sockets, *spec.devices):
             if not path.exists():
@@ -70,6 +71,7 @@ class NetnsNode:
         return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind})
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
+        """Starts a process in the namespace and in the node's cgroups. Raises ProvisionError."""
         process = self._session.spawner.start(argv, log=log, cpus=cpus, netns=self._netns, pipes=pipes)
         self._processes.append(process)
         self._group.join(self.spec.name, process.pid)
@@ -84,7 +86,7 @@ class NetnsNode:
         return self._begin(argv, cpus, log, pipes=True)
 
     def pause(self) -> None:
-        """Freezes every process, within 2 s. Raises ProvisionError, and they run on."""
+        """Freezes every process within 2 s. Raises ProvisionError, with the node running, if that fails."""
         if self._group.can_freeze:
             self._group.freeze(self.spec.name)
         else:
@@ -92,6 +94,7 @@ class NetnsNode:
         self._paused = True
 
     def resume(self) -> None:
+        """Lets the processes run again. Raises ProvisionError."""
         if self._group.can_freeze:
             self._group.thaw(self.spec.name)
         else:
@@ -105,7 +108,7 @@ class NetnsNode:
                     process.signal(number)
 
     def stop(self) -> None:
-        """Kills every process, removes the namespace and its cgroup. Raises ProvisionError if a process remains."""
+        """Kills every process and removes the namespace and its cgroup. Raises ProvisionError if a process remains."""
         if self._netns is None:
             return
         self._paused = False

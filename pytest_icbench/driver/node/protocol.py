@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a workload runs: what an LXC container and a bare network namespace have in common."""
+"""The protocol of a node, in which a workload runs: an LXC container, a bare network namespace."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """What a node gets, and nothing else.
+    """The resources of a node, which gets nothing else.
 
     Attributes:
-        name: unique on the host, carries the session (``icb<session>-…``), at most 32 characters.
-        cpus: CPUs its processes may use.
+        name: its name, unique on the host, with the session in it (``icb<session>-…``), at most 32 characters.
+        cpus: the CPUs that its processes may use.
         sockets: host directories bound into the node at the same path (vhost-user, memif).
-        devices: device nodes it may use (``/dev/vfio/12``).
+        devices: device nodes that it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.
-        capabilities: of root's, beyond those that every node keeps, as ``sys_admin``.
-        hostname: what it calls itself, where the kind of node has a name of its own; None: ``name``.
+        capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
+        hostname: its host name, if nodes of its kind have one; None stands for ``name``.
     """
 
     name: str
@@ -40,9 +40,9 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A started node as others see it: the init's pid stands for its namespaces.
+    """The facts about a started node. The pid of its init identifies its namespaces.
 
-    A link is moved in by ``netns``; a process is started inside by ``Node.spawn``.
+    A link is moved into ``netns``; ``Node.spawn`` starts a process inside.
     """
 
     name: str
@@ -51,15 +51,15 @@ class NodeFacts:
 
     @property
     def netns(self) -> str:
-        """Path that setns() and pyroute2 take."""
+        """The path of its network namespace, for setns() and pyroute2."""
         return f"/proc/{self.init_pid}/ns/net"
 
 
 class Node(Protocol):
-    """Life of a node: start, spawn any number of processes, stop. Calls are bounded in time, ``stop`` is idempotent.
+    """A node: start it, spawn any number of processes, stop it. Calls are bounded in time; ``stop`` is idempotent.
 
     Attributes:
-        kind: what ``--icbench-node`` calls nodes of this class.
+        kind: the name of this class for ``--icbench-node``.
     """
 
     kind: ClassVar[str]
@@ -69,21 +69,21 @@ class Node(Protocol):
 
     @staticmethod
     def probe(session: HostSession, /) -> None:
-        """Changes nothing. Raises Unsupported with the reason and the remedy where no such node can be started."""
+        """Checks that such a node can be started. Changes nothing. Raises Unsupported with reason and remedy."""
 
     @staticmethod
     def findings() -> Iterable[Finding]:
-        """What ``icbench doctor`` says of this kind: programs and libraries that it takes."""
+        """Returns findings for ``icbench doctor`` about programs and libraries that this kind needs."""
 
     @staticmethod
     def treatment() -> Mapping[str, Any]:
-        """What results keep of this kind, beside its name: versions."""
+        """Returns the facts that results keep about this kind, such as versions."""
 
     def start(self) -> NodeFacts:
         """Starts the node. Raises ProvisionError with the tail of its log."""
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
-        """Starts a process inside, pinned to ``cpus`` (a subset of the node's).
+        """Starts a process inside, pinned to ``cpus``, a subset of the node's.
 
         Its standard input and output are pipes, its standard error is appended to ``log``.
         """
@@ -91,7 +91,8 @@ class Node(Protocol):
     def pause(self) -> None:
         """Freezes every process of the node."""
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        """Lets the processes of the node run again."""
 
     def stop(self) -> None:
-        """Ends every process and removes the node, its cgroups included."""
+        """Ends every process and removes the node with its cgroups."""

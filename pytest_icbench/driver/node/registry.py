@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kinds of nodes by the names users type: the package's own, and those that other packages bring."""
+"""The kinds of nodes by the names that users type: built-in ones, and those of other packages."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.wording import suggestion
 
 _BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode)
-#: Names of the package's own, the default first.
+#: The names of the built-in kinds, the default first.
 NODE_KINDS = tuple(cls.kind for cls in _BUILTIN)
 
 _kinds: dict[str, type[Node]] = {cls.kind: cls for cls in _BUILTIN}
 
 
 def node_kinds() -> tuple[type[Node], ...]:
-    """All kinds, the default first."""
+    """Returns all kinds, the default first."""
     return tuple(_kinds.values())
 
 
 def bring(classes: Iterable[type[Node]]) -> None:
-    """Makes kinds of other packages known in this process, in place of those that were brought before.
+    """Registers the kinds of other packages in this process, in place of those of an earlier call.
 
-    Raises UsageError if two have one name.
+    Raises UsageError if two kinds have the same name.
     """
     known = {cls.kind: cls for cls in _BUILTIN}
     for cls in classes:
@@ -41,17 +41,24 @@ def bring(classes: Iterable[type[Node]]) -> None:
 
 
 def node_kind(kind: str, where: str = "--icbench-node") -> type[Node]:
-    """The class of a kind. Raises UsageError for an unknown one."""
+    """Returns the class of a kind. Raises UsageError for an unknown one.
+
+    Args:
+        where: the option or file that names the kind, for the error message.
+    """
     if kind not in _kinds:
         raise UsageError(f"{where}: there is no kind of node '{kind}'{suggestion(kind, tuple(_kinds))}")
     return _kinds[kind]
 
 
 def probe_node(kind: str, session: HostSession) -> None:
-    """Changes nothing. Raises Unsupported where nodes of this kind cannot be had, UsageError for an unknown kind."""
+    """Checks that nodes of a kind can be started. Changes nothing.
+
+    Raises Unsupported if they cannot, UsageError for an unknown kind.
+    """
     node_kind(kind).probe(session)
 
 
 def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
-    """A node that has not been started. Raises as ``probe_node``."""
+    """Returns a node that has not been started. Raises the errors of ``probe_node``."""
     return node_kind(kind)(session, spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A container's configuration as liblxc's keys and values. Pure, so that cgroup v1 and v2 can be tested anywhere."""
+"""A container's configuration as liblxc's keys and values. Pure, so that tests cover cgroup v1 and v2 anywhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pytest_icbench.driver.node.lxc.rootfs import Skeleton
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.host.root import format_cpu_list
 
-#: What a workload needs, and nothing else of root's power. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
+#: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
 #: sockets (``raw``, ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK:
-#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) past the memlock limit, which then needs no raising. SYS_NICE:
-#: placing memory on a NUMA node.
+#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) beyond the memlock limit. SYS_NICE: placing memory on a NUMA
+#: node.
 CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
 
-#: null, zero, full, random, urandom: what liblxc puts into a container's /dev and a workload may open.
+#: The devices of a container's /dev that a workload may open: null, zero, full, random, urandom.
 DEVICES = ("c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw")
 
 
@@ -41,24 +41,24 @@ def config(
     log: Path,
     hugepage_sizes_kib: Sequence[int] = (),
 ) -> list[tuple[str, str]]:
-    """Keys and values in the order in which they are to be set.
+    """Returns keys and values in the order in which they are to be set.
 
     Args:
         group: the session's cgroup.
-        session: id for the environment of the container's init.
-        log: liblxc's own log.
-        hugepage_sizes_kib: sizes this host has; none of them can be used by a node whose spec says so.
+        session: the session's id, for the environment of the container's init.
+        log: liblxc's log.
+        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
     """
     return [
         ("lxc.uts.name", spec.hostname or spec.name),
         ("lxc.rootfs.path", str(skeleton.path)),
         ("lxc.rootfs.options", "ro"),
-        # Nothing of the host's network, not even a loopback shared.
+        # The container shares nothing of the host's network, not even the loopback.
         ("lxc.net.0.type", "empty"),
         ("lxc.console.path", "none"),
         ("lxc.tty.max", "0"),
         ("lxc.autodev", "1"),
-        # Capabilities and devices are the fence; a profile that is not loaded would keep the container from starting.
+        # Capabilities and devices confine the container. A profile that is not loaded would prevent its start.
         ("lxc.apparmor.profile", "unconfined"),
         ("lxc.mount.auto", "proc:mixed sys:ro"),
         *(("lxc.mount.entry", entry) for entry in _mounts(spec, skeleton, devices)),
@@ -72,7 +72,7 @@ def config(
 
 
 def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, str]]:
-    """Limits of 0, where the kernel has the controller for them."""
+    """Returns limits of 0 for huge pages of these sizes, if the kernel has the controller."""
     items = []
     for kib in barred_kib:
         size = next(
@@ -85,6 +85,7 @@ def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, st
 
 
 def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> list[str]:
+    """Returns the mount entries in the format of fstab."""
     entries = [
         "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
         "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
@@ -96,22 +97,22 @@ def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> li
 
 
 def _bind(path: Path, options: str) -> str:
-    """A mount entry at the same path; fstab's escapes for what separates its fields."""
+    """Returns the entry that mounts a path at the same path, with fstab's escapes for blanks."""
     source = str(path).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
     return f"{source} {source.lstrip('/')} none {options} 0 0"
 
 
 def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:
     items = [
-        # All three below the session's group; liblxc leaves its pivot behind, which then goes with that.
+        # All three are below the session's group: liblxc leaves its pivot behind, which is removed with that group.
         ("lxc.cgroup.dir.container", f"{group}/{spec.name}"),
         ("lxc.cgroup.dir.monitor", f"{group}/{spec.name}.monitor"),
         ("lxc.cgroup.dir.monitor.pivot", group),
     ]
-    wanted = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
-    wanted += [("devices", "allow", rule) for rule in DEVICES]
-    wanted += [("devices", "allow", f"{device.rule} rw") for device in devices]
-    for controller, item, value in wanted:
+    settings = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
+    settings += [("devices", "allow", rule) for rule in DEVICES]
+    settings += [("devices", "allow", f"{device.rule} rw") for device in devices]
+    for controller, item, value in settings:
         key = layout.lxc_key(controller, item)
         if key is not None:
             items.append((key, value))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A node as an LXC application container: its init is the workload's ``pause``, its processes are attached.
 
-Nothing of liblxc is imported before a container is asked for: python-lxc is an extra.
+liblxc is imported only when a container is requested, because python-lxc is an optional dependency.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
-#: How long a container may take to start, in seconds.
+#: The time in seconds that a container may take to start.
 START_TIMEOUT_S = 10.0
-#: Containers of this process that have not been stopped: a journal's undo finds their processes, our children, here.
+#: The containers of this process that have not been stopped. A journal's undo finds their processes here.
 _started: dict[tuple[str, str], LxcNode] = {}
 
 
 def _imported() -> ModuleType:
-    """python-lxc. Raises ImportError."""
+    """Imports python-lxc. Raises ImportError."""
     import lxc
 
     return lxc  # type: ignore[no-any-return]
 
 
 def load() -> ModuleType:
-    """python-lxc. Raises Unsupported with the remedy where it is not installed."""
+    """Imports python-lxc. Raises Unsupported with the remedy if it is not installed."""
     try:
         return _imported()
     except ImportError as error:
@@ -56,11 +56,12 @@ def load() -> ModuleType:
 
 
 def version() -> str:
-    """Version of liblxc. Raises ImportError where python-lxc is not installed."""
+    """Returns the version of liblxc. Raises ImportError if python-lxc is not installed."""
     return str(_imported().version)
 
 
 def _device(path: Path) -> Device:
+    """Returns the device at a path. Raises ProvisionError if there is none."""
     try:
         status = path.stat()
     except OSError as error:
@@ -72,25 +73,26 @@ def _device(path: Path) -> Device:
 
 
 def _hugepage_sizes_kib(root: Root) -> list[int]:
+    """Returns the huge page sizes of the host in KiB."""
     names = root.list("/sys/kernel/mm/hugepages")
     return [int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names]
 
 
 def _start(container: Any, command: tuple[str, ...]) -> str | None:
-    """Starts a configured container from a process of its own. Returns what went wrong, None if it runs.
+    """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
-    liblxc moves whoever calls ``start`` into the monitor's cgroups, which would take this process out of its own, and
-    leave groups that cannot be removed; and it waits without a bound, holding Python's lock.
+    liblxc moves the caller of ``start`` into the monitor's cgroups. It would take this process out of its cgroups and
+    leave groups that cannot be removed. It also waits without a bound while it holds Python's lock.
     """
     with warnings.catch_warnings():
-        # The child calls liblxc and ends: it needs no lock that another thread could have held at the fork.
+        # The child calls liblxc and ends. It needs no lock that another thread may have held at the fork.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
         code = 1
         try:
             os.setsid()
-            # close_fds: the monitor is a fork too, and would keep our files, the session's lock among them.
+            # close_fds: the monitor is a fork too, and would keep open files, the session's lock included.
             if container.start(useinit=False, daemonize=True, close_fds=True, cmd=command):
                 code = 0
         finally:
@@ -102,35 +104,40 @@ def _start(container: Any, command: tuple[str, ...]) -> str | None:
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
 
 
-def _forking(function: Callable[..., int], *args: Any, **named: Any) -> int:
-    """Calls C code that forks, with what CPython asks of the parent around it.
+def _forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
+    """Calls C code that forks, between the calls that CPython requires of the parent.
 
-    python-lxc does only the child's part (``PyOS_AfterFork_Child``), which aborts from Python 3.13 on if the parent's
-    has not come before.
+    python-lxc makes only the child's call (``PyOS_AfterFork_Child``), which aborts from Python 3.13 on without the
+    parent's call before it.
     """
     ctypes.pythonapi.PyOS_BeforeFork()
     try:
-        return function(*args, **named)
+        return function(*args, **keywords)
     finally:
         ctypes.pythonapi.PyOS_AfterFork_Parent()
 
 
 def _enter(job: tuple[list[str], Sequence[int], Any]) -> int:
-    """Runs in the attached child between fork and exec: nothing here may wait for another thread."""
+    """Executes a command in the attached child, after the fork. Nothing here may wait for another thread.
+
+    Args:
+        job: command line, CPUs, and liblxc's function that executes a command.
+    """
     argv, cpus, run_command = job
     os.setsid()
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and an ignored signal outlives exec
+    # Python ignores these signals, and an ignored signal stays ignored after exec.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.sched_setaffinity(0, cpus)
     code = int(run_command(argv))
-    # Still here: exec failed. 126: not executable, 127: not found.
+    # exec has failed. 126: not executable, 127: not found.
     os.write(2, f"{argv[0]} cannot be executed: a container has only /usr and the workload's directory\n".encode())
     return code
 
 
 class LxcNode:
-    """See ``node.protocol.Node``."""
+    """A node in an LXC container, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "lxc"
 
@@ -152,7 +159,7 @@ class LxcNode:
     def findings() -> Iterator[Finding]:
         """See ``Node.findings``."""
         try:
-            found = version()
+            installed = version()
         except ImportError as error:
             yield Finding(
                 Level.MISSING,
@@ -161,7 +168,7 @@ class LxcNode:
                 "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
             )
         else:
-            yield Finding(Level.GOOD, "LXC", f"version {found}")
+            yield Finding(Level.GOOD, "LXC", f"version {installed}")
 
     @staticmethod
     def treatment() -> dict[str, Any]:
@@ -180,9 +187,9 @@ class LxcNode:
         self._paused = False
 
     def start(self) -> NodeFacts:
-        """Starts the container, its init waiting for the first process.
+        """Starts the container, whose init then waits.
 
-        Raises ProvisionError with the end of liblxc's log, also if the kernel grants it other CPUs than asked for.
+        Raises ProvisionError with the end of liblxc's log, or if the kernel grants other CPUs than requested.
         """
         session, spec = self._session, self.spec
         program = workload_path()
@@ -209,7 +216,7 @@ class LxcNode:
             hugepage_sizes_kib=_hugepage_sizes_kib(session.root),
         )
         for key, value in items:
-            # A liblxc built without AppArmor does not know its key, and has no need of it.
+            # A liblxc built without AppArmor does not know its key and does not need it.
             if not container.append_config_item(key, value) and not key.startswith("lxc.apparmor."):
                 self.stop()
                 raise ProvisionError(f"container {spec.name} cannot be configured: liblxc refuses {key} = {value}")
@@ -228,6 +235,7 @@ class LxcNode:
         return NodeFacts(spec.name, init, {"kind": self.kind, "lxc": str(self._lxc.version)})
 
     def _check_cpus(self) -> None:
+        """Raises ProvisionError if the kernel grants the container other CPUs than requested."""
         granted = self._group.layout.effective_cpus(self._session.root, self._group.member(self.spec.name))
         if granted is not None and granted != tuple(sorted(self.spec.cpus)):
             raise ProvisionError(
@@ -236,9 +244,10 @@ class LxcNode:
             )
 
     def _log_tail(self) -> str:
+        """Returns the end of liblxc's log for an error message."""
         with suppress(OSError):
             text = self._log.read_text(encoding="utf-8", errors="replace")
-            # A line: "lxc NAME DATE LEVEL ...", of which warnings only confuse where there are errors.
+            # A line is "lxc NAME DATE LEVEL ...". Warnings only confuse if there are errors.
             lines = text.splitlines()
             errors = [line for line in lines if " ERROR " in line] or lines
             if errors:
@@ -286,18 +295,19 @@ class LxcNode:
         return process
 
     def pause(self) -> None:
-        """Freezes every process, within 2 s. Raises ProvisionError, and they run on."""
+        """Freezes every process within 2 s. Raises ProvisionError, with the node running, if that fails."""
         self._group.freeze(self.spec.name)
         self._paused = True
 
     def resume(self) -> None:
+        """Lets the processes run again. Raises ProvisionError."""
         self._group.thaw(self.spec.name)
         self._paused = False
 
     def stop(self) -> None:
-        """Kills every process, waits for liblxc's monitor, removes the cgroups.
+        """Kills every process, waits for liblxc's monitor and removes the cgroups.
 
-        Raises ProvisionError if a process or a cgroup remains; the journal keeps the container then.
+        Raises ProvisionError if a process or a cgroup remains. Then the journal keeps the container.
         """
         if self._entry is None:
             return
@@ -312,14 +322,14 @@ class LxcNode:
         self._entry = None
 
     def reap(self) -> None:
-        """Kills the attached processes and takes their exit codes: a container's init cannot end before."""
+        """Kills and reaps the attached processes, without which a container's init cannot end."""
         for process in self._processes:
             process.stop(term_s=0)
         self._processes.clear()
 
 
 def undo_container(lxcpath: str, name: str, group: str) -> None:
-    """Ends a container that its session did not."""
+    """Ends a container that its session has not ended."""
     node = _started.pop((lxcpath, name), None)
     if node is not None:
         node.reap()

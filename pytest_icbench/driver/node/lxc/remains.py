@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ending a container in whatever state it is, and removing what liblxc leaves behind. Needs no liblxc."""
+"""Ends a container in any state, and removes what liblxc leaves behind. Needs no liblxc."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
 from pytest_icbench.host.root import Root
 
-#: How long a container may take to end after its init was killed, in seconds.
+#: The time in seconds that a container may take to end after its init was killed.
 STOP_TIMEOUT_S = 5.0
 _LOCKS = Path("/run/lxc/lock")
 
 
 def monitors(lxcpath: str, name: str) -> list[int]:
-    """liblxc's monitor processes of a container, by the title they give themselves."""
+    """Returns the pids of a container's monitors, known by the title that liblxc gives them."""
     title = f"[lxc monitor] {lxcpath} {name}".encode()
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 if (entry / "cmdline").read_bytes().rstrip(b"\0 ") == title:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 def ends(pid: int, timeout_s: float) -> bool:
-    """Whether a process that need not be our child ends in time."""
+    """Returns whether a process, a child or not, ends in time."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
@@ -45,16 +45,20 @@ def ends(pid: int, timeout_s: float) -> bool:
 
 
 def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root) -> None:
-    """Ends a container in whatever state it is, and removes what liblxc made for it. Idempotent; needs no liblxc.
+    """Ends a container in any state, and removes the files and cgroups that liblxc made for it. Idempotent.
+
+    Args:
+        lxcpath: the directory of liblxc's containers.
+        group: the session's cgroup.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
     inside, outside = f"{group}/{name}", f"{group}/{name}.monitor"
-    for _ in range(3):  # a monitor found while it starts may still be about to make its init
+    for _ in range(3):  # a monitor that is starting may not have made its init yet
         watching = monitors(lxcpath, name)
         kill_groups(layout, root, [inside], STOP_TIMEOUT_S)
         for pid in watching:
-            # It removes its cgroups itself when its container ends.
+            # A monitor removes its cgroups itself when its container ends.
             if not ends(pid, 2.0):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -67,11 +71,11 @@ def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Roo
 
 
 def _remove_locks(lxcpath: Path, name: str) -> None:
-    """liblxc's lock of a container, and the directories around it as far as they are empty."""
+    """Removes liblxc's lock of a container, and the directories above it that are empty."""
     directory = _LOCKS / lxcpath.relative_to("/")
     (directory / f".{name}").unlink(missing_ok=True)
     with suppress(OSError):
         while directory != _LOCKS.parent.parent:
-            with suppress(FileNotFoundError):  # killed while liblxc made them, outermost first
+            with suppress(FileNotFoundError):  # liblxc, which makes the outermost first, was killed meanwhile
                 directory.rmdir()
             directory = directory.parent

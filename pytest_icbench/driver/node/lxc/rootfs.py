@@ -11,9 +11,9 @@ from pathlib import Path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD
 
-#: Mounted on in every container.
+#: The mount points of every container.
 _DIRECTORIES = ("usr", "proc", "sys", "dev", "etc", "tmp", "run")
-#: Symlinks into /usr where /usr is merged, directories of their own elsewhere.
+#: Symlinks into /usr if /usr is merged, else directories.
 _OUTER = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
@@ -22,7 +22,7 @@ class Skeleton:
     """A root file system.
 
     Attributes:
-        path: where it is; mounted read-only.
+        path: its directory, which is mounted read-only.
         binds: host directories that every container sees, read-only, at the same path.
     """
 
@@ -31,11 +31,11 @@ class Skeleton:
 
 
 def skeleton(session: HostSession, program: Path) -> Skeleton:
-    """The session's skeleton, built at the first call; it goes with the session's directory.
+    """Returns the session's skeleton, built at the first call. It is removed with the session's directory.
 
     Args:
-        program: the workload; its directory is bound if it is outside /usr. It has no other files of its own. So is
-            that of each workload that is compared with it.
+        program: the workload. Its directory, which holds all its files, is bound if it is outside /usr. So are the
+            directories of the workloads that are compared with it.
     """
     path = session.dir / "rootfs"
     binds = [Path("/usr")]
@@ -49,11 +49,11 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
         elif outer.is_dir():
             binds.append(outer)
     if not (path / "etc/ld.so.cache").exists():
-        with suppress(OSError):  # libraries outside the default directories, /usr/local/lib for one
+        with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
             shutil.copyfile("/etc/ld.so.cache", path / "etc/ld.so.cache")
     programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
-    # A file and its target are one and the same but for a symlink.
-    for directory in (parent for each in programs for parent in (each.parent, each.resolve().parent)):
+    # The target of a symlink may be in another directory.
+    for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
         if not directory.is_relative_to("/usr") and directory not in binds:
             binds.append(directory)
     for bind in binds:
@@ -62,6 +62,6 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
 
 
 def mount_point(root: Path, target: Path) -> None:
-    """Makes the directory that ``target`` is mounted on; below /tmp and /run liblxc does, in the container's tmpfs."""
+    """Creates the directory on which ``target`` is mounted. Below /tmp and /run liblxc does, in the container."""
     if not target.is_relative_to("/tmp") and not target.is_relative_to("/run"):
         (root / target.relative_to("/")).mkdir(parents=True, exist_ok=True)
