@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workload seen from outside: what is typed to start it. Pure; docs/workload.md is the contract."""
+"""The command line of the workload. Pure; docs/workload.md is the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_icbench.model.traffic import Traffic
 
 Application = Literal["send", "recv", "client", "server"]
 
-#: Exit codes of the workload, and what they say to a user.
+#: The exit codes of the workload and their meaning.
 EXIT_CODES = {
     0: "ended as asked",
     2: "bad usage",
@@ -23,19 +23,19 @@ EXIT_CODES = {
     5: "the link did not come up in time",
     6: "this machine's TSC is not invariant",
 }
-#: The exit code of a machine whose clock measures nothing.
+#: The exit code on a machine whose clock cannot measure.
 NO_INVARIANT_CLOCK = 6
 
 
 def natural_api(api: str | None, endpoint: Endpoint) -> str:
-    """The API technique to use: the one asked for, else what suits the endpoint (a switch may prefer another)."""
+    """Returns the API technique to use: ``api``, else the one that suits the endpoint (a switch may prefer another)."""
     if api is not None:
         return api
     return "udp-mmsg" if isinstance(endpoint, Veth) else "dpdk"
 
 
 def exit_meaning(code: int) -> str:
-    """What an exit code says; negative codes are signals."""
+    """Returns the meaning of an exit code as the end of a sentence; negative codes are signals."""
     if code < 0:
         return f"was ended by signal {-code}"
     return f"ended with exit code {code} ({EXIT_CODES.get(code, 'unknown')})"
@@ -43,18 +43,23 @@ def exit_meaning(code: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadCommand:
-    """One process of a launch.
+    """The command of one process of a launch.
 
     Attributes:
-        endpoint: where it sends and receives. peer: who is at the other end.
+        endpoint: the endpoint that it uses.
+        peer: the address at the other end.
         api: one of ``APIS``.
-        cpu: where it runs.
+        cpu: the CPU that it runs on.
+        burst: frames per burst.
+        stream: number of the stream that its frames carry.
         rate_pps: frames per second, 0 for the maximum.
-        duration_s: measured time; 0 until told to stop (a receiver).
-        ring: descriptors a ring; a power of two for DPDK.
-        yield_every: ``--yield``: 0 beside no other poller.
+        duration_s: measured time; 0 for a process that runs until it is stopped (a receiver).
+        window_s: length of a measuring window.
+        drain_s: ``--drain``.
+        ring: descriptors per ring; a power of two for DPDK.
+        yield_every: ``--yield``; 0 where no other poller shares the CPU.
         train: ``--train``, None for a stream.
-        catch_up: greatest burst in which a late sender catches up, 0 without a limit.
+        catch_up: the largest burst with which a late sender catches up; 0 without a limit.
     """
 
     application: Application
@@ -80,13 +85,14 @@ class WorkloadCommand:
 
     @property
     def uses_dpdk(self) -> bool:
+        """Whether the process uses DPDK."""
         return self.api == "dpdk" or self.api in NETDEV_APIS
 
     def argv(self, executable: Path) -> list[str]:
-        """The whole command line, always ``--supervised``."""
-        me = self.endpoint.address
+        """Returns the command line, with ``--supervised``. Raises ValueError if the API does not suit the endpoint."""
+        local = self.endpoint.address
         name = f"dpdk-{self.application}" if self.uses_dpdk else self.application
-        argv = [str(executable), name, me.ip, me.mac, self.peer.ip, self.peer.mac, "--supervised"]
+        argv = [str(executable), name, local.ip, local.mac, self.peer.ip, self.peer.mac, "--supervised"]
         argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
         for option, seconds in (
@@ -102,7 +108,7 @@ class WorkloadCommand:
             argv += ["--train", self.train]
         if self.catch_up:
             argv += ["--catch-up", str(self.catch_up)]
-        argv += [flag for flag, wanted in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if wanted]
+        argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]
         if self.uses_dpdk:
             eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=self.traffic.jumbo)
             return [*argv, "--", *eal]

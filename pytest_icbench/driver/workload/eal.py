@@ -5,33 +5,34 @@ from __future__ import annotations
 
 from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, Pci, Veth, VhostUser
 
-#: Huge-page memory of one endpoint in MiB: its packet pool and what the driver needs.
+#: The huge-page memory of one endpoint in MiB, for its packet pool and its driver.
 ENDPOINT_MIB = 64
 #: The same for frames above 1518 bytes, whose buffers are five times as long.
 JUMBO_ENDPOINT_MIB = 256
 
-#: net_af_xdp takes this many buffers from the receive pool at once, whatever ring is asked for. The pool follows the
+#: net_af_xdp takes this many buffers from the receive pool at once, regardless of the ring. The pool is sized by the
 #: ring.
 AF_XDP_LEAST_RING = 2048
 
 
 def endpoint_ring(api: str, ring: int) -> int:
-    """Descriptors to ask for: ``ring``, unless the driver cannot do with so few."""
+    """Returns the descriptors to request: ``ring``, unless the driver needs more."""
     return max(ring, AF_XDP_LEAST_RING) if api == "af_xdp" else ring
 
 
 def endpoint_mib(jumbo: bool) -> int:
-    """MiB of huge pages that one endpoint takes."""
+    """Returns the MiB of huge pages that one endpoint takes."""
     return JUMBO_ENDPOINT_MIB if jumbo else ENDPOINT_MIB
 
 
 def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: bool) -> list[str]:
-    """What stands after ``--`` on the workload's command line.
+    """Returns the arguments after ``--`` on the workload's command line.
 
     Args:
         api: ``dpdk``, or for a ``Veth`` endpoint ``af_packet`` or ``af_xdp``.
         cpu: the one CPU that runs the application (its main lcore).
-        ring: descriptors a ring, a power of two.
+        ring: descriptors per ring, a power of two.
+        jumbo: whether frames may exceed 1518 bytes.
     """
     arguments = [
         "--lcores",
@@ -49,7 +50,7 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
 
 
 def virtual_device(endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool) -> str:
-    """The ``--vdev`` value that attaches to the endpoint."""
+    """Returns the value of ``--vdev`` for an endpoint."""
     match endpoint:
         case VhostUser(role="front-end"):
             device = f"net_virtio_user0,path={endpoint.socket},mac={endpoint.address.mac},queues=1,queue_size={ring}"
@@ -68,7 +69,7 @@ def virtual_device(endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: 
 
 
 def netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
-    """The ``--vdev`` value of a kernel interface, by ``af_packet`` or ``af_xdp``."""
+    """Returns the value of ``--vdev`` for a kernel interface, by ``af_packet`` or ``af_xdp``. Raises ValueError."""
     if api == "af_xdp":
         return f"net_af_xdp0,iface={interface},start_queue=0,queue_count=1"
     if api == "af_packet":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the workload's executable is."""
+"""The path of the workload's executable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE = "ICBENCH_WORKLOAD"
 
 
 def workload_path() -> Path:
-    """The program to run: ``$ICBENCH_WORKLOAD``, else the package's own, else the one built in this checkout.
+    """Returns the program to run: ``$ICBENCH_WORKLOAD``, else the package's, else the one built in this checkout.
 
     Raises:
         WorkloadError: there is none, or it may not be executed.

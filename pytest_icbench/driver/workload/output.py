@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines that the workload writes, read strictly. Pure; docs/workload.md is the contract."""
+"""Parses the lines that the workload writes, strictly. Pure; docs/workload.md is the contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Role = Literal["sender", "receiver", "client", "server"]
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The port is set up; a serving socket exists."""
+    """The first line: the port is set up, and a serving socket exists."""
 
     app: str
     version: str
@@ -37,7 +37,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The link is up; the process waits for ``start``."""
+    """The line that says that the link is up. The process waits for ``start``."""
 
     link_up: bool
     announced: bool
@@ -46,7 +46,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class SentCounts:
-    """What a sender or a client counted in one window."""
+    """The counts of a sender or a client in one window."""
 
     start_ns: int
     duration_ns: int
@@ -64,7 +64,7 @@ class SentCounts:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCounts:
-    """What a receiver, a client or a server counted for one window."""
+    """The counts of a receiver, a client or a server for one window."""
 
     provisional: bool
     received: int
@@ -79,7 +79,7 @@ class ReceivedCounts:
 
 @dataclass(frozen=True, slots=True)
 class WindowRtt:
-    """Round-trip times of one window's frames; None where there are too few samples to tell."""
+    """The round-trip times of one window's frames. A figure is None if there are too few samples for it."""
 
     count: int
     min_ns: int | None
@@ -91,10 +91,11 @@ class WindowRtt:
 
 @dataclass(frozen=True, slots=True)
 class WindowLine:
-    """One window of one process; ``sent``, ``received`` and ``rtt`` as far as its role has them.
+    """One window of one process. ``sent``, ``received`` and ``rtt`` are None if its role does not have them.
 
-    ``busy_cycles`` and ``idle_cycles`` of its polling loop are None where nobody counts them (blocking sockets).
-    ``rtt_from`` is the first window whose answers a client's histograms have.
+    Attributes:
+        busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
+        rtt_from: the first window whose answers are in a client's histograms.
     """
 
     role: Role
@@ -111,7 +112,7 @@ class WindowLine:
 
 @dataclass(frozen=True, slots=True)
 class SentTotals:
-    """Of the whole launch, warm-up included. ``sequences`` frames were sent, numbered from 0."""
+    """The totals of a sender over a whole launch with its warm-up. ``sequences`` frames were sent, numbered from 0."""
 
     scheduled: int
     sent: int
@@ -123,7 +124,10 @@ class SentTotals:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedTotals:
-    """Of the whole launch, warm-up included. ``highest_sequence`` is None, or -1, when nothing arrived."""
+    """The totals of a receiver over a whole launch with its warm-up.
+
+    ``highest_sequence`` is None, or -1, if nothing arrived.
+    """
 
     received: int
     bytes: int
@@ -140,12 +144,13 @@ class ReceivedTotals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a process ended, and its totals.
+    """The end of a process, with its totals.
 
     Attributes:
-        lateness, spacing_error: of a paced sender or client, in ns: how much later than due each burst left, and by how
-            much the time between two bursts differed from what it should have been. Warm-up included.
-        rtt_from: the first window whose answers a client's histograms have.
+        reason: why it ended.
+        lateness: how much later than due each burst of a paced sender or client left, in ns. With the warm-up.
+        spacing_error: the difference between the actual and the due time between two bursts, likewise.
+        rtt_from: the first window whose answers are in a client's histograms.
     """
 
     role: Role
@@ -196,13 +201,13 @@ Line = Hello | Ready | WindowLine | Summary
 
 
 def parse_line(raw: bytes | str, where: str = "workload") -> Line:
-    """One line of a workload's stdout.
+    """Parses one line of a workload's standard output.
 
     Args:
-        where: whose line it is; the error's first word.
+        where: the line's origin, the first word of an error.
 
     Raises:
-        DamagedData: it is not what docs/workload.md says.
+        DamagedData: the line does not follow docs/workload.md.
     """
     try:
         data = json.loads(raw)
@@ -283,25 +288,25 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
 
 
 def _rtt_from(data: dict[str, Any], where: str) -> int:
-    found = data.get("rtt_from", 1)
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise DamagedData(f"{where}: rtt_from: expected a window from 1, found {found!r}")
-    return found
+    number = data.get("rtt_from", 1)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise DamagedData(f"{where}: rtt_from: expected a window from 1, found {number!r}")
+    return number
 
 
 def _histogram(data: Any, lost: int, where: str) -> Histogram:
-    found = decode(_Histogram, data, where)
-    values = [value for value, _ in found.counts]
-    if values != sorted(set(values)) or any(number < 0 for _, number in found.counts):
+    decoded = decode(_Histogram, data, where)
+    values = [value for value, _ in decoded.counts]
+    if values != sorted(set(values)) or any(number < 0 for _, number in decoded.counts):
         raise DamagedData(f"{where}: counts are not in ascending order or below zero")
-    if sum(number for _, number in found.counts) != found.count:
-        raise DamagedData(f"{where}: the counts do not add up to {found.count}")
-    empty = not found.count
+    if sum(number for _, number in decoded.counts) != decoded.count:
+        raise DamagedData(f"{where}: the counts do not add up to {decoded.count}")
+    empty = not decoded.count
     return Histogram(
-        counts=found.counts,
-        minimum=None if empty else found.min,
-        maximum=None if empty else found.max,
-        mean=None if empty else found.mean,
-        significant_digits=found.significant_digits,
+        counts=decoded.counts,
+        minimum=None if empty else decoded.min,
+        maximum=None if empty else decoded.max,
+        mean=None if empty else decoded.mean,
+        significant_digits=decoded.significant_digits,
         lost=lost,
     )

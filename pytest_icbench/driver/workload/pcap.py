@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of frames as the workload's ``replay`` reads and its ``capture`` writes them: classic pcap, nanoseconds. Pure.
+"""Files of frames for the workload's ``replay`` and from its ``capture``: classic pcap with nanoseconds. Pure.
 
-(A library that follows a growing file record by record, and that the core may import, was not found.)
+No library was found that follows a growing file record by record and that the core may import.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SNAP_BYTES = 65535
 
 
 def pcap_bytes(frames: Iterable[bytes]) -> bytes:
-    """The file that holds these frames (Ethernet, without FCS), all at time 0."""
+    """Returns a file of these Ethernet frames without FCS, all at time 0."""
     parts = [_HEADER.pack(_MAGIC, 2, 4, 0, 0, _SNAP_BYTES, _ETHERNET)]
     for frame in frames:
         parts += [_RECORD.pack(0, 0, len(frame), len(frame)), frame]
@@ -27,9 +27,9 @@ def pcap_bytes(frames: Iterable[bytes]) -> bytes:
 
 
 class PcapFollower:
-    """Takes in a growing file part by part.
+    """Parses a growing file part by part.
 
-    ``feed`` returns the frames that have become whole. What is there of the next one is kept for the next call.
+    ``feed`` returns the frames that are complete. The rest is kept for the next call.
     """
 
     def __init__(self) -> None:
@@ -37,22 +37,22 @@ class PcapFollower:
         self._begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Frames that ``data`` completes. Raises DamagedData if this is no file of ``capture``, or a frame was cut."""
+        """Returns the frames that ``data`` completes. Raises DamagedData for a foreign file or a truncated frame."""
         data = self._rest + data
-        at = 0
+        offset = 0
         frames = []
         if not self._begun and len(data) >= _HEADER.size:
             magic, _, _, _, _, _, link = _HEADER.unpack_from(data)
             if (magic, link) != (_MAGIC, _ETHERNET):
                 raise DamagedData(f"a capture begins with {magic:#x} and link type {link}, not as a capture should")
-            self._begun, at = True, _HEADER.size
-        while self._begun and len(data) - at >= _RECORD.size:
-            _, _, kept, length = _RECORD.unpack_from(data, at)
-            if kept != length:
-                raise DamagedData(f"a frame of {length} bytes was captured in part: only {kept} are there")
-            if len(data) - at - _RECORD.size < kept:
+            self._begun, offset = True, _HEADER.size
+        while self._begun and len(data) - offset >= _RECORD.size:
+            _, _, captured, length = _RECORD.unpack_from(data, offset)
+            if captured != length:
+                raise DamagedData(f"a frame of {length} bytes was captured in part: only {captured} are there")
+            if len(data) - offset - _RECORD.size < captured:
                 break
-            frames.append(data[at + _RECORD.size : at + _RECORD.size + kept])
-            at += _RECORD.size + kept
-        self._rest = data[at:]
+            frames.append(data[offset + _RECORD.size : offset + _RECORD.size + captured])
+            offset += _RECORD.size + captured
+        self._rest = data[offset:]
         return frames

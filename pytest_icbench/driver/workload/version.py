@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Versions of the workload and of the DPDK inside it."""
+"""The versions of the workload and of its DPDK."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ _LINE = re.compile(r"icbench-workload (?P<workload>[^,\s]+), (?:DPDK (?P<dpdk>\S
 
 @dataclass(frozen=True, slots=True)
 class WorkloadVersion:
-    """``dpdk`` is None for a workload built without it; ``build`` says by which compiler and how, None if unknown."""
+    """The version of a workload.
+
+    Attributes:
+        dpdk: version of its DPDK; None if it was built without.
+        build: compiler and flags; None if unknown.
+    """
 
     workload: str
     dpdk: str | None
@@ -26,16 +31,16 @@ class WorkloadVersion:
 
 @lru_cache(maxsize=1)
 def workload_version() -> WorkloadVersion:
-    """What ``icbench-workload --version`` says. Raises WorkloadError if there is no workload that runs."""
+    """Returns the version of the installed workload. Raises WorkloadError if there is none that runs."""
     return version_of(workload_path())
 
 
 def version_of(path: Path) -> WorkloadVersion:
-    """What a workload's ``--version`` says. Raises WorkloadError if it is none."""
-    said = run([str(path), "--version"], timeout_s=10, check=False)
-    match = _LINE.search(said.stdout)
+    """Returns the version of a workload. Raises WorkloadError if the program is no workload."""
+    output = run([str(path), "--version"], timeout_s=10, check=False)
+    match = _LINE.search(output.stdout)
     if match is None:
-        tail = (said.stderr or said.stdout).strip().splitlines()[-1:] or ["nothing"]
+        tail = (output.stderr or output.stdout).strip().splitlines()[-1:] or ["nothing"]
         raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload anew (make)")
-    build = re.search(r"^built with (.+)$", said.stdout, re.MULTILINE)
+    build = re.search(r"^built with (.+)$", output.stdout, re.MULTILINE)
     return WorkloadVersion(match["workload"], match["dpdk"], build[1] if build else None)
