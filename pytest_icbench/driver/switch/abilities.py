@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a driver declares that its switch does with frames: tested by ``pytest_icbench.conformance``. Pure."""
+"""What a switch does with frames, as its driver declares it. ``pytest_icbench.conformance`` tests it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_icbench.model.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """See the class attributes of ``Switch`` of the same names.
+    """The declared behaviour of a switch: the class attributes of ``Switch`` of the same names.
 
     Attributes:
         jumbo: whether frames above 1518 bytes pass.
@@ -28,7 +28,11 @@ class Abilities:
 
 
 def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
-    """Of a driver, in one of its modes."""
+    """Returns what a driver declares for one of its modes.
+
+    Args:
+        mode: None for the natural one.
+    """
     wire = mode is not None and mode in driver.wire_modes
     learns = driver.learns and not wire
     reach: Reach = "all" if learns else "peer"

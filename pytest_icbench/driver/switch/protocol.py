@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch driver is. One file a driver; another package can bring one (hook ``icbench_switches``).
+"""The protocol of a switch driver.
 
-A driver is made anew for each rig: ``Driver()``; class attributes are facts that are read at collection, on any host.
+Each driver is one file. Another package can bring one by the hook ``pytest_icbench_switches``. Each rig makes its own
+instance: ``Driver()``. The class attributes are facts that are read at collection, on any host.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pytest_icbench.model.uplink import Uplink
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One node that wants a port.
+    """A node that gets a port of the switch.
 
     Attributes:
         index: its place among all endpoints, as ``model.path`` numbers them.
@@ -34,7 +35,7 @@ class Attachment:
         side: ``a`` sends or asks, ``b`` receives or answers.
         socket_dir: directory bound into the node at the same path, below the switch's ``work_dir``; the port's socket
             belongs in it. All nodes of a rig share it. Short (sun_path has 107 bytes).
-        peer: who is at the other end; None: the address that a pair's other side has by default.
+        peer: address of the other end; None: the one that a pair's other side has by default.
         socket: file name of the port's socket, None for the switch's own choice.
     """
 
@@ -50,21 +51,21 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class SwitchSpec:
-    """What the rig asks of a switch.
+    """The request of a rig to a switch.
 
     Attributes:
         port: port kind, resolved (never None).
         worker_cpus: one CPU for each worker of the switch.
         service_cpus: where everything else of the switch (control threads) may run.
         mtu: layer 3 MTU of every port.
-        mode: which of its ways to forward, None for the natural one.
+        mode: how it forwards, None for the natural mode.
         config: the user's own configuration, checked against ``config_keys``.
         work_dir: private directory for sockets, databases, logs; removed with the rig.
         binary: the user's binary instead of the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
         functions: virtual function of each attachment by PCI address or interface, with the device node that it is
             expected to have; None: chosen by the switch.
-        uplink: the NIC by which it reaches the other host, where the attachments' peers are; None: all are here.
+        uplink: the NIC that leads to the other host, where the attachments' peers are; None: all are on this host.
     """
 
     name: str
@@ -83,71 +84,82 @@ class SwitchSpec:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Resources of a started switch: MiB of huge pages by itself, and worker threads that poll."""
+    """The resources of a started switch.
+
+    Attributes:
+        hugepages_mib: huge pages of the switch itself, without those of the endpoints.
+        pollers: worker threads that poll.
+    """
 
     hugepages_mib: int = 0
     pollers: int = 0
 
 
 class Switch(SwitchTraits, Protocol):
-    """A driver. What it is, its class attributes say: see ``SwitchTraits``."""
+    """A driver. Its class attributes are those of ``SwitchTraits``."""
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Changes nothing. Raises Unsupported with the reason and the remedy."""
+        """Returns version and program. Changes nothing. Raises Unsupported with the reason and the remedy."""
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Changes nothing. Raises Unsupported if this host lacks what one of ``apis`` takes, as a DPDK driver."""
+        """Raises Unsupported if this host lacks what one of ``apis`` needs, such as a DPDK driver. Changes nothing."""
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
-        """Changes nothing. Raises Unsupported if this host cannot attach so many pairs; most drivers have no limit."""
+        """Raises Unsupported if this host cannot attach so many pairs; most drivers have no limit. Changes nothing."""
         return
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Resources for so many pairs and worker cores, ``jumbo`` for frames above 1518 bytes.
+        """Returns the resources for so many pairs and worker cores.
+
+        Args:
+            jumbo: whether there are frames above 1518 bytes.
 
         Raises Unsupported if so many cores cannot be used.
         """
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
-        """Before the nodes are started: device nodes that each attachment's node gets, by index; nothing: none do.
+        """Returns the device nodes that each attachment's node gets, by index; empty if none gets any.
 
-        A driver that has something to make for that does it here. Raises ProvisionError; ``stop`` follows.
+        It is called before the nodes are started. A driver that has to create the devices does it here. Raises
+        ProvisionError; ``stop`` follows.
         """
         return ()
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Starts the switch with all its ports connected; one endpoint for each attachment, in order.
+        """Starts the switch with all its ports; returns one endpoint for each attachment, in order.
 
         Raises ProvisionError with the log's tail.
         """
 
     def facts(self) -> SwitchFacts:
-        """What it was started with."""
+        """Returns the version and the configuration with which it was started."""
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
 
     def set_ageing(self, seconds: float) -> None:
-        """Forgets an address that it has not seen for so many seconds. Raises ProvisionError."""
+        """Makes the switch forget addresses that it has not seen for so many seconds. Raises ProvisionError."""
         raise ProvisionError(f"{self.name} keeps the addresses that it has learned")
 
-    def counters(self) -> list[PortCounters] | None: ...
+    def counters(self) -> list[PortCounters] | None:
+        """Returns the counters of each attachment's port, None if the switch has none."""
 
-    def busy(self) -> Busy | None: ...
+    def busy(self) -> Busy | None:
+        """Returns how busy its workers have been so far, None if that is not known."""
 
     def batches(self) -> Batches | None:
-        """Frames by call, where the switch tells."""
+        """Returns frames and calls that handled them, None if the switch does not count them."""
         return None
 
     def connected(self) -> None:
-        """All endpoints of a launch are connected, and no traffic has begun: the time to place queues on workers.
+        """Places queues on workers. It is called when all endpoints of a launch are connected and no traffic has begun.
 
         Raises ProvisionError.
         """
         return
 
     def assignment(self) -> Mapping[int, int] | None:
-        """CPU that polls each port, by its index, as far as the switch tells; None if it does not."""
+        """Returns the CPU that polls each port, by its index; None if it is not known."""
         return None
 
     def pause(self) -> None:
@@ -156,4 +168,4 @@ class Switch(SwitchTraits, Protocol):
     def resume(self) -> None: ...
 
     def stop(self) -> None:
-        """Ends it and removes what it made. Idempotent, bounded in time."""
+        """Ends the switch and removes what it made. Idempotent, bounded in time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which switches there are. Importing this starts nothing and needs neither root nor any switch."""
+"""The switches of this package. The import starts nothing and needs neither root nor any switch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.vpp.switch import Vpp
 
 
 def builtin_switches() -> dict[str, type[Switch]]:
-    """The package's own drivers by name, in the order in which they are shown."""
+    """Returns the package's own drivers by name, in the order in which they are shown."""
     drivers: tuple[type[Switch], ...] = (
         VethLink,
         LinuxBridge,

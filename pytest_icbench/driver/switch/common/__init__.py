@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several switches share."""
+"""Code that several switches share."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which worker core polls which port. Pure."""
+"""The distribution of ports over worker cores. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pytest_icbench.driver.switch.protocol import Attachment
 
 
 def share_ports(attachments: Sequence[Attachment], cores: int) -> dict[int, int]:
-    """Number of the core, 0 to ``cores`` - 1, for each port by its index.
+    """Returns the number of the core, 0 to ``cores`` - 1, for each port by its index.
 
-    The ports where senders are come first, in turn, then the others: with as many cores as pairs, each core has one
-    sender's port, and none has two while another has nothing.
+    The ports of senders are dealt out first, then the others. With as many cores as pairs, each core has one sender's
+    port, and no core has two ports while another has none.
     """
     ordered = sorted(attachments, key=lambda attachment: (attachment.side, attachment.index))
     return {attachment.index: position % cores for position, attachment in enumerate(ordered)}
 
 
 def in_blocks(ports: int, cores: int) -> list[int]:
-    """Number of the core for each port where neighbours share one; the last cores take what does not divide evenly."""
-    each, more = divmod(ports, cores)
-    sizes = [each] * (cores - more) + [each + 1] * more
+    """Returns the number of the core for each port, where neighbouring ports share a core.
+
+    If the ports do not divide evenly, the last cores have one more each.
+    """
+    ports_a_core, remainder = divmod(ports, cores)
+    sizes = [ports_a_core] * (cores - remainder) + [ports_a_core + 1] * remainder
     return [core for core, size in enumerate(sizes) for _ in range(size)]

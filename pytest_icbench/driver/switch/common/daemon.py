@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What userspace switches have in common: processes that die, are paused and are ended."""
+"""The process of a userspace switch: it can die, is paused and is ended."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.process import Process
 
-#: How long a switch may take to tell how busy it is, in seconds: whoever asks hears no endpoint meanwhile.
+#: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
 SAMPLE_S = 1.0
 _STOP_S = 2.0
 _POLL_S = 0.005
 
 
 def exit_sentence(code: int) -> str:
-    """How a process ended, from its exit code."""
+    """Returns how a process ended, as the end of a sentence, from its exit code."""
     if code < 0:
         return f"was killed by signal {-code} ({signal.strsignal(-code)})"
     return f"ended with exit code {code}"
@@ -29,7 +29,7 @@ class Daemon:
     """A switch's process.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
     """
 
     def __init__(self, name: str, process: Process) -> None:
@@ -47,12 +47,15 @@ class Daemon:
             raise ProvisionError(f"{self.name} {exit_sentence(code)}{self.evidence()}")
 
     def evidence(self) -> str:
-        """The end of its log, as a message's further lines."""
+        """Returns the end of its log, as further lines of a message."""
         tail = self.process.tail()
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
 
-    def wait_until(self, done: Callable[[], bool], *, what: str, timeout_s: float) -> None:
+    def wait_until(self, done: Callable[[], bool], *, failure: str, timeout_s: float) -> None:
         """Polls ``done`` every 5 ms.
+
+        Args:
+            failure: what the process has not done, for the message: ``has not opened its socket``.
 
         Raises ProvisionError with the log's tail if the process dies, or after ``timeout_s`` seconds.
         """
@@ -60,7 +63,7 @@ class Daemon:
         while not done():
             self.check()
             if time.monotonic() > deadline:
-                raise ProvisionError(f"{self.name} {what} within {timeout_s:g} s{self.evidence()}")
+                raise ProvisionError(f"{self.name} {failure} within {timeout_s:g} s{self.evidence()}")
             time.sleep(_POLL_S)
 
     def pause(self) -> None:
@@ -70,13 +73,13 @@ class Daemon:
             self._paused = True
 
     def resume(self) -> None:
-        """Goes on after ``pause``."""
+        """Lets it go on after ``pause``."""
         if self._paused and not self._stopped:
             self.process.signal(signal.SIGCONT)
             self._paused = False
 
     def stop(self) -> None:
-        """SIGTERM, then SIGKILL. Idempotent, takes at most some seconds."""
+        """Ends it by SIGTERM, then by SIGKILL. Idempotent, takes a few seconds at most."""
         if self._stopped:
             return
         self._stopped = True
@@ -87,12 +90,15 @@ class Daemon:
 
 
 class DaemonSwitch(Switch):
-    """A driver whose switch is one process: ``start`` sets ``daemon``; what else it made, its own ``stop`` removes."""
+    """A driver whose switch is one process.
+
+    ``start`` of the driver sets ``daemon``. If it makes anything else, its ``stop`` removes that.
+    """
 
     daemon: Daemon | None = None
 
     def live(self) -> Daemon:
-        """The running process. Raises ProvisionError with the log's tail if it has died, or was never started."""
+        """Returns the running process. Raises ProvisionError with the log's tail if it has died or was not started."""
         if self.daemon is None:
             raise ProvisionError(f"{self.name} was not started")
         self.daemon.check()
@@ -113,6 +119,6 @@ class DaemonSwitch(Switch):
             self.daemon.resume()
 
     def stop(self) -> None:
-        """Ends it. Idempotent, takes at most some seconds."""
+        """Ends it. Idempotent, takes a few seconds at most."""
         if self.daemon is not None:
             self.daemon.stop()

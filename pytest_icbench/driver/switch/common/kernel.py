@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What switches of the kernel have in common: whether the kernel has them, and their veth endpoints."""
+"""The common part of the kernel's switches: whether the kernel has them, and their veth endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 VETH = "veth"
 #: Name of the interface in a node.
 NODE_INTERFACE = "eth0"
-#: Of a CPU's line in /proc/stat.
+#: Field of a CPU's line in /proc/stat.
 _SOFTIRQ_FIELD = 7
 _AF_XDP = getattr(socket, "AF_XDP", 44)
 _DRIVER_PLACES = (
@@ -35,10 +35,10 @@ _DRIVER_PLACES = (
 
 
 def probe_links(*kinds: str) -> str:
-    """Tries links of these kinds in a network namespace that is gone at once; returns the kernel's release.
+    """Makes links of these kinds in a temporary network namespace; returns the kernel's release.
 
-    Raises Unsupported if the kernel does not have them. Without root nothing can be tried: a plan believes in them,
-    and a session is refused anyway.
+    Without root nothing can be tried: a plan takes them for granted, and a session is refused anyway. Raises
+    Unsupported if the kernel does not have them.
     """
     if os.geteuid() != 0:
         return release()
@@ -50,8 +50,8 @@ def probe_links(*kinds: str) -> str:
             with saved_netns():
                 unshare(CLONE_NEWNET)
                 with IPRoute() as route:
-                    more = {"peer": "probe1"} if kind == "veth" else {}
-                    route.link("add", ifname="probe0", kind=kind, **more)
+                    peer = {"peer": "probe1"} if kind == "veth" else {}
+                    route.link("add", ifname="probe0", kind=kind, **peer)
         except (NetlinkError, OSError) as error:
             raise Unsupported(
                 f"this kernel cannot make links of kind {kind} ({error}): load its module (modprobe {kind}) or use a"
@@ -61,9 +61,9 @@ def probe_links(*kinds: str) -> str:
 
 
 def probe_netdev_api(api: str) -> None:
-    """Whether a DPDK application can use a kernel interface by ``af_packet`` or ``af_xdp``.
+    """Checks that a DPDK application can use a kernel interface by ``af_packet`` or ``af_xdp``.
 
-    Raises Unsupported if the kernel or DPDK cannot.
+    Raises Unsupported if the kernel or DPDK lacks it.
     """
     if api not in NETDEV_APIS:
         return
@@ -80,18 +80,18 @@ def probe_netdev_api(api: str) -> None:
 
 
 def node_end(attachment: Attachment) -> links.End:
-    """The end of a veth pair that is the attachment's endpoint."""
+    """Returns the end of a veth pair that is the attachment's endpoint."""
     neighbours = () if attachment.peer is None else (attachment.peer,)
     return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address, neighbours)
 
 
 def endpoint(attachment: Attachment, host_interface: str, mtu: int) -> Veth:
-    """The endpoint at ``node_end``."""
+    """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
     return Veth(address=attachment.address, interface=NODE_INTERFACE, host_interface=host_interface, mtu=mtu)
 
 
 def remove_ends(attachments: Sequence[Attachment]) -> None:
-    """Removes the links in the nodes, and with each the veth's other end; nothing where a node has ended."""
+    """Removes the links in the nodes, and with each its other end; a node that has ended has none."""
     for attachment in attachments:
         # A node that ends at this moment takes its links along.
         with suppress(ProvisionError):
@@ -99,39 +99,40 @@ def remove_ends(attachments: Sequence[Attachment]) -> None:
 
 
 def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
-    """Time that these CPUs have spent in soft interrupts, and ksoftirqd, since boot (proc(5), /proc/stat).
+    """Returns the time that these CPUs have spent in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
 
-    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so beside pinned endpoints this is
-    the switch's own work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
+    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so on CPUs of pinned endpoints this
+    is the switch's work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
     """
     text = None if session is None else session.root.read("/proc/stat")
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    wanted = {f"cpu{cpu}" for cpu in cpus}
+    cpu_names = {f"cpu{cpu}" for cpu in cpus}
     rows = [line.split() for line in (text or "").splitlines()]
-    ticks = [int(row[_SOFTIRQ_FIELD]) for row in rows if len(row) > _SOFTIRQ_FIELD and row[0] in wanted]
+    ticks = [int(row[_SOFTIRQ_FIELD]) for row in rows if len(row) > _SOFTIRQ_FIELD and row[0] in cpu_names]
     return Busy(busy_ns=sum(ticks) * tick_ns) if ticks else None
 
 
-def port_counters(index: int, seen: Mapping[str, int], *, at_endpoint: bool) -> PortCounters:
-    """The counters of a link as those of the switch's port.
+def port_counters(index: int, statistics: Mapping[str, int], *, at_endpoint: bool) -> PortCounters:
+    """Returns the counters of a link as those of the switch's port.
 
     Args:
-        at_endpoint: they are the endpoint's, which sends what the switch receives.
+        statistics: by name, such as ``rx_packets``.
+        at_endpoint: the counters are the endpoint's, which sends what the switch receives.
     """
     rx, tx = ("tx", "rx") if at_endpoint else ("rx", "tx")
     return PortCounters(
         index=index,
-        rx_packets=seen.get(f"{rx}_packets"),
-        tx_packets=seen.get(f"{tx}_packets"),
-        rx_dropped=seen.get(f"{rx}_dropped"),
-        tx_dropped=seen.get(f"{tx}_dropped"),
+        rx_packets=statistics.get(f"{rx}_packets"),
+        tx_packets=statistics.get(f"{tx}_packets"),
+        rx_dropped=statistics.get(f"{rx}_dropped"),
+        tx_dropped=statistics.get(f"{tx}_dropped"),
     )
 
 
 class KernelSwitch(Switch):
     """A driver whose ports are veth links, and whose frames the kernel moves in the endpoints' own time.
 
-    ``start`` sets ``session``, and ``cpus``, on which the endpoints are.
+    ``start`` sets ``session``, and ``cpus``, the CPUs of the endpoints.
     """
 
     family = "kernel"
@@ -155,15 +156,15 @@ class KernelSwitch(Switch):
         return Needs()
 
     def busy(self) -> Busy | None:
-        """Time of the kernel's network work on the endpoints' CPUs."""
+        """Returns the time of the kernel's network work on the endpoints' CPUs."""
         return softirq(self.session, self.cpus)
 
     def pause(self) -> None:
-        """The kernel works only when there are frames."""
+        """Does nothing: the kernel works only when there are frames."""
 
     def resume(self) -> None: ...
 
 
 def release() -> str:
-    """The running kernel's release: the version of its switches."""
+    """Returns the running kernel's release, which is the version of its switches."""
     return os.uname().release

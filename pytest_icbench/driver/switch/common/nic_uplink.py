@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A NIC as the uplink of a switch, or as the endpoint itself where nothing is between: taken, and given back."""
+"""A NIC as the uplink of a switch, or as the endpoint itself where there is no switch. It is taken and given back."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UPLINK = "uplink0"
 
 
 class NicUplink:
-    """One NIC of the kernel's, or one given to DPDK (``via`` is ``vfio``).
+    """A NIC that the kernel drives, or one given to DPDK (``via`` is ``vfio``).
 
     Args:
-        netns: of the switch, by a path that outlives its processes; None for ``vfio``.
+        netns: path of the switch's network namespace, which outlives its processes; None for ``vfio``.
         mtu: layer 3 MTU in bytes.
-        new_name: of the interface there.
+        new_name: name of the interface there.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class NicUplink:
         self._changes = Changes(session)
 
     def take(self, *, promiscuous: bool = False, up: bool = True) -> None:
-        """Raises ProvisionError. ``give_back`` undoes it, also when it failed in the middle."""
+        """Takes the NIC. ``give_back`` undoes it, also after a failure in the middle. Raises ProvisionError."""
         if self.uplink.via == "vfio":
             self._bind()
             return
@@ -69,18 +69,18 @@ class NicUplink:
         pci.bind(self._changes, name, "vfio-pci")
 
     def await_carrier(self) -> None:
-        """Returns when frames pass. Raises ProvisionError. A NIC that DPDK has is waited for by DPDK."""
+        """Waits until frames pass. DPDK itself waits for a NIC that it has. Raises ProvisionError."""
         if self._netns is not None:
             nic.await_carrier(self._name, self._netns, nic=self.uplink.nic)
 
     def give_back(self) -> None:
-        """The NIC is the host's again, as it was. Idempotent. Raises ProvisionError with what is not as before."""
+        """Gives the NIC back to the host as it was. Idempotent. Raises ProvisionError with what is not as before."""
         self._session.nics.pop(self.uplink.nic, None)
         self._changes.undo(f"the uplink {self.uplink.nic}")
 
 
 def cable_fault(session: HostSession, uplink: Uplink) -> str | None:
-    """What is wrong with the cable of a taken NIC, in one sentence; None if nothing, or if the kernel has it not."""
+    """Returns the fault of a taken NIC's cable in one sentence; None without one, or if the kernel lacks the NIC."""
     if uplink.nic not in session.nics:
         return None
     netns, name = session.nics[uplink.nic]
@@ -101,30 +101,30 @@ class NicEndpoint:
         assert spec.uplink is not None
         self._session = session
         self._attachment = attachment
-        # By a name of its own: the node's namespace ends with its processes, and a veth with the namespace.
+        # A name keeps the namespace: otherwise it ends with its processes, and a veth with the namespace.
         self._pin = pin_netns(session, attachment.node.netns, f"{spec.name}-up{attachment.index}")
         name = kernel.NODE_INTERFACE
         self._uplink = NicUplink(session, spec.uplink, self._pin, mtu=spec.mtu, new_name=name)
 
     def take(self) -> None:
-        """The NIC with the endpoint's addresses, up. Raises ProvisionError."""
+        """Takes the NIC, gives it the endpoint's addresses and sets it up. Raises ProvisionError."""
         self._uplink.take(up=False)
         links.configure(kernel.node_end(self._attachment))
         self._uplink.await_carrier()
 
     def counters(self) -> PortCounters:
-        """What the NIC counted, as a switch's port at its other end would."""
-        seen = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
-        return kernel.port_counters(self._attachment.index, seen, at_endpoint=True)
+        """Returns what the NIC counted, as a switch's port at its other end would count it."""
+        statistics = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
+        return kernel.port_counters(self._attachment.index, statistics, at_endpoint=True)
 
     def give_back(self) -> None:
-        """As ``NicUplink.give_back``."""
+        """Gives the NIC back, as ``NicUplink.give_back`` does. Raises ProvisionError."""
         self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
         links.delete_netns(self._session, self._pin)
 
 
 def only_attachment(name: str, attachments: Sequence[Attachment]) -> Attachment:
-    """The one endpoint that a NIC can be. Raises ProvisionError if there are several."""
+    """Returns the only attachment: a NIC is one endpoint. Raises ProvisionError if there are several."""
     if len(attachments) != 1:
         raise ProvisionError(f"{name} over a NIC joins one pair, not {len(attachments)}: lower --icbench-pairs")
     return attachments[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ports in user space: their sockets, the switch's side of them, and the endpoint that belongs to it."""
+"""Ports in user space: their sockets, the switch's side of them, and the endpoints at the other side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUN_PATH_MAX = 107
 
 
 def socket_path(attachment: Attachment, stem: str = "p") -> Path:
-    """Socket of an attachment's port. Raises ProvisionError if the path is too long for an address."""
+    """Returns the socket of an attachment's port. Raises ProvisionError if the path is too long for an address."""
     path = attachment.socket_dir / (attachment.socket or f"{stem}{attachment.index}")
     check_socket_path(path)
     return path
@@ -38,10 +38,10 @@ def check_socket_path(path: Path) -> None:
 
 
 def serving_device(port: str, attachment: Attachment) -> str:
-    """``--vdev`` of a switch that serves the port's socket, so that endpoints come and go and find it at once.
+    """Returns ``--vdev`` of a switch that serves the port's socket, so that endpoints come and go and find it at once.
 
-    (A switch that connects to sockets of endpoints looks for them once a second only.) A vhost back-end offers split
-    and packed rings alike; the front-end chooses.
+    A switch that connects to sockets of endpoints looks for them only once a second. A vhost back-end offers split and
+    packed rings alike; the front-end chooses.
     """
     path = socket_path(attachment)
     if port == MEMIF:
@@ -50,7 +50,7 @@ def serving_device(port: str, attachment: Attachment) -> str:
 
 
 def endpoint_of(port: str, attachment: Attachment) -> Endpoint:
-    """The endpoint that connects to ``serving_device``."""
+    """Returns the endpoint that connects to ``serving_device``."""
     path = str(socket_path(attachment))
     if port == MEMIF:
         return Memif(address=attachment.address, socket=path, role="client")
@@ -58,9 +58,9 @@ def endpoint_of(port: str, attachment: Attachment) -> Endpoint:
 
 
 def wait_for_sockets(paths: Sequence[Path], daemon: Daemon, *, timeout_s: float) -> None:
-    """Returns when all paths are sockets. Raises ProvisionError after ``timeout_s`` seconds, or if the daemon dies."""
+    """Waits until all paths are sockets. Raises ProvisionError after ``timeout_s`` seconds, or if the daemon dies."""
     daemon.wait_until(
         lambda: all(path.is_socket() for path in paths),
-        what=f"has not opened {', '.join(str(path) for path in paths)}",
+        failure=f"has not opened {', '.join(str(path) for path in paths)}",
         timeout_s=timeout_s,
     )

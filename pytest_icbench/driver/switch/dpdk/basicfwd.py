@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``basicfwd``: DPDK's skeleton example. One core forwards between port 0 and 1, 2 and 3, …; it has no counters."""
+"""``basicfwd``: DPDK's skeleton example. One core forwards between ports 0 and 1, 2 and 3, …, without counters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 
-#: What it takes without ports, and for the two pools of 8191 buffers that it makes for a pair, in MiB.
+#: Huge pages in MiB: without ports, and for the two pools of 8191 buffers that it makes for a pair.
 _BASE_MIB = 32
 _PAIR_MIB = 40
 
 
 class BasicFwd(dpdk_process.PortForwarder):
-    """Forwards between the ports of a pair; its main core does all the work."""
+    """A process that forwards between the ports of each pair; its main core does all the work."""
 
     name = "basicfwd"
     scalable = False
@@ -34,9 +34,9 @@ class BasicFwd(dpdk_process.PortForwarder):
         self._facts = SwitchFacts()
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
-        beside = Path(sys.executable).parent / "icbench-basicfwd"
+        installed = Path(sys.executable).parent / "icbench-basicfwd"
         remedy = "run `make`, which builds it from the source in Debian's package dpdk-doc"
-        return dpdk_process.find_binary(session, self.name, given, [beside, "icbench-basicfwd"], remedy)
+        return dpdk_process.find_binary(session, self.name, given, [installed, "icbench-basicfwd"], remedy)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
@@ -58,15 +58,16 @@ class BasicFwd(dpdk_process.PortForwarder):
         self._facts = SwitchFacts(
             version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
         )
-        wait_for_sockets([socket_path(each) for each in attachments], self.daemon, timeout_s=dpdk_process.START_S)
+        sockets = [socket_path(attachment) for attachment in attachments]
+        wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def facts(self) -> SwitchFacts:
-        """DPDK's version and the command line."""
+        """Returns DPDK's version and the command line."""
         return self._facts
 
     def counters(self) -> list[PortCounters] | None:
-        """It has none."""
+        """Returns None: it has none."""
         return None
 
     def busy(self) -> Busy | None:

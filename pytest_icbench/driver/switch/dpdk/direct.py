@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``direct``: two DPDK applications joined by shared memory, nothing between. The reference link of DPDK switches."""
+"""``direct``: two DPDK applications joined by shared memory, without a switch: the reference link of DPDK switches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 
 class Direct(Switch):
-    """Nothing runs: the endpoints of a pair share a socket."""
+    """A shared socket of the endpoints of each pair; no switch runs."""
 
     name = "direct"
     family = "dpdk"
@@ -32,7 +32,7 @@ class Direct(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    # Between two hosts: the NICs themselves, one pair.
+    # Between two hosts, the endpoints have the NICs themselves, so there is one pair.
     uplinks = ("kernel", "af_xdp", "vfio")
     uplink_pairs = 1
 
@@ -40,7 +40,7 @@ class Direct(Switch):
         self._nic: NicEndpoint | NicUplink | None = None
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """There is nothing to lack."""
+        """Returns no version: the host can lack nothing."""
         return SwitchFacts()
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
@@ -49,18 +49,18 @@ class Direct(Switch):
         return Needs()
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
-        """A NIC that leaves the kernel is the node's as a device. Raises ProvisionError."""
+        """Returns the devices of a NIC that is given to DPDK, for the node. Raises ProvisionError."""
         if spec.uplink is None or spec.uplink.via != "vfio":
             return ()
-        self._nic = taken = NicUplink(session, spec.uplink, None, mtu=spec.mtu)
-        taken.take()
+        self._nic = uplink = NicUplink(session, spec.uplink, None, mtu=spec.mtu)
+        uplink.take()
         return [vfio_devices(session.root, spec.uplink.nic)] * len(addresses)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Who serves: with vhost-user the front-end, with memif side b.
+        """Joins the endpoints of each pair by a socket, or gives the endpoint its NIC. Raises ProvisionError.
 
-        A vhost back-end that connects to a waiting front-end is up in milliseconds; the other way round its library
-        looks for events once a second.
+        With vhost-user the front-end serves the socket, with memif side b. A vhost back-end that connects to a waiting
+        front-end is up in milliseconds; the other way round its library looks for events once a second.
         """
         if spec.uplink is not None:
             attachment = only_attachment(self.name, attachments)
@@ -86,7 +86,7 @@ class Direct(Switch):
         return SwitchFacts()
 
     def check(self) -> None:
-        """Nothing of it can die."""
+        """Does nothing: there is no process that could die."""
 
     def counters(self) -> list[PortCounters] | None:
         return None
@@ -95,7 +95,7 @@ class Direct(Switch):
         return None
 
     def pause(self) -> None:
-        """Nothing runs."""
+        """Does nothing: no switch runs."""
 
     def resume(self) -> None: ...
 

@@ -18,32 +18,38 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 _VERSION = re.compile(r"RTE Version: '([^']+)'")
 _PROBE_S = 10.0
 
-#: How long a DPDK process may take to open its ports, beside other pollers on few cores.
+#: How long a DPDK process may take to open its ports, in seconds, where other pollers share few cores with it.
 START_S = 15.0
 
 
 def find_binary(
     session: HostSession, name: str, given: Path | None, candidates: Sequence[str | Path], remedy: str
 ) -> Path:
-    """The user's binary, else the first candidate there is (a name on PATH, or a path).
+    """Returns the user's binary, else the first candidate that exists.
 
-    Raises Unsupported with ``remedy``, or naming the user's path if it is no program.
+    Args:
+        name: the switch's, as ``--icbench-binary`` has it.
+        given: the user's binary; None for the session's, if it has one.
+        candidates: names on PATH, or paths.
+        remedy: for the message if there is none.
+
+    Raises Unsupported with ``remedy``, or with the user's path if it is no program.
     """
     given = given or session.binaries.get(name)
     if given is not None:
-        found = shutil.which(given)
-        if found is None:
+        path = shutil.which(given)
+        if path is None:
             raise Unsupported(f"{given} is not an executable file: name one with --icbench-binary {name}=PATH")
-        return Path(found)
+        return Path(path)
     for candidate in candidates:
-        found = shutil.which(candidate)
-        if found is not None:
-            return Path(found)
+        path = shutil.which(candidate)
+        if path is not None:
+            return Path(path)
     raise Unsupported(f"{name} is not installed: {remedy}, or name it with --icbench-binary {name}=PATH")
 
 
 def eal_version(session: HostSession, binary: Path, name: str) -> str:
-    """Version of DPDK in a program. Raises Unsupported if it is no DPDK program, or does not start."""
+    """Returns the version of DPDK in a program. Raises Unsupported if it is no DPDK program, or does not start."""
     try:
         shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
     except ProvisionError as error:
@@ -51,13 +57,13 @@ def eal_version(session: HostSession, binary: Path, name: str) -> str:
     match = _VERSION.search(shown.stdout + shown.stderr)
     if match is None:
         words = (shown.stderr or shown.stdout).strip().splitlines()
-        said = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
-        raise Unsupported(f"{binary} is not a DPDK program{said}: name one with --icbench-binary {name}=PATH")
+        error_words = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
+        raise Unsupported(f"{binary} is not a DPDK program{error_words}: name one with --icbench-binary {name}=PATH")
     return match.group(1)
 
 
 def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugepages_mib: int) -> list[str]:
-    """EAL's part of the command line: lcore 0 is the main one, on any of ``main_cpus``, then one lcore a worker."""
+    """Returns EAL's arguments: lcore 0 is the main one, on any of ``main_cpus``, then each worker has one lcore."""
     cpus = ",".join(map(str, main_cpus))
     lcores = [f"0@({cpus})", *(f"{lcore}@{cpu}" for lcore, cpu in enumerate(worker_cpus, start=1))]
     return [
@@ -75,7 +81,7 @@ def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugep
 
 
 def runtime_directory(spec: SwitchSpec) -> Path:
-    """Where the process keeps what EAL would put into /var/run/dpdk."""
+    """Returns the directory for what EAL would put into /var/run/dpdk."""
     return spec.work_dir / "eal"
 
 
@@ -94,8 +100,13 @@ def start_daemon(
     """Starts the process with its files in the work directory.
 
     Args:
-        cpus: its affinity; None for service and worker CPUs, EAL's control threads then use those that are no lcore's.
-        mount_ns: in a mount namespace of its own.
+        netns: path of its network namespace; None for the host's.
+        env: further variables of its environment.
+        cpus: its affinity; None for service and worker CPUs: EAL's control threads then use those that are no lcore's.
+        pipes: whether its standard input and output are pipes.
+        mount_ns: whether it gets its own mount namespace.
+
+    Raises ProvisionError.
     """
     runtime = runtime_directory(spec)
     runtime.mkdir(parents=True, exist_ok=True)
@@ -126,11 +137,11 @@ class PortForwarder(DaemonSwitch):
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
-        """Its program, the user's if one is given. Raises Unsupported."""
+        """Returns its program, the user's if one is given. Raises Unsupported."""
         raise NotImplementedError
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds the binary and its DPDK version. Raises Unsupported."""
+        """Returns the binary and its DPDK version. Raises Unsupported."""
         binary = self.binary(session, spec_binary)
         return SwitchFacts(version=eal_version(session, binary, self.name), program=str(binary))
 

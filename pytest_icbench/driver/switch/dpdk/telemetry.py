@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Port counters of a DPDK process, through EAL's telemetry socket: exact, and without disturbing its workers."""
+"""Port counters of a DPDK process, read from EAL's telemetry socket: exact, and without disturbing its workers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _TIMEOUT_S = 5.0
 
 
 def telemetry_socket(runtime: Path) -> Path | None:
-    """The socket of the process whose ``RUNTIME_DIRECTORY`` it was; None while there is none."""
-    found = sorted(path for path in runtime.glob("dpdk/*/dpdk_telemetry.v2*") if path.is_socket())
-    return found[0] if found else None
+    """Returns the socket of the process that has this ``RUNTIME_DIRECTORY``; None while there is none."""
+    sockets = sorted(path for path in runtime.glob("dpdk/*/dpdk_telemetry.v2*") if path.is_socket())
+    return sockets[0] if sockets else None
 
 
 def query(path: Path, *commands: str) -> list[Any]:
-    """Answers to telemetry commands, in order. Raises ProvisionError if the process does not answer."""
+    """Returns the answers to telemetry commands, in order. Raises ProvisionError if the process does not answer."""
     answers = []
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:

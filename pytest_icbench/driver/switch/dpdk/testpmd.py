@@ -32,24 +32,24 @@ from pytest_icbench.model.traffic import carries_jumbo
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
-#: Buffers of its pool. Its own default is sized for 32 ports with hardware rings; these ports hold no buffers.
+#: Buffers of its pool. Its default is sized for 32 ports with hardware rings; these ports hold no buffers.
 _BUFFERS = 32768
-#: With buffers that hold a jumbo frame whole.
+#: Buffers of its pool if each holds a whole jumbo frame.
 _JUMBO_BUFFERS = 16384
 _JUMBO_BUFFER_BYTES = 10240
-#: How long its prompt may take to answer, in seconds. It needs a millisecond, and on a busy host its turn.
+#: How long its prompt may take to answer, in seconds. It needs a millisecond, and more on a busy host.
 _ANSWER_S = 5.0
 _POLL_S = 0.002
 #: Cycles of polls that brought frames, over all cores, since forwarding began (it says "total" before DPDK 23.11).
 _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
-#: Frames that it forwarded to a port and that the port did not take, since forwarding began.
+#: Frames for a port that the port did not take, since forwarding began.
 _NOT_TAKEN = re.compile(rb"Forward statistics for port (\d+)\b.*\n.*\n +TX-packets: \d+ +TX-dropped: (\d+)")
-#: The last line of its answer has come: its prompt waits again.
+#: The end of its answer: the last line has come, and its prompt waits again.
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
 
 class TestPmd(dpdk_process.PortForwarder):
-    """``--forward-mode=io``, ports paired in order."""
+    """A testpmd with ``--forward-mode=io`` and ports paired in order."""
 
     __test__ = False  # not a class of tests, whatever its name says
 
@@ -71,7 +71,10 @@ class TestPmd(dpdk_process.PortForwarder):
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Each direction of a pair is one stream, and a stream belongs to one core. Raises Unsupported beyond that."""
+        """Returns its resources. Raises Unsupported for more cores than streams.
+
+        Each direction of a pair is one stream, and a stream belongs to one core.
+        """
         streams = len(FramePath(pairs).endpoints)
         if cores > streams:
             raise Unsupported(
@@ -88,17 +91,18 @@ class TestPmd(dpdk_process.PortForwarder):
         self._indexes = [attachment.index for attachment in attachments]
         self._cpus = spec.worker_cpus
         self._workers = len(spec.worker_cpus)
-        # Into a pipe its answers would come when some kilobytes have gathered.
+        # Without it, answers come through a pipe only when some kilobytes have gathered.
         stdbuf = shutil.which("stdbuf")
         self._prompts = stdbuf is not None
-        # Its prompt waits on the pipe; it ends at the end of file, so it does not outlive a killed harness.
+        # Its prompt waits on the pipe and ends at the end of file, so it does not outlive a killed harness.
         line_by_line = [stdbuf, "-oL"] if stdbuf else []
         self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], pipes=True)
         self._runtime = dpdk_process.runtime_directory(spec)
         self._facts = SwitchFacts(
             version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
         )
-        wait_for_sockets([socket_path(each) for each in attachments], self.daemon, timeout_s=dpdk_process.START_S)
+        sockets = [socket_path(attachment) for attachment in attachments]
+        wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def _argv(self, binary: Path, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
@@ -117,7 +121,7 @@ class TestPmd(dpdk_process.PortForwarder):
             f"--nb-cores={len(spec.worker_cpus)}",
             f"--total-num-mbufs={_JUMBO_BUFFERS if jumbo else _BUFFERS}",
             *([f"--mbuf-size={_JUMBO_BUFFER_BYTES}"] if jumbo else []),
-            # Endpoints come and go for hours; nobody reads about it.
+            # Endpoints come and go for hours, which would fill the log.
             "--mask-event=all",
             "--record-core-cycles",
             *([f"--burst={spec.config['burst']}"] if "burst" in spec.config else []),
@@ -125,18 +129,18 @@ class TestPmd(dpdk_process.PortForwarder):
         ]
 
     def facts(self) -> SwitchFacts:
-        """DPDK's version and the command line."""
+        """Returns DPDK's version and the command line."""
         return self._facts
 
     def live(self) -> Daemon:
-        """The running process, its output read so that it never waits for us."""
+        """Returns the running process. Its output has been read, so that it never waits for the harness."""
         if self.daemon is not None:
             self._drain(self.daemon)
         return super().live()
 
     @staticmethod
     def _drain(daemon: Daemon) -> None:
-        """Keeps its standard output from filling the pipe, which would stop it."""
+        """Reads its standard output: a full pipe would stop it."""
         pipe = daemon.process.stdout
         if pipe is not None and not pipe.closed:
             os.set_blocking(pipe.fileno(), False)
@@ -144,7 +148,7 @@ class TestPmd(dpdk_process.PortForwarder):
                 pass
 
     def counters(self) -> list[PortCounters] | None:
-        """The ports' counters, by EAL telemetry. Raises ProvisionError if it does not answer."""
+        """Returns the ports' counters from EAL telemetry. Raises ProvisionError if it does not answer."""
         self.live()
         assert self._runtime is not None
         path = telemetry_socket(self._runtime)
@@ -155,16 +159,21 @@ class TestPmd(dpdk_process.PortForwarder):
         links = query(path, *(f"/ethdev/link_status,{port}" for port in ports))
         not_taken = {int(port): int(frames) for port, frames in _NOT_TAKEN.findall(self._forwarding() or b"")}
         dropped = [not_taken.get(port) for port in ports]
-        return [self._port(*each) for each in zip(self._indexes, stats, links, dropped, strict=True)]
+        return [self._port(*columns) for columns in zip(self._indexes, stats, links, dropped, strict=True)]
 
     def _port(
         self, index: int, stats: dict[str, int] | None, link: dict[str, str] | None, not_taken: int | None
     ) -> PortCounters:
-        """``not_taken``: a full ring is no error to DPDK's ports, so that only who forwards counts what it costs."""
+        """Returns the counters of one port.
+
+        Args:
+            index: of the endpoint.
+            not_taken: frames lost in a full ring, which is no error to DPDK's ports: only the forwarding counts them.
+        """
         if stats is None or link is None:
             raise ProvisionError(f"testpmd does not count on the port of endpoint {index}: did it close it?")
         if self._memif and link.get("status") != "UP":
-            # A memif without its peer says zero, and goes on counting with the next.
+            # A memif without its peer shows zeros, and goes on counting with the next peer.
             return PortCounters(index, None, None)
         return PortCounters(
             index=index,
@@ -175,17 +184,17 @@ class TestPmd(dpdk_process.PortForwarder):
         )
 
     def busy(self) -> Busy | None:
-        """Cycles of polls that brought frames, from its prompt; None if that does not answer."""
+        """Returns the cycles of polls that brought frames, from its prompt; None if that does not answer."""
         answer = self._forwarding()
         if answer is None:
             return None
-        found = _CYCLES.search(answer)  # missing where nothing was forwarded yet
-        return Busy(busy_cycles=int(found[1]) if found else 0, workers=self._workers)
+        cycles = _CYCLES.search(answer)  # missing where nothing was forwarded yet
+        return Busy(busy_cycles=int(cycles[1]) if cycles else 0, workers=self._workers)
 
     def _forwarding(self) -> bytes | None:
-        """What its prompt tells about forwarding; None if it does not answer, now or before.
+        """Returns its prompt's statistics of forwarding; None if it does not answer, or once has not answered.
 
-        It is not asked again then: an answer that comes late would be taken for the next.
+        It is not asked again after that: a late answer would be taken for the next one.
         """
         daemon = self.live()
         question, answer = daemon.process.stdin, daemon.process.stdout
@@ -193,17 +202,17 @@ class TestPmd(dpdk_process.PortForwarder):
             return None
         question.write(b"show fwd stats all\n")
         question.flush()
-        said, deadline = b"", time.monotonic() + _ANSWER_S
+        output, deadline = b"", time.monotonic() + _ANSWER_S
         while time.monotonic() < deadline:
-            said += answer.read(65536) or b""
-            if _PROMPT.search(said):
-                return said
+            output += answer.read(65536) or b""
+            if _PROMPT.search(output):
+                return output
             time.sleep(_POLL_S)
         self._prompts = False
         return None
 
     def assignment(self) -> Mapping[int, int] | None:
-        """CPU of the core that polls each port: testpmd gives its cores blocks of neighbouring ports."""
+        """Returns the CPU that polls each port: testpmd gives its cores blocks of neighbouring ports."""
         if not self._cpus:
             return None
         places = in_blocks(len(self._indexes), len(self._cpus))

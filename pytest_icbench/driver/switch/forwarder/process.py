@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workload's forwarder as a switch's process: what a mode means to it, and what it tells while it runs."""
+"""The process of the workload's forwarder: the options for a mode, and its counters while it runs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 
-#: How long its answer may take: it looks for questions after each round of polls.
+#: How long its answer may take, in seconds. It looks for questions after each round of polls.
 ANSWER_S = 5.0
 _MICROSECONDS = {"us": 1, "ms": 1000}
 _PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8})(?P<unit>us|ms)?")
 _OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
 _LONGEST_DELAY_US = 10_000_000
 
-#: What the parts of a mode are, for messages.
+#: The parts of a mode, for messages.
 MODE_HELP = (
     "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap"
 )
 
 
 def mode_options(mode: str | None) -> list[str] | None:
-    """The forwarder's options for a mode: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
+    """Returns the forwarder's options for a mode: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
 
     ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
     its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
 
     Returns:
-        None if it is no mode of the forwarder: an unknown part, one that stands there twice, a number out of range.
+        None if it is no mode of the forwarder: a part is unknown or repeated, or a number is out of range.
     """
-    found: dict[str, list[str]] = {}
+    options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():
         match = _PART.fullmatch(part)
         word = part if match is None else match["word"]
         option = ["--swap"] if part == "swap" else None if match is None else _option(match)
-        if option is None or word in found:
+        if option is None or word in options_by_part:
             return None
-        found[word] = option
-    return [text for option in found.values() for text in option]
+        options_by_part[word] = option
+    return [text for option in options_by_part.values() for text in option]
 
 
 def _option(match: re.Match[str]) -> list[str] | None:
@@ -61,7 +61,7 @@ def _option(match: re.Match[str]) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class ForwarderPort:
-    """One port's counters since the start; docs/workload.md says what each counts.
+    """The counters of a port since the start; docs/workload.md says what each counts.
 
     ``rx + duplicated = dropped + overflow + kept`` of this port ``+ tx + refused`` of its peer.
     """
@@ -81,7 +81,7 @@ class ForwarderPort:
 
 @dataclass(frozen=True, slots=True)
 class ForwarderCounters:
-    """What the forwarder has counted since its start. Cycles are TSC cycles of polls with and without frames."""
+    """The forwarder's counters since its start. Cycles are TSC cycles of polls with and without frames."""
 
     monotonic_ns: int
     busy_cycles: int
@@ -94,7 +94,7 @@ class ForwarderCounters:
 
 
 class Forwarder:
-    """A forwarder that was started ``--supervised`` with pipes; it ends when we do.
+    """A forwarder that was started ``--supervised`` with pipes. It ends when this process ends.
 
     Args:
         daemon: its process.
@@ -111,7 +111,7 @@ class Forwarder:
         return hello
 
     def counters(self) -> ForwarderCounters:
-        """Asks it. Raises ProvisionError if it has ended, or does not answer within ``ANSWER_S`` seconds."""
+        """Asks for its counters. Raises ProvisionError if it has ended, or is silent for ``ANSWER_S`` seconds."""
         self.daemon.check()
         assert self.daemon.process.stdin is not None
         try:
@@ -124,7 +124,10 @@ class Forwarder:
         return ForwarderCounters(**values, ports=ports)
 
     def port_counters(self, indexes: Sequence[int]) -> list[PortCounters]:
-        """The counters of its ports, which belong to the attachments of these indexes, as a switch tells them."""
+        """Returns the counters of its ports as a switch's, under the indexes of their attachments.
+
+        Raises as ``counters``.
+        """
         return [
             PortCounters(
                 index=index,
@@ -137,12 +140,12 @@ class Forwarder:
         ]
 
     def busy(self) -> Busy:
-        """Its cycles so far. Raises as ``counters``."""
-        seen = self.counters()
-        return Busy(busy_cycles=seen.busy_cycles, idle_cycles=seen.idle_cycles)
+        """Returns its cycles so far. Raises as ``counters``."""
+        counters = self.counters()
+        return Busy(busy_cycles=counters.busy_cycles, idle_cycles=counters.idle_cycles)
 
     def _line(self, kind: str, timeout_s: float) -> dict[str, Any]:
-        """Its next line of that type; those before are dropped."""
+        """Returns its next line of that type and drops those before it. Raises ProvisionError if none comes."""
         deadline = time.monotonic() + timeout_s
         while True:
             head, newline, rest = self._rest.partition(b"\n")
@@ -159,7 +162,7 @@ class Forwarder:
                 )
 
     def _read(self, deadline: float) -> bool:
-        """Takes what it has written, waiting for it; False at the deadline or its end."""
+        """Waits for its output and reads it. Returns False at the deadline. Raises ProvisionError at its end."""
         pipe = self.daemon.process.stdout
         assert pipe is not None
         poller = select.poll()
@@ -169,6 +172,6 @@ class Forwarder:
         data = os.read(pipe.fileno(), 65536)
         if not data:
             # Its output ends a moment before it does.
-            self.daemon.wait_until(lambda: False, what="closed its output and did not end", timeout_s=1.0)
+            self.daemon.wait_until(lambda: False, failure="closed its output and did not end", timeout_s=1.0)
         self._rest += data
         return True

@@ -20,7 +20,10 @@ from pytest_icbench.model.endpoint import Endpoint
 
 
 class ForwardRaw(ForwarderSwitch):
-    """Raw sockets on the other ends of the nodes' veth links, in a network namespace of its own; one polling core."""
+    """A forwarder with raw sockets on the other ends of the nodes' veth links.
+
+    It has its own network namespace and polls on one core.
+    """
 
     name = "forward-raw"
     family = "kernel"
@@ -35,7 +38,7 @@ class ForwardRaw(ForwarderSwitch):
         self._attached: list[Attachment] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The workload's version. Raises Unsupported without it, or without veth links."""
+        """Returns the workload's version. Raises Unsupported without it, or without veth links."""
         kernel.probe_links("veth")
         try:
             return SwitchFacts(version=workload_version().workload)
@@ -50,7 +53,7 @@ class ForwardRaw(ForwarderSwitch):
         return Needs(pollers=1)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """A veth port ``pN`` for each attachment, and the forwarder on them. Raises ProvisionError."""
+        """Makes a veth port ``pN`` for each attachment and starts the forwarder on them. Raises ProvisionError."""
         options = self.options(spec)
         self._session = session
         self._netns = netns = links.create_netns(session, f"{spec.name}-fw")
@@ -73,7 +76,7 @@ class ForwardRaw(ForwarderSwitch):
         ]
 
     def stop(self) -> None:
-        """Ends it, then removes links and namespace."""
+        """Ends the forwarder, then removes links and namespace."""
         super().stop()
         kernel.remove_ends(self._attached)
         self._attached.clear()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``forward``: the workload's own DPDK forwarder, which does to frames exactly what its mode says.
 
-It is a known truth for checks of the tool and a network function for service chains, nothing to choose among switches.
+It is a known truth for checks of the tool and a network function for service chains, not a switch to compare.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
-#: Huge pages without ports, and for the buffers of a pair: those in rings, and those in its delay lines.
+#: Huge pages in MiB: without ports, and for the buffers of a pair, which are in rings and in its delay lines.
 _BASE_MIB = 32
 _PAIR_MIB = 112
-#: Frames that a delay line holds, a direction: 1.6 ms at 10 Mpps. Fewer of those with buffers for jumbo frames.
+#: Frames that the delay line of a direction holds: 1.6 ms at 10 Mpps, and fewer if buffers hold jumbo frames.
 _DELAY_QUEUE = 16384
 _JUMBO_DELAY_QUEUE = 4096
 
 
 class ForwarderSwitch(DaemonSwitch):
-    """What the forwarder's drivers have in common: a process that was started."""
+    """The common part of the forwarder's drivers."""
 
     default_cores = 1
     scalable = False
@@ -54,11 +54,11 @@ class ForwarderSwitch(DaemonSwitch):
 
     @classmethod
     def has_mode(cls, mode: str) -> bool:
-        """Parts joined by ``+``: see ``forwarder.mode_options``."""
+        """Whether these are parts joined by ``+``, as ``mode_options`` has them."""
         return mode_options(mode) is not None
 
     def options(self, spec: SwitchSpec) -> list[str]:
-        """Of its mode, with room for its delay. Raises ProvisionError for a wrong one."""
+        """Returns the options for its mode, with room for its delay. Raises ProvisionError for an unknown mode."""
         options = mode_options(spec.mode)
         if options is None:
             raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
@@ -75,7 +75,7 @@ class ForwarderSwitch(DaemonSwitch):
         self._facts = SwitchFacts(version=version, config={"argv": list(daemon.process.argv[1:])})
 
     def facts(self) -> SwitchFacts:
-        """The workload's version, DPDK's where it is used, and the command line."""
+        """Returns the workload's version, DPDK's where it is used, and the command line."""
         return self._facts
 
     def _live(self) -> Forwarder:
@@ -84,16 +84,16 @@ class ForwarderSwitch(DaemonSwitch):
         return self.forwarder
 
     def counters(self) -> list[PortCounters] | None:
-        """Its own; what it dropped on purpose is among ``rx_dropped``. Raises ProvisionError without an answer."""
+        """Returns its counters, with intended drops in ``rx_dropped``. Raises ProvisionError without an answer."""
         return self._live().port_counters(self._indexes)
 
     def busy(self) -> Busy | None:
-        """Cycles of polls that moved frames, and of those that did not."""
+        """Returns the cycles of polls that moved frames, and of those that did not."""
         return self._live().busy()
 
 
 class Forward(ForwarderSwitch):
-    """One process on one core for all pairs, both directions."""
+    """One process on one core, for all pairs in both directions."""
 
     name = "forward"
     family = "dpdk"
@@ -102,7 +102,7 @@ class Forward(ForwarderSwitch):
     default_apis = ("dpdk",)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The version of the workload and its DPDK. Raises Unsupported without either."""
+        """Returns the versions of the workload and its DPDK. Raises Unsupported without either."""
         try:
             version = workload_version()
         except WorkloadError as error:
@@ -116,7 +116,7 @@ class Forward(ForwarderSwitch):
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """The same for every mode."""
+        """Returns the resources, which are the same for every mode."""
         return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
@@ -131,8 +131,8 @@ class Forward(ForwarderSwitch):
         options = self.options(spec)
         if jumbo:
             options += ["--packet-size", str(MAX_FRAME_BYTES)]
-        # A frame in memif's buffers is whole: their length is the endpoint's choice, and the check of it is here.
-        more = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
+        # A frame lies in one memif buffer. The endpoint chooses its length, and this side checks it.
+        buffer_size = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
         return [
             str(spec.binary or workload_path()),
             "dpdk-forward",
@@ -145,5 +145,5 @@ class Forward(ForwarderSwitch):
                 hugepages_mib=self.needs(FramePath.over(attachments).pairs, 1).hugepages_mib,
             ),
             "--no-telemetry",
-            *(f"--vdev={serving_device(spec.port, attachment)}{more}" for attachment in attachments),
+            *(f"--vdev={serving_device(spec.port, attachment)}{buffer_size}" for attachment in attachments),
         ]

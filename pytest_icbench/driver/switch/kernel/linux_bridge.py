@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``linux-bridge``: a learning bridge of the kernel, in a network namespace of its own.
 
-There the host's packet filters do not touch its frames, br_netfilter is off, and it ends with its namespace.
+The host's packet filters do not touch frames there, br_netfilter is off, and the bridge ends with its namespace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BRIDGE = "br0"
 
 
 class LinuxBridge(kernel.KernelSwitch):
-    """Learning on; spanning tree, multicast snooping, IPv6 and ARP off."""
+    """A bridge that learns, without spanning tree, multicast snooping, IPv6 and ARP."""
 
     name = "linux-bridge"
     learns = True
@@ -35,11 +35,11 @@ class LinuxBridge(kernel.KernelSwitch):
         self._attached: list[Attachment] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The kernel makes bridges and veth pairs. Raises Unsupported if not."""
+        """Raises Unsupported if the kernel does not make bridges and veth pairs."""
         return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """The bridge with a veth port ``pN`` for each attachment."""
+        """Makes the bridge with a veth port ``pN`` for each attachment. Raises ProvisionError."""
         self.session, self.cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
@@ -63,21 +63,21 @@ class LinuxBridge(kernel.KernelSwitch):
         return endpoints
 
     def facts(self) -> SwitchFacts:
-        """The kernel's release and the bridge's settings."""
+        """Returns the kernel's release and the bridge's settings."""
         settings = {"stp": False, "multicast_snooping": False, "learning": True, "netfilter": False}
         return SwitchFacts(version=kernel.release(), config=settings)
 
     def check(self) -> None:
         """Raises ProvisionError if the bridge is gone."""
         if self._netns is None or not links.exists(_BRIDGE, self._netns):
-            raise ProvisionError("the bridge of linux-bridge is gone: somebody removed it or its namespace")
+            raise ProvisionError("the bridge of linux-bridge is gone: it or its namespace was removed")
 
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""
         links.set_bridge_ageing(_BRIDGE, seconds, self._netns)
 
     def counters(self) -> list[PortCounters] | None:
-        """The counters of the bridge's ports."""
+        """Returns the counters of the bridge's ports."""
         return [
             kernel.port_counters(
                 attachment.index, links.statistics(f"p{attachment.index}", self._netns), at_endpoint=False

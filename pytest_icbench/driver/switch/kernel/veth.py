@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``veth``: one veth pair for each pair of nodes, nothing between. Also the reference link of kernel switches."""
+"""``veth``: one veth pair for each pair of nodes and no switch. It is the reference link of kernel switches, too."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pytest_icbench.model.path import FramePath
 
 
 class VethLink(kernel.KernelSwitch):
-    """Two nodes, joined by a cable of the kernel's."""
+    """A cable of the kernel between the two nodes of each pair."""
 
     name = "veth"
     learns = False
-    # Between two hosts: the NICs themselves in the nodes, one pair.
+    # Between two hosts, the nodes have the NICs themselves, so there is one pair.
     uplinks = ("kernel",)
     uplink_pairs = 1
 
@@ -29,11 +29,11 @@ class VethLink(kernel.KernelSwitch):
         self._attached: list[Attachment] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The kernel makes veth pairs. Raises Unsupported if not."""
+        """Raises Unsupported if the kernel does not make veth pairs."""
         return SwitchFacts(version=kernel.probe_links("veth"))
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """One veth pair between the sides of each pair, both ends in the nodes."""
+        """Makes one veth pair between the sides of each pair, both ends in the nodes. Raises ProvisionError."""
         self.session, self.cpus = session, spec.endpoint_cpus
         if spec.uplink is not None:
             attachment = only_attachment(self.name, attachments)
@@ -46,14 +46,14 @@ class VethLink(kernel.KernelSwitch):
         return [kernel.endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]
 
     def facts(self) -> SwitchFacts:
-        """The kernel's release."""
+        """Returns the kernel's release."""
         return SwitchFacts(version=kernel.release())
 
     def check(self) -> None:
-        """Nothing of it can die before its nodes do."""
+        """Does nothing: a link cannot die before its nodes do."""
 
     def counters(self) -> list[PortCounters] | None:
-        """What each node's interface counted, seen from the other side."""
+        """Returns what each node's interface counted, as a port at its other end would count it."""
         if self._nic is not None:
             return [self._nic.counters()]
         return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An Open vSwitch of one's own: database, daemons and tools in a private directory, whatever else runs on the host."""
+"""A private Open vSwitch: database, daemons and tools in a directory, apart from any other that runs on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 
 _REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
-#: Debian keeps the one with DPDK beside the one without.
+#: Debian has one daemon with DPDK and one without.
 _DAEMONS = (
     "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
     "ovs-vswitchd-dpdk",
@@ -33,10 +33,11 @@ _TOOL_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Files of one Open vSwitch.
+    """The files of an Open vSwitch.
 
     Attributes:
-        version: its own. dpdk: of the DPDK inside.
+        version: of Open vSwitch.
+        dpdk: version of the DPDK in it.
     """
 
     vswitchd: Path
@@ -50,9 +51,9 @@ class Installation:
 
 
 def find_installation(session: HostSession, given: Path | None) -> Installation:
-    """The daemon with its tools: those of the same prefix first. Changes nothing.
+    """Returns the daemon with its tools, those of the same prefix first. Changes nothing.
 
-    Raises Unsupported with the remedy if something lacks, or if the daemon was built without DPDK.
+    Raises Unsupported with the remedy if something is missing, or if the daemon was built without DPDK.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
     version, dpdk = _versions(session, daemon)
@@ -60,8 +61,8 @@ def find_installation(session: HostSession, given: Path | None) -> Installation:
 
     def tool(name: str) -> Path:
         for candidate in (prefix / "bin" / name, prefix / "sbin" / name, name, f"/usr/sbin/{name}"):
-            if found := shutil.which(candidate):
-                return Path(found)
+            if path := shutil.which(candidate):
+                return Path(path)
         raise Unsupported(f"{name} of Open vSwitch is not installed: install it (Debian's package openvswitch-switch)")
 
     for place in (prefix / "share" / "openvswitch", *_SCHEMAS):
@@ -96,7 +97,7 @@ def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
 
 
 def _serves(path: Path) -> bool:
-    """Whether somebody listens there. A socket has its name a moment before, and on a busy host a long one."""
+    """Whether a process listens at a socket. The file exists before that, and on a busy host long before."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -108,8 +109,8 @@ def _serves(path: Path) -> bool:
 class OvsDaemons:
     """``ovsdb-server`` and ``ovs-vswitchd`` with a fresh database.
 
-    Everything is below ``spec.work_dir``; ``ovs-vswitchd`` has a network namespace of its own, with which its tap
-    devices die.
+    All files are below ``spec.work_dir``. ``ovs-vswitchd`` has its own network namespace, with which its tap devices
+    end.
     """
 
     def __init__(self, session: HostSession, spec: SwitchSpec, installation: Installation) -> None:
@@ -150,10 +151,10 @@ class OvsDaemons:
             "-vsyslog:off",
         ]
         self._database = self._start("ovsdb-server", argv, None)
-        self._database.wait_until(lambda: _serves(self._db), what=f"has not opened {self._db}", timeout_s=_TOOL_S)
+        self._database.wait_until(lambda: _serves(self._db), failure=f"has not opened {self._db}", timeout_s=_TOOL_S)
 
     def start_switch(self) -> None:
-        """Starts the daemon with the configuration that the database has by now."""
+        """Starts the daemon with the configuration that is in the database. Raises ProvisionError."""
         self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
         argv: list[str | Path] = [
             self.installation.vswitchd,
@@ -172,7 +173,7 @@ class OvsDaemons:
 
     @property
     def netns(self) -> str:
-        """The daemon's network namespace. Raises ProvisionError if it was not started."""
+        """The path of the daemon's network namespace. Raises ProvisionError if it was not started."""
         if self._netns is None:
             raise ProvisionError("ovs-vswitchd was not started")
         return self._netns
@@ -185,7 +186,7 @@ class OvsDaemons:
         return self._switch
 
     def vsctl(self, *arguments: str, timeout_s: int = _TOOL_S) -> str:
-        """Output of ``ovs-vsctl`` on the private database. Raises ProvisionError with the daemon's log."""
+        """Returns the output of ``ovs-vsctl`` on the private database. Raises ProvisionError with the daemon's log."""
         argv: list[str | Path] = [
             self.installation.vsctl,
             f"--timeout={timeout_s}",
@@ -195,14 +196,21 @@ class OvsDaemons:
         return self._tool(argv, timeout_s)
 
     def appctl(self, *arguments: str, timeout_s: float = _TOOL_S) -> str:
-        """What the private daemon answers, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
+        """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
             return ask(self._ctl, *arguments, timeout_s=timeout_s)
 
     def ofctl(
         self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = _TOOL_S
     ) -> str:
-        """Output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4. Raises ProvisionError with the daemon's log."""
+        """Returns the output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4.
+
+        Args:
+            command: its subcommand, which the bridge and ``arguments`` follow.
+            text: its standard input.
+
+        Raises ProvisionError with the daemon's log.
+        """
         target = f"unix:{self.spec.work_dir}/{bridge}.mgmt"
         argv: list[str | Path] = [self.installation.ofctl, f"--timeout={timeout_s}", "-O", "OpenFlow14", "--no-names"]
         return self._tool([*argv, command, target, *arguments], timeout_s, text)
@@ -213,7 +221,7 @@ class OvsDaemons:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Adds the end of the daemon's log to an error; its death is the better one."""
+        """Adds the end of the daemon's log to an error. If the daemon has died, that is the error."""
         try:
             yield
         except ProvisionError as error:
@@ -228,7 +236,7 @@ class OvsDaemons:
                 daemon.check()
 
     def end(self) -> None:
-        """Ends both daemons; their namespace stays. Idempotent."""
+        """Ends both daemons and leaves their namespace. Idempotent."""
         for daemon in (self._switch, self._database):
             if daemon is not None:
                 daemon.stop()

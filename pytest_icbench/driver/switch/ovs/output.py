@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Open vSwitch's tools print. Pure."""
+"""The output of Open vSwitch's tools. Pure."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _DPDK = re.compile(r"^DPDK (\S+)", re.MULTILINE)
 
 
 def parse_versions(text: str) -> tuple[str | None, str | None]:
-    """Versions of Open vSwitch and of its DPDK from ``ovs-vswitchd --version``; None where it names none."""
+    """Returns the versions of Open vSwitch and its DPDK from ``ovs-vswitchd --version``; None for a missing one."""
     ovs, dpdk = _VERSION.search(text), _DPDK.search(text)
     return (ovs.group(1) if ovs else None), (dpdk.group(1) if dpdk else None)
 
 
 def parse_flows(text: str) -> dict[int, int]:
-    """Packets by ingress port from ``ovs-ofctl dump-flows``, of flows that match on it."""
+    """Returns packets by ingress port, from ``ovs-ofctl dump-flows``, of the flows that match on it."""
     return {int(port): int(packets) for packets, port in _FLOW.findall(text)}
 
 
 def parse_drops(text: str) -> dict[int, int]:
-    """Packets by port that could not be sent, from ``ovs-ofctl dump-ports`` of OpenFlow 1.4."""
+    """Returns unsent packets by port, from ``ovs-ofctl dump-ports`` of OpenFlow 1.4."""
     drops: dict[int, int] = {}
     port: int | None = None
     for line in text.splitlines():
         if match := _PORT.match(line):
             port = int(match.group(1)) if match.group(1).isdigit() else None
         elif port is not None:
-            found = [int(number) for number in _TX_DROPS.findall(line)]
-            if found:
-                drops[port] = drops.get(port, 0) + sum(found)
+            counts = [int(number) for number in _TX_DROPS.findall(line)]
+            if counts:
+                drops[port] = drops.get(port, 0) + sum(counts)
     return drops
 
 
 def parse_down(text: str) -> set[int]:
-    """Ports without a link, from ``ovs-ofctl dump-ports-desc``."""
+    """Returns the ports without a link, from ``ovs-ofctl dump-ports-desc``."""
     down: set[int] = set()
     port: int | None = None
     for line in text.splitlines():
@@ -56,7 +56,7 @@ def parse_down(text: str) -> set[int]:
 
 
 def parse_cycles(text: str) -> Busy:
-    """Cycles of all PMD threads from ``dpif-netdev/pmd-stats-show``."""
+    """Returns the cycles of all PMD threads, from ``dpif-netdev/pmd-stats-show``."""
     cycles = {"idle": 0, "processing": 0}
     inside = False
     for line in text.splitlines():
@@ -68,7 +68,7 @@ def parse_cycles(text: str) -> Busy:
 
 
 def parse_table(text: str) -> list[dict[str, Any]]:
-    """Rows of ``ovs-vsctl --format=json``: sets become lists, maps dicts, UUIDs strings. Raises ValueError."""
+    """Returns rows of ``ovs-vsctl --format=json``: sets as lists, maps as dicts, UUIDs as text. Raises ValueError."""
     table = json.loads(text)
     names = table["headings"]
     return [dict(zip(names, map(_plain, row), strict=True)) for row in table["data"]]
@@ -78,26 +78,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list) and len(value) == 2:
         kind, content = value
         if kind == "set":
-            return [_plain(each) for each in content]
+            return [_plain(member) for member in content]
         if kind == "map":
-            return {key: _plain(each) for key, each in content}
+            return {key: _plain(entry) for key, entry in content}
         if kind in ("uuid", "named-uuid"):
             return content
     return value
 
 
 def polling_cores(text: str) -> dict[str, int]:
-    """From ``ovs-appctl dpif-netdev/pmd-rxq-show``: the core on which each port's first queue is polled."""
-    found: dict[str, int] = {}
+    """Returns the core that polls each port's first queue, from ``ovs-appctl dpif-netdev/pmd-rxq-show``."""
+    cores: dict[str, int] = {}
     core = -1
     for line in text.splitlines():
         if thread := re.search(r"^pmd thread .*core_id (\d+)", line):
             core = int(thread[1])
         elif queue := re.search(r"port: (\S+) +queue-id: +0 ", line):
-            found[queue[1]] = core
-    return found
+            cores[queue[1]] = core
+    return cores
 
 
 def any_queue_disabled(text: str) -> bool:
-    """From ``ovs-appctl dpif-netdev/pmd-rxq-show``: whether a port's first queue is not yet enabled by its endpoint."""
+    """Whether a port's first queue is not yet enabled by its endpoint, from ``ovs-appctl dpif-netdev/pmd-rxq-show``."""
     return re.search(r"queue-id: +0 \(disabled\)", text) is not None

@@ -39,7 +39,7 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
 _BRIDGE = "br0"
-#: Huge pages in MiB: by itself, and for the buffers of a port (some 20,000), of the usual size and for jumbo frames.
+#: Huge pages in MiB: without ports, for a port's buffers (some 20,000) of the usual size, and for jumbo frames.
 #: OVS is given the sum as its limit. A pool for all ports, its default, takes 700 MiB where nothing stops it, and a
 #: second when the first endpoint connects.
 _BASE_MIB = 64
@@ -49,8 +49,6 @@ _JUMBO_PORT_MIB = 264
 _SERVER = "dpdkvhostuser"
 #: The endpoint serves the socket: OVS looks for it once a second.
 _CLIENT = "dpdkvhostuserclient"
-
-
 #: Number of the uplink's port, beyond all attachments'.
 _UPLINK_PORT = 1000
 #: Descriptors of the uplink: a burst of all local endpoints has room.
@@ -58,7 +56,7 @@ _UPLINK_RING = 2048
 
 
 class OpenVSwitch(Switch):
-    """One bridge, a PMD thread on each worker core."""
+    """A bridge with a PMD thread on each worker core."""
 
     name = "ovs"
     family = "dpdk"
@@ -79,18 +77,22 @@ class OpenVSwitch(Switch):
         self._uplink: NicUplink | None = None
         self._ports: list[tuple[int, str]] = []
         self._cpus: dict[int, int] = {}
-        self._own_flows = False
+        self._has_user_flows = False
         self._facts = SwitchFacts()
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds daemons, tools and schema, and whether DPDK is in. Raises Unsupported."""
-        found = find_installation(session, spec_binary)
-        return SwitchFacts(version=found.version, config={"dpdk": found.dpdk}, program=str(found.vswitchd))
+        """Returns the versions of the daemon and its DPDK. Raises Unsupported if a file or DPDK is missing."""
+        installation = find_installation(session, spec_binary)
+        config = {"dpdk": installation.dpdk}
+        return SwitchFacts(version=installation.version, config=config, program=str(installation.vswitchd))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Each port has one receive queue, and a queue belongs to one core. Raises Unsupported beyond that."""
+        """Returns its resources. Raises Unsupported for more cores than receive queues.
+
+        Each port has one receive queue, and a queue belongs to one core.
+        """
         queues = len(FramePath(pairs).endpoints)
         if cores > queues:
             raise Unsupported(
@@ -102,7 +104,7 @@ class OpenVSwitch(Switch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
-        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of its own
+        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of those that it makes
         for attachment in attachments:
             socket_path(attachment)
         self._daemons = daemons = OvsDaemons(session, spec, installation)
@@ -127,19 +129,20 @@ class OpenVSwitch(Switch):
     @staticmethod
     def _wait_for_dpdk(daemons: OvsDaemons) -> str:
         """Waits until DPDK is up; returns the type of port to use."""
-        found: dict[str, list[str]] = {}
+        types: list[str] = []
 
         def ready() -> bool:
+            nonlocal types
             columns = "--columns=dpdk_initialized,iface_types"
             row = parse_table(daemons.vsctl("--format=json", columns, "list", "Open_vSwitch"))[0]
-            found["types"] = row["iface_types"]
-            return row["dpdk_initialized"] is True and bool(row["iface_types"])
+            types = row["iface_types"]
+            return row["dpdk_initialized"] is True and bool(types)
 
-        daemons.switch.wait_until(ready, what="has not initialized DPDK", timeout_s=START_S)
+        daemons.switch.wait_until(ready, failure="has not initialized DPDK", timeout_s=START_S)
         for port_type in (_SERVER, _CLIENT):
-            if port_type in found["types"]:
+            if port_type in types:
                 return port_type
-        raise ProvisionError(f"this Open vSwitch has no vhost-user ports (it offers {', '.join(found['types'])})")
+        raise ProvisionError(f"this Open vSwitch has no vhost-user ports (it offers {', '.join(types)})")
 
     def _add_ports(
         self, daemons: OvsDaemons, spec: SwitchSpec, attachments: Sequence[Attachment], port_type: str
@@ -162,22 +165,22 @@ class OpenVSwitch(Switch):
         numbers = {name: index + 1 for index, name in self._ports}
         if spec.uplink is not None:
             numbers[UPLINK] = _UPLINK_PORT
-            # The worker that would be next: with one worker, the one that has all ports.
+            # The next worker in turn. A single worker has all ports.
             cpu = spec.worker_cpus[len(attachments) % len(spec.worker_cpus)]
             commands += _uplink_port(spec.uplink, spec.mtu, cpu)
         daemons.vsctl(*commands, timeout_s=int(START_S))
         self._check_ports(daemons, numbers)
-        # The same as the one NORMAL flow of a bridge without a controller, but counted by port: a vhost port that OVS
-        # serves has no counters of its own. The datapath's flows match on the port anyway.
+        # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
+        # OVS serves has no counters. The datapath's flows match on the port anyway.
         flows = [f"priority=1,in_port={number},actions=NORMAL" for number in numbers.values()]
-        own: Sequence[str] = spec.config.get("flows", ())
-        self._own_flows = bool(own)
-        daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *own]))
+        user_flows: Sequence[str] = spec.config.get("flows", ())
+        self._has_user_flows = bool(user_flows)
+        daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
         return endpoints
 
     @staticmethod
     def _check_ports(daemons: OvsDaemons, numbers: Mapping[str, int]) -> None:
-        """ovs-vsctl succeeds also where a port could not be made; the database knows."""
+        """Raises ProvisionError if a port could not be made: ovs-vsctl succeeds all the same, the database shows it."""
         rows = parse_table(daemons.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
         for row in rows:
             if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
@@ -187,7 +190,7 @@ class OpenVSwitch(Switch):
                 )
 
     def facts(self) -> SwitchFacts:
-        """Versions of Open vSwitch and DPDK, ``other_config``, the type of the ports."""
+        """Returns the versions of Open vSwitch and DPDK, ``other_config``, and the type of the ports."""
         return self._facts
 
     @property
@@ -206,7 +209,7 @@ class OpenVSwitch(Switch):
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
     def connected(self) -> None:
-        """Waits until OVS has taken over the queues of every endpoint: till then it drops what it has for a port.
+        """Waits until OVS has taken over the queues of every endpoint: it drops frames for a port before that.
 
         A port's link is up before its queues are.
 
@@ -225,7 +228,7 @@ class OpenVSwitch(Switch):
             shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
             return not any_queue_disabled(shown)
 
-        daemons.switch.wait_until(up, what="has not taken over every port's queues", timeout_s=START_S)
+        daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=START_S)
         cores = polling_cores(shown)
         if idle := [name for _, name in self._ports if name not in cores]:
             raise ProvisionError(
@@ -235,15 +238,14 @@ class OpenVSwitch(Switch):
         self._cpus = {index: cores[name] for index, name in self._ports}
 
     def counters(self) -> list[PortCounters] | None:
-        """Packets that OVS took from each port and those it could not give to it, exact and up to date.
+        """Returns the packets that OVS took from each port and those that it could not give to it, up to date.
 
-        What a learning switch gave to a port is not counted, since it has no counter there; it is what came for it less
-        what was dropped.
+        OVS has no counter of what it gave to a port. That is what came for the port less what was dropped.
         """
         daemons = self.daemons
         daemons.appctl("revalidator/wait")  # the datapath's counts of running flows reach OpenFlow's
-        # Flows of the user's take frames from the counting ones, and may count them more than once.
-        taken = {} if self._own_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
+        # The user's flows take frames from the counting flows, and may count them more than once.
+        taken = {} if self._has_user_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
         dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))
         return [
             PortCounters(index, rx_packets=taken.get(index + 1), tx_packets=None, tx_dropped=dropped.get(index + 1))
@@ -251,11 +253,11 @@ class OpenVSwitch(Switch):
         ]
 
     def busy(self) -> Busy | None:
-        """Cycles of the PMD threads."""
+        """Returns the cycles of the PMD threads."""
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
-        """CPU of the PMD thread that polls each port, as OVS told when the last launch was connected."""
+        """Returns the CPU that polls each port, as OVS showed it when the last launch was connected."""
         return self._cpus or None
 
     def pause(self) -> None:
@@ -283,7 +285,7 @@ def _memory_mib(ports: int, jumbo: bool) -> int:
 
 
 def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:
-    """Words of ovs-vsctl that add it: a port of DPDK, whose driver is the NIC's own, AF_PACKET or AF_XDP."""
+    """Returns words of ovs-vsctl that add the uplink: a DPDK port by the NIC's driver, AF_PACKET or AF_XDP."""
     device = uplink.nic
     if uplink.via != "vfio":
         api = "af_packet" if uplink.via == "kernel" else "af_xdp"

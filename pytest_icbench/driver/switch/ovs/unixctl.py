@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``ovs-appctl`` does, without starting a program: one that starts while a launch is measured takes its CPU time
-from an endpoint where both share a CPU, and a busy share is asked for twice a launch.
+"""The work of ``ovs-appctl``, without starting a program.
+
+A program that starts while a launch is measured takes its CPU time from an endpoint where both share a CPU, and a busy
+share is asked for twice a launch.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ _CHUNK = 65536
 
 
 def ask(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
-    """The answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
+    """Returns the answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
 
-    Raises ProvisionError if it refuses the command, with its words, if it is gone, or if it takes longer than that.
+    Raises ProvisionError if it refuses the command, with its reason, if it is gone, or if it takes longer than that.
     """
     deadline = time.monotonic() + timeout_s
     request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
@@ -38,17 +40,17 @@ def ask(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
 
 
 def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
-    """One JSON object: nothing says where it ends but its last brace."""
-    said = b""
+    """Reads one JSON object, whose end is known by its last brace only. Raises OSError."""
+    text = b""
     while True:
         connection.settimeout(max(deadline - time.monotonic(), 0.001))
         more = connection.recv(_CHUNK)
         if not more:
             raise ConnectionError("it has hung up")
-        said += more
-        if said.rstrip().endswith(b"}"):
+        text += more
+        if text.rstrip().endswith(b"}"):
             try:
-                found = json.loads(said)
+                answer = json.loads(text)
             except ValueError:
-                continue  # a brace inside it
-            return dict(found)
+                continue  # the brace was inside the object
+            return dict(answer)

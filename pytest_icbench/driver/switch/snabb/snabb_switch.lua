@@ -32,7 +32,7 @@ local Port = setmetatable({}, {__index = VhostUser})
 
 function Port:new (socket)
    local port = setmetatable(VhostUser:new({socket_path = socket, is_server = true}), {__index = Port})
-   -- The engine would stand still until somebody connects.
+   -- The engine would stand still until a front-end connects.
    assert(S.fcntl(port.listen_socket, "setfl", "nonblock"))
    port.process_qemu_timer.ticks = MESSAGE_TICKS
    return port
@@ -79,7 +79,7 @@ function Port:get_vring_base (message)
    self.dev.virtq[message.state.index].virtq = nil
 end
 
--- Polls one direction. A front-end that leaves rings without sense behind loses its connection; the others keep theirs.
+-- Polls one direction. A front-end that leaves senseless rings loses its connection; the others keep theirs.
 function Port:poll (direction)
    local ok, reason = pcall(direction, self.dev)
    if not ok then
@@ -106,7 +106,7 @@ function Port:push ()
    end
 end
 
--- What it prints stands in the log in the order in which it happened, and an error at its end.
+-- Messages are in the log in the order of events, with an error at its end.
 io.stdout:setvbuf("line")
 -- A front-end that ends before it has its answer is not the end of the switch.
 assert(S.signal("pipe", "ign"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``snabb``: Snabb's learning bridge, or a plain wire, between vhost-user ports, put together by our own Lua program.
+"""``snabb``: Snabb's learning bridge, or a plain wire, between vhost-user ports, set up by a Lua program.
 
 Snabb mounts a hugetlbfs and keeps its state in fixed places below ``/var/run``, and takes more huge pages by itself
-when it runs short. It gets a mount namespace in which these places are the rig's: nothing of it is left on the host.
+when it runs short. It gets a mount namespace in which these places are the rig's, so that the host keeps nothing of it.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/switches.md says how)"
 _PROBE_S = 10.0
-#: How long it may take to open its ports: it maps its huge pages when packets come, and compiles as it runs.
+#: How long it may take to open its ports, in seconds: it maps huge pages when packets come, and compiles as it runs.
 _START_S = 15.0
 _WIRE = "wire"
-#: The bridge forgets an address that has not been seen for this long, Snabb's default.
+#: After this time without a frame the bridge forgets an address. It is Snabb's default.
 _MAC_TIMEOUT_S = 60.0
 
 #: Frames that a port's links hold: one in and one out, each of 1023 between two apps.
 _PORT_FRAMES = 2 * 1023
-#: It allocates packets in steps, the first of so many, each twice the one before.
+#: It allocates packets in steps: so many first, then each time twice as many as before.
 _FIRST_STEP = 1000
-#: A packet with its headroom, rounded up to the alignment.
+#: Bytes of a packet with its headroom, rounded up to the alignment.
 _PACKET_BYTES = 11264
 
-#: Shell script of the namespace: $1 becomes /var/run, $2 stays visible where it is, the rest is run. What is written to
-#: nr_hugepages has no effect: pages are reserved beforehand, and nobody would give back what it takes by itself.
+#: Shell script of the namespace: $1 becomes /var/run, $2 stays visible where it is, the rest is run. Writing to
+#: nr_hugepages has no effect there: pages are reserved beforehand, and those that Snabb takes would not be given back.
 _NAMESPACE = """
 set -e
 base=$1 keep=$2
@@ -61,7 +61,7 @@ exec "$@"
 
 
 class Snabb(DaemonSwitch):
-    """One process, one thread. ``bridge`` joins all ports; the mode ``wire`` the two of each pair."""
+    """A process of one thread. A bridge joins all ports; the mode ``wire`` joins the two ports of each pair."""
 
     name = "snabb"
     family = "dpdk"
@@ -88,7 +88,7 @@ class Snabb(DaemonSwitch):
         return dpdk_process.find_binary(session, self.name, given, ["snabb"], _REMEDY)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds the binary and its version. Raises Unsupported."""
+        """Returns the binary and its version. Raises Unsupported."""
         binary = self._binary(session, spec_binary)
         version = _version(session, binary)
         default_kib = _default_hugepage_kib(session)
@@ -102,7 +102,7 @@ class Snabb(DaemonSwitch):
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Packets for full links of all ports; a packet is as large as the largest frame in any case."""
+        """Returns huge pages for full links of all ports; each packet has room for the largest frame."""
         packets, step = 0, _FIRST_STEP
         while packets < len(FramePath(pairs).endpoints) * _PORT_FRAMES:
             packets, step = packets + step, 2 * step
@@ -125,21 +125,21 @@ class Snabb(DaemonSwitch):
         self._links = _links([attachment.index for attachment in attachments], mode)
         self._facts = SwitchFacts(version=_version(session, binary), config={"argv": arguments})
         wait_for_sockets(sockets, self.daemon, timeout_s=_START_S)
-        return [VhostUser(each.address, str(path)) for each, path in zip(attachments, sockets, strict=True)]
+        return [VhostUser(attachment.address, str(path)) for attachment, path in zip(attachments, sockets, strict=True)]
 
     def facts(self) -> SwitchFacts:
-        """Its version and the command line."""
+        """Returns its version and the command line."""
         return self._facts
 
     def set_ageing(self, seconds: float) -> None:
-        """Its time is that with which it was started. Raises ProvisionError for a shorter one."""
+        """Raises ProvisionError for a time shorter than that with which it was started, which stays."""
         if seconds < self._mac_timeout_s:
             raise ProvisionError(
                 f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"
             )
 
     def counters(self) -> list[PortCounters] | None:
-        """Counters of the links between its apps, which it publishes every hundred rounds of its loop."""
+        """Returns the counters of the links between its apps, which it publishes every hundred rounds of its loop."""
         self.live()
         return [
             PortCounters(
@@ -161,12 +161,12 @@ class Snabb(DaemonSwitch):
         return int(value)
 
     def busy(self) -> Busy | None:
-        """It does not tell."""
+        """Returns None: Snabb does not report it."""
         return None
 
 
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
-    """For each port its number and the names of the links that come from it and lead to it."""
+    """Returns for each port its number and the names of the links that come from it and lead to it."""
     if mode == _WIRE:
         path = FramePath.over(indexes)
         ways = [(index, path.across(index)) for index in indexes]
@@ -175,7 +175,7 @@ def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
 
 
 def _version(session: HostSession, binary: Path) -> str:
-    """As ``snabb --version`` has it. Raises Unsupported if the program is something else."""
+    """Returns the version that ``snabb --version`` shows. Raises Unsupported if the program is something else."""
     with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # it opens its shared memory even for this
         try:
             shown = session.spawner.run(

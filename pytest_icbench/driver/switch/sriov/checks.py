@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``sriov`` needs of a host, and the remedy where it is missing. Changes nothing."""
+"""The requirements of ``sriov`` on a host, with the remedy where one is not met. Changes nothing."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
 _OPTION = "--icbench-pf"
-#: Container of VFIO, which every group is put into.
+#: VFIO's container, which every group is put into.
 _VFIO_CONTAINER = Path("/dev/vfio/vfio")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A PF: its address and its interface."""
+    """A PF: its PCI address and its interface."""
 
     pci: str
     interface: str
 
 
 def card(session: HostSession) -> Card:
-    """The PF that the user named. Raises Unsupported if there is none, or it has no VFs or no interface."""
+    """Returns the PF that the user named. Raises Unsupported if there is none, or it has no VFs or no interface."""
     root = session.root
     if session.pf is None:
         raise Unsupported(f"sriov needs a card: name its PF by {_OPTION}, {_candidates(root)}")
-    found = pci.find(root, session.pf)
-    if found is None:
+    address = pci.find(root, session.pf)
+    if address is None:
         raise Unsupported(f"{_OPTION}: there is no network interface or PCI function {session.pf}: {_candidates(root)}")
-    name = f"PF {session.pf}" if session.pf == found else f"PF {session.pf} ({found})"
-    parent = pci.physical_function(root, found)
+    name = f"PF {session.pf}" if session.pf == address else f"PF {session.pf} ({address})"
+    parent = pci.physical_function(root, address)
     if parent is not None:
         raise Unsupported(f"{_OPTION}: {session.pf} is itself a virtual function: name its PF {parent}")
-    total = pci.total_vfs(root, found)
+    total = pci.total_vfs(root, address)
     if total is None:
-        raise Unsupported(f"{_OPTION}: {session.pf} ({found}) has no SR-IOV: {_candidates(root)}")
+        raise Unsupported(f"{_OPTION}: {session.pf} ({address}) has no SR-IOV: {_candidates(root)}")
     if total == 0:
         raise Unsupported(f"{name} offers no VFs: enable SR-IOV in its firmware (set-up menu or its maker's tool)")
-    names = pci.interfaces(root, found)
+    names = pci.interfaces(root, address)
     if not names:
-        driver = pci.driver(root, found)
+        driver = pci.driver(root, address)
         state = f"its driver {driver} gives it none here" if driver else "it has no driver"
         raise Unsupported(f"{name} has no network interface ({state}): bind it to its kernel driver")
-    return Card(found, session.pf if session.pf in names else names[0])
+    return Card(address, session.pf if session.pf in names else names[0])
 
 
 def _candidates(root: Root) -> str:
@@ -58,9 +58,9 @@ def _candidates(root: Root) -> str:
     if not known:
         return "but no card of this host offers VFs"
     words = []
-    for each in known:
-        names = pci.interfaces(root, each)
-        words.append(f"{names[0] if names else each} ({each}, up to {pci.total_vfs(root, each)} VFs)")
+    for function in known:
+        names = pci.interfaces(root, function)
+        words.append(f"{names[0] if names else function} ({function}, up to {pci.total_vfs(root, function)} VFs)")
     return "this host has " + ", ".join(words)
 
 
@@ -81,61 +81,68 @@ def vfio(root: Root) -> None:
 
 
 def vf_driver(root: Root, card: str) -> str:
-    """The module that drives a card's VFs. Raises Unsupported if this kernel has none."""
+    """Returns the module that drives a card's VFs. Raises Unsupported if this kernel has none."""
     vendor = (root.read_int(pci.path(card, "vendor")) or 0) & 0xFFFFFFFF
     text = root.read(pci.path(card, "sriov_vf_device")) or "0"
     device = int(text, 16)
     alias = f"pci:v{vendor:08X}d{device:08X}sv00000000sd00000000bc02sc00i00"
-    found = modules.for_alias(root, alias)
-    if found is None:
+    module = modules.for_alias(root, alias)
+    if module is None:
         raise Unsupported(
             f"this kernel has no driver for the VFs of {card} ({vendor:04x}:{device:04x}): install the full kernel"
             " (linux-image-amd64, not its cloud flavour), or take --icbench-port vfio"
         )
-    return found
+    return module
 
 
-def choose(root: Root, found: Card, count: int) -> list[int]:
-    """Indexes of all VFs that exist and that nobody uses; empty: the card has none, and they may be made.
+def choose(root: Root, pf: Card, count: int) -> list[int]:
+    """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be made.
+
+    Args:
+        count: number of endpoints.
 
     Raises Unsupported if there are too few of either kind, or making them would take a network from the host.
     """
-    total = pci.total_vfs(root, found.pci) or 0
+    total = pci.total_vfs(root, pf.pci) or 0
     if count > total:
         raise Unsupported(
-            f"{count} endpoints take {count} VFs, and PF {found.interface} has only {total}: lower --icbench-pairs"
+            f"{count} endpoints take {count} VFs, and PF {pf.interface} has only {total}: lower --icbench-pairs"
         )
-    present = pci.virtual_functions(root, found.pci)
+    present = pci.virtual_functions(root, pf.pci)
     if present:
         free = [index for index, function in enumerate(present) if is_idle(root, function)]
         if len(free) < count:
             raise Unsupported(
                 f"{count} endpoints take {count} VFs, and of the {len(present)} that somebody made on PF"
-                f" {found.interface} only {len(free)} are unused: free them, or remove all"
-                f" (echo 0 > /sys/class/net/{found.interface}/device/sriov_numvfs) so that they are made as needed"
+                f" {pf.interface} only {len(free)} are unused: free them, or remove all"
+                f" (echo 0 > /sys/class/net/{pf.interface}/device/sriov_numvfs) so that they are made as needed"
             )
         return free
-    if root.exists(f"/sys/class/net/{found.interface}/master"):
-        master = root.link(f"/sys/class/net/{found.interface}/master")
-        raise Unsupported(_in_use(found, f"is a port of {master}", count))
-    held = vf.addresses(found.interface) if root.live else []
+    if root.exists(f"/sys/class/net/{pf.interface}/master"):
+        master = root.link(f"/sys/class/net/{pf.interface}/master")
+        raise Unsupported(_in_use(pf, f"is a port of {master}", count))
+    held = vf.addresses(pf.interface) if root.live else []
     if held:
-        raise Unsupported(_in_use(found, f"has the host's address {held[0]}", count))
+        raise Unsupported(_in_use(pf, f"has the host's address {held[0]}", count))
     return []
 
 
-def assign(root: Root, found: Card, names: Sequence[str | None], free: Sequence[int]) -> list[int]:
-    """Index of a VF for each endpoint: those that are named, by PCI address or interface, and free ones for the others.
+def assign(root: Root, pf: Card, names: Sequence[str | None], free: Sequence[int]) -> list[int]:
+    """Returns the index of a VF for each endpoint.
+
+    Args:
+        names: VF of each endpoint, by PCI address or interface; None: a free one.
+        free: indexes of the unused VFs.
 
     Raises Unsupported for a name that is no unused VF of the card.
     """
-    present = pci.virtual_functions(root, found.pci)
+    present = pci.virtual_functions(root, pf.pci)
     chosen: list[int | None] = []
     for name in names:
         address = None if name is None else pci.find(root, name)
         if name is not None and address not in present:
             raise Unsupported(
-                f"the topology names the VF {name}, and PF {found.interface} has"
+                f"the topology names the VF {name}, and PF {pf.interface} has"
                 f" {', '.join(present)}: name one of these, or make it (sriov_numvfs)"
             )
         index = None if address is None else present.index(address)
@@ -148,15 +155,15 @@ def assign(root: Root, found: Card, names: Sequence[str | None], free: Sequence[
     return [next(rest) if index is None else index for index in chosen]
 
 
-def _in_use(found: Card, state: str, count: int) -> str:
+def _in_use(pf: Card, state: str, count: int) -> str:
     return (
-        f"PF {found.interface} is in use: it {state}, and making VFs can interrupt its link: name another PF, or make"
-        f" them yourself (echo {count} > /sys/class/net/{found.interface}/device/sriov_numvfs)"
+        f"PF {pf.interface} is in use: it {state}, and making VFs can interrupt its link: name another PF, or make"
+        f" them yourself (echo {count} > /sys/class/net/{pf.interface}/device/sriov_numvfs)"
     )
 
 
 def is_idle(root: Root, function: str) -> bool:
-    """Whether a VF can be taken: without driver, given to VFIO but to no process, or with an interface that is down.
+    """Whether a VF can be taken: without a driver, given to VFIO but to no process, or with an interface that is down.
 
     An interface in another network namespace is in use.
     """
@@ -170,11 +177,11 @@ def is_idle(root: Root, function: str) -> bool:
 
 
 def _is_free(root: Root, group: str) -> bool:
-    """Whether no process has a group of VFIO: only one at a time can open it."""
+    """Whether no process has a VFIO group open: only one at a time can."""
     try:
         os.close(os.open(root.path(f"/dev/vfio/{group}"), os.O_RDWR | os.O_CLOEXEC))
     except PermissionError:
-        return True  # a plan, and that is about a run with root
+        return True  # it is a plan, for a run with root
     except OSError:
         return False
     return True
@@ -187,12 +194,12 @@ def _is_quiet(root: Root, name: str) -> bool:
 
 
 def vfio_devices(root: Root, function: str) -> list[Path]:
-    """Device nodes by which a process has a function: VFIO's container, and the function's group.
+    """Returns the device nodes that give a process a function: VFIO's container, and the function's group.
 
     Raises ProvisionError if the group has other functions too.
     """
     group = pci.iommu_group(root, function)
-    others = [each for each in pci.group_members(root, group or "") if each != function]
+    others = [other for other in pci.group_members(root, group or "") if other != function]
     if group is None or others:
         raise ProvisionError(
             f"the PCI function {function} has no IOMMU group of its own"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``sriov``: a virtual function of one card for each node; the card's own switch forwards between them.
 
-Port ``vfio`` gives a node its function as a device for DPDK, port ``vf`` as a network interface of the kernel's.
+Port ``vfio`` gives a node its function as a device for DPDK, port ``vf`` as a network interface of the kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRIES = 3
 
 
 class Sriov(Switch):
-    """Virtual functions of one card."""
+    """The virtual functions of one card, and the switch in it."""
 
     name = "sriov"
     family = "dpdk"
@@ -43,13 +43,13 @@ class Sriov(Switch):
     default_cores = 0
     scalable = False
     learns = False
-    # The card knows its functions' addresses, and sends the others' frames out of its port.
+    # The card knows its functions' addresses, and sends frames for other addresses out of its port.
     broadcast = "all"
     unknown_unicast = "none"
     filters = True
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    # The card's port: frames for an address that no function has leave by it.
+    # Frames for an address that no function has leave by the card's port.
     uplinks = ("kernel",)
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class Sriov(Switch):
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
-        """A function has one driver: VFIO for DPDK, or the kernel's for everything else."""
+        """Returns the techniques of a port kind: a function has VFIO for DPDK, or the kernel's driver for others."""
         return ("dpdk",) if port == VFIO else (*SOCKET_APIS, *NETDEV_APIS)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """The card exists, has VFs in its firmware and an interface. Raises Unsupported if not."""
+        """Returns the PF driver's version. Raises Unsupported without a card that has VFs and an interface."""
         card = checks.card(session)
         return SwitchFacts(version=vf.driver_version(card.interface) if session.root.live else None)
 
@@ -81,14 +81,14 @@ class Sriov(Switch):
             kernel.probe_netdev_api(api)
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
-        """Raises Unsupported if the card has too few VFs that nobody uses, or may not be changed."""
+        """Raises Unsupported if the card has too few unused VFs, or may not be changed."""
         checks.choose(session.root, checks.card(session), len(FramePath(pairs).endpoints))
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
-        """Makes the VFs, one for each address, with their drivers; for DPDK each has its group's device node.
+        """Makes a VF with its driver for each address; returns the device nodes of each one's group, for DPDK.
 
         Raises ProvisionError.
         """
@@ -100,22 +100,22 @@ class Sriov(Switch):
             _check_uplink(spec.uplink, card.interface)
             existing = checks.choose(root, card, len(addresses))
             self._driver = self._load_driver(changes, card.pci)
-        except Unsupported as error:  # it was there when the case was planned
+        except Unsupported as error:  # the card has changed since the case was planned
             raise ProvisionError(str(error)) from None
         vf.bring_up(changes, card.interface)
         self._raise_mtu(changes, spec.mtu)
         if not existing:
-            with suppress(Unsupported, ProvisionError):  # there is none, and none will come
-                # Also for DPDK: udev loads the VFs' driver as soon as there are some, though it may not bind them.
+            with suppress(Unsupported, ProvisionError):  # the kernel has no driver for them
+                # Also for DPDK: udev loads the VFs' driver as soon as there are VFs, though it may not bind them.
                 modules.expect(changes, [checks.vf_driver(root, card.pci)])
             pci.create_vfs(changes, card.pci, len(addresses))
-        everyone = pci.virtual_functions(root, card.pci)
+        functions = pci.virtual_functions(root, card.pci)
         names = [name for name, _ in spec.functions] or [None] * len(addresses)
         try:
-            self._indexes = checks.assign(root, card, names, existing or range(len(everyone)))
-        except Unsupported as error:  # VFs that were made now have names only now
+            self._indexes = checks.assign(root, card, names, existing or range(len(functions)))
+        except Unsupported as error:  # VFs that were just made have names only now
             raise ProvisionError(str(error)) from None
-        self._functions = [everyone[index] for index in self._indexes]
+        self._functions = [functions[index] for index in self._indexes]
         # Without a carrier most cards' VFs have none either, whatever their switch could do.
         carrier = vf.await_carrier(card.interface)
         taken = [
@@ -147,14 +147,14 @@ class Sriov(Switch):
         """Loads what a port kind needs; returns the name of the VFs' driver."""
         if self._port == VFIO:
             checks.vfio(changes.root)
-            wanted = ["vfio_iommu_type1", "vfio-pci"]
+            names = ["vfio_iommu_type1", "vfio-pci"]
         else:
-            wanted = [checks.vf_driver(changes.root, card)]
-        modules.load(changes, wanted)
-        return next(iter(modules.pci_drivers(changes.root, wanted[-1])), wanted[-1])
+            names = [checks.vf_driver(changes.root, card)]
+        modules.load(changes, names)
+        return next(iter(modules.pci_drivers(changes.root, names[-1])), names[-1])
 
     def _raise_mtu(self, changes: Changes, mtu: int) -> None:
-        """Many cards carry no larger frame for a VF than for its PF."""
+        """Sets a larger MTU of the PF: many cards carry no larger frame for a VF. Raises ProvisionError."""
         name = f"/sys/class/net/{self._interface}/mtu"
         before = changes.root.read_int(name) or 0
         if before >= mtu:
@@ -168,13 +168,13 @@ class Sriov(Switch):
             ) from None
 
     def _set_up(self, changes: Changes, index: int, function: str, address: Address, carrier: bool) -> vf.Settings:
-        """Its settings, then its driver, which reads them once; undone in this order, too."""
-        for name in pci.interfaces(changes.root, function):  # one that somebody else made
+        """Gives a VF its settings, then its driver, which reads them once. Both are undone in the same order."""
+        for name in pci.interfaces(changes.root, function):  # an interface that was there before
             vf.remember_interface(changes, function, name)
         pci.bind(changes, function, None)
-        # Its frames carry its own address only as long as nothing else is replayed; promiscuous mode needs trust.
-        wanted = vf.Settings(address.mac, False, True, None if carrier else vf.LINK_ENABLED)
-        taken = vf.configure(changes, self._interface, index, wanted)
+        # Replayed frames carry other source addresses, so there is no spoof check; promiscuous mode needs trust.
+        requested = vf.Settings(address.mac, False, True, None if carrier else vf.LINK_ENABLED)
+        taken = vf.configure(changes, self._interface, index, requested)
         if not carrier and taken.link_state is None:
             raise ProvisionError(
                 f"PF {self._interface} has no carrier, and its driver cannot switch its VFs' link on without: connect"
@@ -184,15 +184,18 @@ class Sriov(Switch):
         return taken
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Gives each node its VF: DPDK finds it by its address, an interface is moved into the node."""
+        """Gives each node its VF: DPDK finds it by its address, an interface is moved into the node.
+
+        Raises ProvisionError.
+        """
         self._attached = list(attachments)
         if spec.port == VFIO:
-            return [Pci(each.address, self._functions[each.index]) for each in attachments]
-        for each in attachments:
-            self._move(session, self._functions[each.index], each, spec.mtu)
-        for each in attachments:
-            links.await_up(kernel.NODE_INTERFACE, each.node.netns, timeout_s=_LINK_UP_S)
-        return [Veth(each.address, kernel.NODE_INTERFACE, None, spec.mtu) for each in attachments]
+            return [Pci(attachment.address, self._functions[attachment.index]) for attachment in attachments]
+        for attachment in attachments:
+            self._move(session, self._functions[attachment.index], attachment, spec.mtu)
+        for attachment in attachments:
+            links.await_up(kernel.NODE_INTERFACE, attachment.node.netns, timeout_s=_LINK_UP_S)
+        return [Veth(attachment.address, kernel.NODE_INTERFACE, None, spec.mtu) for attachment in attachments]
 
     def _move(self, session: HostSession, function: str, attachment: Attachment, mtu: int) -> None:
         for left in reversed(range(_TRIES)):
@@ -211,41 +214,41 @@ class Sriov(Switch):
         links.set_up(kernel.NODE_INTERFACE, attachment.node.netns)
 
     def facts(self) -> SwitchFacts:
-        """The PF's driver and firmware; its VFs and how they were set up."""
+        """Returns the PF's driver and firmware, its VFs and how they were set up."""
         return self._facts
 
     def check(self) -> None:
         """Raises ProvisionError if a VF has gone or has another driver."""
         assert self._changes is not None
         for function in self._functions:
-            found = pci.driver(self._changes.root, function)
-            if found != self._driver:
-                state = f"has the driver {found}" if found else "is gone or has no driver"
+            driver = pci.driver(self._changes.root, function)
+            if driver != self._driver:
+                state = f"has the driver {driver}" if driver else "is gone or has no driver"
                 raise ProvisionError(
                     f"VF {function} of {self._interface} {state}, where this session gave it {self._driver}:"
                     " something else manages the card's VFs"
                 )
 
     def counters(self) -> list[PortCounters] | None:
-        """Of the interfaces in the nodes; for DPDK those of the PF's driver, None where that counts none."""
+        """Returns the counters of the nodes' interfaces; for DPDK those of the PF's driver, None if that has none."""
         if self._port == VF:
             return [
                 kernel.port_counters(
-                    node.index, links.statistics(kernel.NODE_INTERFACE, node.node.netns), at_endpoint=True
+                    attachment.index, links.statistics(kernel.NODE_INTERFACE, attachment.node.netns), at_endpoint=True
                 )
-                for node in self._attached
+                for attachment in self._attached
             ]
-        known = vf.statistics(self._interface)
-        seen = [known.get(index, {}) for index in self._indexes]
-        if not any(value for each in seen for value in each.values()):
+        statistics = vf.statistics(self._interface)
+        vf_counters = [statistics.get(index, {}) for index in self._indexes]
+        if not any(value for counters in vf_counters for value in counters.values()):
             return None
-        return [kernel.port_counters(index, counted, at_endpoint=True) for index, counted in enumerate(seen)]
+        return [kernel.port_counters(index, counted, at_endpoint=True) for index, counted in enumerate(vf_counters)]
 
     def busy(self) -> Busy | None:
         return None
 
     def pause(self) -> None:
-        """The card works only when there are frames."""
+        """Does nothing: the card works only when there are frames."""
 
     def resume(self) -> None: ...
 

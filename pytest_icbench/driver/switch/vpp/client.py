@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VPP's binary API and statistics, by ``vpp-papi``: imported when it is used, since only this switch needs it."""
+"""VPP's binary API and statistics, by ``vpp-papi``. It is imported when it is used: only this switch needs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 
-#: How long VPP may take for one answer, beside other pollers on few cores.
+#: How long VPP may take for an answer, in seconds, where other pollers share few cores with it.
 _ANSWER_S = 10
 
 
@@ -23,7 +23,11 @@ def check_installed() -> None:
 
 
 class VppClient:
-    """A connection to one VPP, which tells itself which messages it knows.
+    """A connection to a VPP. Its messages are those that VPP itself lists.
+
+    Args:
+        api: socket of its binary API.
+        stats: socket of its statistics.
 
     Raises ProvisionError if it does not answer.
     """
@@ -34,7 +38,7 @@ class VppClient:
         quiet = logging.getLogger("pytest_icbench.vpp_papi")
         quiet.setLevel(logging.CRITICAL)
         self._stats_socket = stats
-        with warnings.catch_warnings():  # of functions that papi calls and Python will drop
+        with warnings.catch_warnings():  # papi calls functions that Python will drop
             warnings.simplefilter("ignore", DeprecationWarning)
             self._client = VPPApiClient(
                 bootstrapapi=True, server_address=str(api), read_timeout=_ANSWER_S, async_thread=False, logger=quiet
@@ -49,7 +53,7 @@ class VppClient:
         return hasattr(self._client.api, message)
 
     def call(self, message: str, **arguments: Any) -> Any:
-        """One request and its reply. Raises ProvisionError for a refusal, or for no answer."""
+        """Sends a request and returns its reply. Raises ProvisionError for a refusal, or without an answer."""
         try:
             reply = getattr(self._client.api, message)(**arguments)
         except AttributeError:
@@ -62,18 +66,18 @@ class VppClient:
         return reply
 
     def command(self, line: str, timeout_s: float = _ANSWER_S) -> str:
-        """What its command line prints. Raises ProvisionError with its own words where it reports an error."""
+        """Returns what its command line prints. Raises ProvisionError with VPP's reason where it reports an error."""
         try:
             reply = self._client.api.cli_inband(cmd=line, _timeout=timeout_s)
         except Exception as error:
             raise ProvisionError(f"vpp did not answer the command '{line}': {error}") from None
         if reply.retval != 0:
-            said = reply.reply.strip() or _reason(self._client, reply.retval)
-            raise ProvisionError(f"vpp refused the command '{line}': {said}")
+            reason = reply.reply.strip() or _reason(self._client, reply.retval)
+            raise ProvisionError(f"vpp refused the command '{line}': {reason}")
         return str(reply.reply)
 
     def statistics(self) -> Any:
-        """Its shared statistics, open; close with ``disconnect``. Raises ProvisionError."""
+        """Opens its shared statistics, to be closed with ``disconnect``. Raises ProvisionError."""
         from vpp_papi.vpp_stats import VPPStats
 
         stats = VPPStats(str(self._stats_socket))
@@ -84,7 +88,7 @@ class VppClient:
         return stats
 
     def close(self) -> None:
-        """Leaves; a VPP that has died is no error."""
+        """Closes the connection; a VPP that has died is no error."""
         try:
             self._client.disconnect()
         except Exception:

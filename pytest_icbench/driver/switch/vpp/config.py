@@ -9,22 +9,22 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common.ports import MEMIF
 
-#: Buffers of a NUMA node: full rings on all ports of four pairs, and what is under way.
+#: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
 BUFFERS = 32768
 #: Bytes of a buffer's data; a longer frame takes several.
 BUFFER_BYTES = 2048
-#: What a buffer takes beside its data.
+#: Bytes of a buffer besides its data.
 _BUFFER_OVERHEAD_BYTES = 512
 
 
 def hugepages_mib() -> int:
-    """Huge pages of its buffers, the only memory of VPP that is in them."""
+    """Returns the huge pages of its buffers in MiB; no other memory of VPP is in huge pages."""
     return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """Sockets and files of one VPP, all in a directory of its own."""
+    """The sockets and files of a VPP, all in one private directory."""
 
     directory: Path
 
@@ -50,17 +50,17 @@ def startup(
     plugins: Sequence[str] = (),
     fragment: str = "",
 ) -> str:
-    """Text of ``startup.conf``.
+    """Returns the text of ``startup.conf``.
 
     Args:
-        main_cpu: of the main thread, which sleeps while nobody asks anything.
-        worker_cpus: a worker polls on each.
-        port: port kind; of the plugins only its own is loaded.
-        plugins: further ones.
+        main_cpu: CPU of the main thread, which sleeps until VPP is asked something.
+        worker_cpus: CPU of each worker, which polls.
+        port: port kind, whose plugin is loaded.
+        plugins: further plugins to load.
         fragment: the user's sections, appended as they are.
     """
-    wanted = ["memif_plugin.so" if port == MEMIF else "vhost_plugin.so", *plugins]
-    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in wanted)
+    loaded = ["memif_plugin.so" if port == MEMIF else "vhost_plugin.so", *plugins]
+    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in loaded)
     workers = ",".join(map(str, worker_cpus))
     return f"""\
 unix {{ nodaemon nosyslog runtime-dir {sockets.directory} cli-listen {sockets.cli} }}

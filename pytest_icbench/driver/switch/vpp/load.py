@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How busy VPP's workers are, which VPP itself does not tell. Pure but for the running times, which the kernel keeps.
+"""The load of VPP's workers, which VPP itself does not report. Pure but for the running times, which the kernel keeps.
 
-A worker goes round a loop all the time, and how many frames a round brought says little about the time it took. But a
-round that finds nothing takes about the same time always, which is measured while there are no frames. VPP counts its
-rounds, and those that brought something, so the idle time follows, and the rest of a worker's running time was work.
+A worker runs round a loop all the time, and the frames that a round brought say little about the time it took. But a
+round without frames always takes about the same time, which is measured while there are no frames. VPP counts all
+rounds and those that brought frames. The idle time follows, and the rest of a worker's running time was work.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-#: Of the rounds; with fewer that brought something a worker counts as idle.
+#: Share of the rounds: a worker counts as idle if fewer brought frames.
 _IDLE_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Of one worker since it exists.
+    """The rounds of a worker since its start.
 
     Attributes:
         loops: rounds.
-        dispatches: calls of the node behind its ports: one for each port that brought frames, each round.
+        dispatches: calls of the node behind its ports: in each round one for each port that brought frames.
     """
 
     loops: int
@@ -32,12 +32,12 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Of all workers, by the names of their threads.
+    """The counters of all workers at a moment, by the names of their threads.
 
     Attributes:
         at_ns: when it was taken, CLOCK_MONOTONIC.
-        run_ns: time on a CPU since they exist, as of the last tick of the kernel's.
-        ports: how many ports each has that bring frames.
+        run_ns: time on a CPU since their start, as of the kernel's last tick.
+        ports: number of ports that bring frames.
     """
 
     at_ns: int
@@ -47,7 +47,7 @@ class Sample:
 
 
 class Load:
-    """Adds up the busy time of the workers from sample to sample."""
+    """The busy time of the workers, added up from sample to sample."""
 
     def __init__(self) -> None:
         self._round_ns: float | None = None
@@ -55,8 +55,9 @@ class Load:
         self._busy_ns = 0.0
 
     def calibrate(self, first: Sample, then: Sample) -> None:
-        """Notes what a round without frames takes, by two samples between which there are none: the least seen, since
-        a worker that lost its CPU meanwhile took longer.
+        """Measures a round without frames, by two samples between which there were none.
+
+        The shortest one counts: a worker that lost its CPU meanwhile took longer.
         """
         passed = then.at_ns - first.at_ns
         for name, after in then.rounds.items():
@@ -66,7 +67,7 @@ class Load:
                 self._round_ns = min(self._round_ns or passed / loops, passed / loops)
 
     def busy_ns(self, now: Sample) -> int | None:
-        """Nanoseconds of work by all workers since the first sample; None as long as nothing is calibrated."""
+        """Returns the nanoseconds of work by all workers since the first sample; None before ``calibrate``."""
         if self._round_ns is None:
             return None
         last, self._last = self._last, now
@@ -80,14 +81,14 @@ class Load:
         ran = now.run_ns.get(name, 0) - last.run_ns.get(name, 0)
         if loops <= 0:
             return max(0, ran)
-        # No empty round takes longer than the average of all.
+        # An empty round takes no longer than the average round.
         self._round_ns = min(self._round_ns or inf, ran / loops)
         empty = loops - filled_rounds(loops, dispatches, now.ports.get(name, 1))
         return ran - empty * self._round_ns
 
 
 def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
-    """How many of the rounds brought frames; with several ports as if those did so independently of each other."""
+    """Returns how many rounds brought frames, if ports bring them independently of each other."""
     if loops <= 0:
         return 0.0
     ports = max(ports, 1)
@@ -96,12 +97,12 @@ def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
 
 
 def running_ns(pid: int) -> dict[str, int]:
-    """Time on a CPU of each thread of a process, by name; empty where the kernel does not keep it."""
-    found = {}
+    """Returns the time of each thread of a process on a CPU, by name; empty where the kernel does not keep it."""
+    run_ns = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
             name = (task / "comm").read_text(encoding="utf-8").strip()
-            found[name] = int((task / "schedstat").read_text(encoding="ascii").split()[0])
+            run_ns[name] = int((task / "schedstat").read_text(encoding="ascii").split()[0])
         except (OSError, ValueError, IndexError):
-            continue  # it has ended meanwhile, or the kernel lacks CONFIG_SCHED_INFO
-    return found
+            continue  # the thread has ended, or the kernel lacks CONFIG_SCHED_INFO
+    return run_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What VPP prints, and what its binary holds. Pure."""
+"""The output of VPP, and the version in its binary. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _THREAD = re.compile(r"^Thread \d+ (\S+)", re.M)
 
 
 def linked_version(program: bytes) -> str | None:
-    """Version of the VPP libraries that a program is linked with, as ``26.06``; None for what is no VPP.
+    """Returns the version of the VPP libraries that a program is linked with, such as ``26.06``; None if it is no VPP.
 
-    (Before 26.02 ``vpp --version`` starts a VPP.)
+    The program is not asked: before 26.02, ``vpp --version`` starts a VPP.
     """
     match = _LIBRARY.search(program)
     return match.group(1).decode() if match else None
 
 
 def parse_batches(text: str, node: str) -> Batches:
-    """Calls of a node and the frames handled in them, all threads together, from ``show runtime``."""
+    """Returns the calls of a node and the frames in them, of all threads together, from ``show runtime``."""
     calls = frames = 0
     for name, _, called, handled in _NODE.findall(text):
         if name == node:
@@ -32,15 +32,15 @@ def parse_batches(text: str, node: str) -> Batches:
 
 
 def parse_rounds(text: str, node: str) -> dict[str, Rounds]:
-    """Rounds of each thread that polls, by its name, and calls of the node, from ``show runtime``.
+    """Returns the rounds of each polling thread, by its name, with its calls of the node, from ``show runtime``.
 
     A polling node is called once a round.
     """
-    found = {}
+    rounds = {}
     parts = _THREAD.split(text)[1:]
     for thread, part in zip(parts[::2], parts[1::2], strict=True):
         nodes = _NODE.findall(part)
         loops = max((int(called) for _, state, called, _ in nodes if state == "polling"), default=0)
         if loops:
-            found[thread] = Rounds(loops, sum(int(called) for name, _, called, _ in nodes if name == node))
-    return found
+            rounds[thread] = Rounds(loops, sum(int(called) for name, _, called, _ in nodes if name == node))
+    return rounds

@@ -49,22 +49,22 @@ _PACKAGES = "/usr/bin/vpp"
 _OLDEST = (24, 10)
 _START_S = 20.0
 _CONNECT_S = 2.0
-#: A process that was killed is seen to be dead after this at the latest.
+#: After this time at the latest a process that was killed is known to be dead, in seconds.
 _DEATH_S = 0.2
 _BRIDGE_DOMAIN = 1
 _XCONNECT = "xconnect"
-#: Its node that every frame passes, in the batch in which it was taken from its port.
+#: The node that every frame passes, in the batch in which it was taken from its port.
 _ENTRANCE = "ethernet-input"
 _POLLING = 1
-#: Of the frames of the port with most of them; a port with fewer has brought none to speak of.
+#: Share of the frames of the busiest port: fewer from a port are stray ones.
 _STRAY_SHARE = 0.01
 _RUNTIME = "show runtime"
-#: As its threads call themselves.
+#: Name of a worker's thread.
 _WORKER = "vpp_wk_{}"
-#: How long its workers are watched going round without frames.
+#: How long its workers are watched while there are no frames, in seconds.
 _IDLE_S = 0.02
 _ADMIN_UP = 1
-#: A /dev/shm of its own: VPP puts its API's shared memory there, and a killed one leaves it.
+#: Gives it a private /dev/shm: VPP puts its API's shared memory there, and leaves it when it is killed.
 _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
 
@@ -94,7 +94,7 @@ class Vpp(DaemonSwitch):
         self._facts = SwitchFacts()
         self._worker_cpus: Sequence[int] = ()
         self._interfaces: dict[int, int] = {}
-        self._wanted: dict[int, int] = {}
+        self._workers_by_port: dict[int, int] = {}
         self._assigned: dict[int, int] = {}
         self._load = Load()
         self._runtime = ""
@@ -104,7 +104,7 @@ class Vpp(DaemonSwitch):
         return dpdk_process.find_binary(session, self.name, given, ["vpp", _PACKAGES], _REMEDY)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Finds the binary, its version and the Python binding. Raises Unsupported."""
+        """Returns the binary and its version. Raises Unsupported, also without the Python binding."""
         binary = self._binary(session, spec_binary)
         version = _version(binary)
         vpp_client.check_installed()
@@ -113,7 +113,10 @@ class Vpp(DaemonSwitch):
     def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Each port has one receive queue, and a queue belongs to one worker. Raises Unsupported beyond that."""
+        """Returns its resources. Raises Unsupported for more cores than receive queues.
+
+        Each port has one receive queue, and a queue belongs to one worker.
+        """
         queues = len(FramePath(pairs).endpoints)
         if cores > queues:
             raise Unsupported(
@@ -145,7 +148,7 @@ class Vpp(DaemonSwitch):
         file = directory / "startup.conf"
         file.write_text(config, encoding="utf-8")
         self._worker_cpus = spec.worker_cpus
-        self._wanted = share_ports(attachments, len(spec.worker_cpus))
+        self._workers_by_port = share_ports(attachments, len(spec.worker_cpus))
         argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
         netns = None if self._uplink is None else self._uplink.netns
         self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
@@ -173,13 +176,13 @@ class Vpp(DaemonSwitch):
             if uplink is not None and len(attachments) != 1:
                 raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
             for attachment in attachments:
-                own = self._interfaces[attachment.index]
+                port = self._interfaces[attachment.index]
                 other = uplink
                 if other is None:
                     other = self._interfaces[FramePath.over(attachments).across(attachment.index)]
-                ways = [(own, other)] if uplink is None else [(own, other), (other, own)]
-                for one, two in ways:
-                    client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=one, tx_sw_if_index=two, enable=True)
+                ways = [(port, other)] if uplink is None else [(port, other), (other, port)]
+                for rx, tx in ways:
+                    client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=rx, tx_sw_if_index=tx, enable=True)
             return
         client.call(
             "bridge_domain_add_del_v2",
@@ -207,7 +210,7 @@ class Vpp(DaemonSwitch):
         return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
 
     def connected(self) -> None:
-        """Puts the queues, which come with the endpoints, on the workers meant for them, polled."""
+        """Puts the queues, which come with the endpoints, on their workers, to be polled. Raises ProvisionError."""
         with self._naming_death():
             client = self._live()
             self._place_queues(client)
@@ -217,7 +220,7 @@ class Vpp(DaemonSwitch):
 
     @contextmanager
     def _naming_death(self) -> Iterator[None]:
-        """If VPP has died, that is the error, and not the connection that it took along; if not, its log says more."""
+        """Makes VPP's death the error instead of the lost connection. Otherwise adds the end of its log to an error."""
         try:
             yield
         except ProvisionError as error:
@@ -231,18 +234,18 @@ class Vpp(DaemonSwitch):
     def _place_queues(self, client: vpp_client.VppClient) -> None:
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
-            _place(client, interface, self._wanted[index], deadline, f"the port of endpoint {index}")
-            self._assigned[index] = self._worker_cpus[self._wanted[index]]
+            _place(client, interface, self._workers_by_port[index], deadline, f"the port of endpoint {index}")
+            self._assigned[index] = self._worker_cpus[self._workers_by_port[index]]
         if self._uplink_interface is not None:
             worker = len(self._interfaces) % len(self._worker_cpus)
             _place(client, self._uplink_interface, worker, deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
-        """CPU that polls each port, by index; of the last launch, since queues come and go with endpoints."""
+        """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
         return self._assigned or None
 
     def facts(self) -> SwitchFacts:
-        """Its version as it tells it, and its start-up configuration."""
+        """Returns the version that VPP reports, and its start-up configuration."""
         return self._facts
 
     def _live(self) -> vpp_client.VppClient:
@@ -252,10 +255,10 @@ class Vpp(DaemonSwitch):
         return self._client
 
     def counters(self) -> list[PortCounters] | None:
-        """Its interfaces' counters, from its shared statistics.
+        """Returns its interfaces' counters, from its shared statistics.
 
-        ``/if/tx`` counts what was handed to a port, and the port's own node what did not fit into the ring;
-        ``/if/drops`` mixes that with what came from the port and found no way out.
+        ``/if/tx`` counts the frames handed to a port, and the port's node those that did not fit into the ring.
+        ``/if/drops`` also counts frames that came from the port and had no way out.
         """
         with self._naming_death():
             return self._counted(self._live())
@@ -281,44 +284,44 @@ class Vpp(DaemonSwitch):
             stats.disconnect()
 
     def busy(self) -> Busy | None:
-        """Time of its workers, without the rounds that found nothing: see ``vpp_load``."""
+        """Returns the time of its workers without the rounds that brought no frames: see ``vpp.load``."""
         with self._naming_death():
-            worked = self._load.busy_ns(self._sample(self._live()))
-        return None if worked is None else Busy(busy_ns=worked, workers=len(self._worker_cpus))
+            busy_ns = self._load.busy_ns(self._sample(self._live()))
+        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(self._worker_cpus))
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
-        # Kept for `batches`, which is asked for next: VPP holds its workers while it answers.
+        # Kept for `batches`, which is called next: VPP stops its workers while it answers.
         self._runtime = client.command(_RUNTIME, SAMPLE_S)
         rounds = parse_rounds(self._runtime, _ENTRANCE)
         return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
-        """How many ports of each worker have brought frames since the last call: more than stray ones."""
+        """Returns how many ports of each worker have brought more than stray frames since the last call."""
         stats = client.statistics()
         try:
             counted = stats["/if/rx"]
-            seen = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
+            counts = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
         finally:
             stats.disconnect()
-        fresh = {index: count - self._received.get(index, 0) for index, count in seen.items()}
-        self._received = seen
-        many = max(fresh.values(), default=0) * _STRAY_SHARE
-        found: dict[str, int] = {}
+        fresh = {index: count - self._received.get(index, 0) for index, count in counts.items()}
+        self._received = counts
+        least = max(fresh.values(), default=0) * _STRAY_SHARE
+        ports_by_worker: dict[str, int] = {}
         for index, count in fresh.items():
-            if count > many:
-                name = _WORKER.format(self._wanted[index])
-                found[name] = found.get(name, 0) + 1
-        return found
+            if count > least:
+                name = _WORKER.format(self._workers_by_port[index])
+                ports_by_worker[name] = ports_by_worker.get(name, 0) + 1
+        return ports_by_worker
 
     def batches(self) -> Batches | None:
-        """Frames and calls of the node at its entrance: their quotient is its vectors per call."""
+        """Returns the frames and calls of its entrance node: their quotient is the vectors per call."""
         with self._naming_death():
             text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
         return parse_batches(text, _ENTRANCE)
 
     def stop(self) -> None:
-        """Ends it; its shared memory goes with it."""
+        """Ends VPP, and with it its shared memory. Gives the uplink back."""
         client, self._client = self._client, None
         super().stop()
         if client is not None:
@@ -327,11 +330,18 @@ class Vpp(DaemonSwitch):
             self._uplink.give_back()
 
 
-def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: float, who: str) -> None:
-    """Lets a worker poll an interface's queues, once it has some. Raises ProvisionError at the deadline."""
+def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: float, interface_name: str) -> None:
+    """Makes a worker poll an interface's queues, once it has some. Raises ProvisionError at the deadline.
+
+    Args:
+        interface: index of the interface.
+        worker: number of the worker.
+        deadline: by ``time.monotonic``, in seconds.
+        interface_name: for messages.
+    """
     while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
         if time.monotonic() > deadline:
-            raise ProvisionError(f"vpp has no queue for {who}: it is not connected")
+            raise ProvisionError(f"vpp has no queue for {interface_name}: it is not connected")
         time.sleep(0.01)
     for queue in queues:
         if queue.worker_id != worker:
@@ -347,20 +357,20 @@ def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: 
 
 
 def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path) -> int:
-    """Index of the new interface."""
+    """Makes a port; returns the index of its interface. Raises ProvisionError."""
     if port == MEMIF:
         number = attachment.index + 1
         client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=str(path))
-        made = client.call("memif_create_v2", role=0, mode=0, rx_queues=1, tx_queues=1, id=0, socket_id=number)
+        reply = client.call("memif_create_v2", role=0, mode=0, rx_queues=1, tx_queues=1, id=0, socket_id=number)
     else:
-        made = client.call(
+        reply = client.call(
             "create_vhost_user_if_v2", is_server=True, sock_filename=str(path), enable_packed=port == VHOST_USER_PACKED
         )
-    return int(made.sw_if_index)
+    return int(reply.sw_if_index)
 
 
 def _version(binary: Path) -> str:
-    """From the libraries it is linked with. Raises Unsupported if it is no VPP, or too old."""
+    """Returns the version of the libraries it is linked with. Raises Unsupported if it is no VPP, or too old."""
     try:
         version = linked_version(binary.read_bytes())
     except OSError as error:

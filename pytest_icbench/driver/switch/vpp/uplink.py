@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A NIC as an interface of VPP, by AF_PACKET or AF_XDP; both are plugins of it."""
+"""A NIC as an interface of VPP, by its plugin for AF_PACKET or AF_XDP."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _XDP_RING = 2048
 
 
 class VppUplink:
-    """The NIC, in a network namespace that VPP then runs in.
+    """The NIC in a network namespace, in which VPP runs.
 
     Attributes:
-        plugin: of VPP that drives it.
+        plugin: VPP's plugin that drives it.
         netns: the namespace's path.
     """
 
@@ -36,11 +36,11 @@ class VppUplink:
         self._nic = NicUplink(session, spec.uplink, self.netns, mtu=spec.mtu)
 
     def take(self) -> None:
-        """Raises ProvisionError."""
+        """Takes the NIC. Raises ProvisionError."""
         self._nic.take(promiscuous=True)
 
     def create(self, client: VppClient) -> int:
-        """Makes the interface; its index. Raises ProvisionError, also if this VPP has no such plugin."""
+        """Makes the interface; returns its index. Raises ProvisionError, also if this VPP has no such plugin."""
         message = "af_xdp_create_v3" if self._xdp else "af_packet_create_v3"
         if not client.knows(message):
             raise ProvisionError(
@@ -48,11 +48,11 @@ class VppUplink:
                 f" NIC {'without +af_xdp' if self._xdp else 'for AF_XDP (NIC+af_xdp)'}"
             )
         if self._xdp:
-            made = client.call(
+            reply = client.call(
                 message, host_if=UPLINK, name=UPLINK, rxq_num=1, rxq_size=_XDP_RING, txq_size=_XDP_RING, mode=0, flags=0
             )
         else:
-            made = client.call(
+            reply = client.call(
                 message,
                 mode=_ETHERNET,
                 use_random_hw_addr=True,
@@ -62,9 +62,9 @@ class VppUplink:
                 flags=_QDISC_BYPASS,
             )
         self._nic.await_carrier()
-        return int(made.sw_if_index)
+        return int(reply.sw_if_index)
 
     def give_back(self) -> None:
-        """After VPP has ended. Idempotent. Raises ProvisionError with what is not as before."""
+        """Gives the NIC back after VPP has ended. Idempotent. Raises ProvisionError with what is not as before."""
         self._nic.give_back()
         links.delete_netns(self._session, self.netns)
