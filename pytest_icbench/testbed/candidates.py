@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The candidates of a run: which binary, configuration and workload stand behind a case's name."""
+"""The candidates of a run: the binary, configuration and workload that a case's name stands for."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CHUNK = 1 << 20
 
 
 class Candidates:
-    """What ``--icbench-variant`` named, ready for use: a candidate has what its base has but for what is named.
+    """The candidates that ``--icbench-variant`` names. Each has what its base has, but for the one thing that is named.
 
     Attributes:
-        binaries: of the candidates, by names such as ``ovs:new``; ``workload:new`` among them.
+        binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
 
-    Raises UsageError for a workload that is none.
+    Raises UsageError for a file that is no workload.
     """
 
     def __init__(self, catalogue: Iterable[str], options: Options) -> None:
@@ -43,34 +43,34 @@ class Candidates:
         for switch in catalogue:
             for candidate in of_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
-                own = candidate.target == switch and candidate.kind == "binary"
-                binary = candidate.path if own else options.binaries.get(switch)
+                has_binary = candidate.target == switch and candidate.kind == "binary"
+                binary = candidate.path if has_binary else options.binaries.get(switch)
                 if binary is not None:
                     self.binaries[f"{switch}:{candidate.name}"] = binary
 
     def of(self, case: Case) -> Candidate | None:
-        """The candidate of a case, None for a base."""
+        """Returns the candidate of a case, None for a base."""
         return None if case.candidate is None else self._known[case.switch, case.candidate]
 
     def built(self, case: Case) -> Case:
-        """The case as its rig is built: a candidate can be another of the switch's own modes."""
+        """Returns the case for which the rig is built: a candidate can be another mode of the switch."""
         candidate = self.of(case)
         return case if candidate is None or candidate.kind != "variant" else replace(case, mode=candidate.value or None)
 
     def workload(self, case: Case) -> Path | None:
-        """The candidate's own workload, None where it has none."""
+        """Returns the workload of a case's candidate, None if it has the installed one."""
         candidate = self.of(case)
         return None if candidate is None or candidate.target != WORKLOAD else candidate.path
 
     def workload_treatment(self, case: Case) -> dict[str, Any]:
-        """Version and build of that workload, as a result keeps them; nothing where the candidate has none."""
+        """Returns version and build of that workload, as a result keeps them; empty without one."""
         if self.workload(case) is None:
             return {}
         version = self._versions[case.candidate or ""]
         return {"workload": version.workload, "workload_build": version.build, "dpdk": version.dpdk}
 
     def treatment(self, case: Case) -> dict[str, Any] | None:
-        """What a result keeps of it: what is another one, and which; no directories."""
+        """Returns what a result keeps of a case's candidate: what is replaced and by what, without directories."""
         candidate = self.of(case)
         if candidate is None:
             return None

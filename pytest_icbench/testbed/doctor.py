@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench doctor``: can everything run here, and what would disturb it? Works without root and changes nothing."""
+"""``icbench doctor``: whether everything can run here, and what would disturb it. Without root, without changes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ PLENTY_MIB = 2048
 
 
 def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = None) -> list[Finding]:
-    """Everything about this host. Switches, LXC and the workload are asked only on the running machine.
+    """Returns everything about this host. Switches, LXC and the workload are examined on the running machine only.
 
     Args:
+        root: of the files of the host; None for this machine's.
+        sample_s: how long disturbances are watched, in seconds.
         pf: the card that ``sriov`` is to use.
     """
     root = root or Root()
-    found = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
+    findings = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        found += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf)]
-    return found + disturbances.find(root, sample_s)
+        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf)]
+    return findings + disturbances.find(root, sample_s)
 
 
 def _hardware(root: Root) -> Iterator[Finding]:
@@ -147,21 +149,21 @@ def _nodes() -> Iterator[Finding]:
 def _workload() -> Iterator[Finding]:
     try:
         program = workload_path()
-        said = run([program, "--version"], timeout_s=10).stdout.strip()
+        version = run([program, "--version"], timeout_s=10).stdout.strip()
     except IcbenchError as error:
         yield Finding(Level.MISSING, "workload", str(error).splitlines()[0])
         return
     try:
-        dpdk = json.loads(said).get("dpdk")
+        dpdk = json.loads(version).get("dpdk")
     except (ValueError, AttributeError):
-        dpdk = said if "dpdk" in said.lower() else None
+        dpdk = version if "dpdk" in version.lower() else None
     if dpdk and "without" not in str(dpdk).lower():
-        yield Finding(Level.GOOD, "workload", f"{program}: {said}")
+        yield Finding(Level.GOOD, "workload", f"{program}: {version}")
     else:
         yield Finding(
             Level.MISSING,
             "workload",
-            f"{program} was built without DPDK ({said}): it has only the socket applications",
+            f"{program} was built without DPDK ({version}): it has only the socket applications",
             "apt install libdpdk-dev, then build it again (make)",
         )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames of any kind into a rig's endpoints and out of them: one ``replay --step --capture`` at each.
+"""The exchange of any frames between a rig's endpoints, by a ``replay --step --capture`` at each.
 
-What a test of a switch needs: it says which frames go in where, and gets what came out where.
+It is for tests of switches: a test gives the frames that go in at each endpoint, and gets those that come out at each.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.traffic import Traffic
 
-#: How fast frames go in: slow enough that a poller that lost its CPU for 100 ms finds none of them dropped.
+#: Rate at which frames go in: slow enough that none is dropped if a poller loses its CPU for 100 ms.
 RATE_PPS = 2000
-#: How long processes may take until they are ready: a vhost library looks for its first connection once a second.
+#: How long processes may take until they are ready, in seconds: a vhost library looks for its first connection once a
+#: second.
 READY_S = 20.0
-#: How long frames may be under way.
+#: How long frames may be under way, in seconds.
 PATIENCE_S = 1.5
-#: How long it must be quiet until nothing more is expected.
+#: How long it must be quiet until no more frames are expected, in seconds.
 QUIET_S = 0.06
 _POLL_S = 0.01
 _HELLO_S = 10.0
 
 
 class ExchangeRig(Protocol):
-    """What an exchange does with a rig."""
+    """The part of a rig that an exchange uses."""
 
     @property
     def endpoints(self) -> list[Endpoint]: ...
@@ -58,12 +59,13 @@ class ExchangeRig(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplayCommand:
-    """One process of an exchange, or with ``captures_only`` one that listens.
+    """A process of an exchange, or with ``captures_only`` one that only listens.
 
     Attributes:
-        traffic: the longest frames that there may be.
-        api: of the case; a kernel interface is used by a raw socket, unless it is one of ``NETDEV_APIS``.
-        sends, captures: files; the first is read anew for each step.
+        traffic: that of the longest frames.
+        api: technique of the case; a kernel interface gets a raw socket, unless it is one of ``NETDEV_APIS``.
+        sends: file of the frames that it sends, read anew for each step.
+        captures: file of the frames that arrived.
     """
 
     endpoint: Endpoint
@@ -84,7 +86,7 @@ class ReplayCommand:
         return self.api if self.api in NETDEV_APIS else None
 
     def argv(self, executable: Path) -> list[str]:
-        """The whole command line."""
+        """Returns the whole command line."""
         me, api = self.endpoint.address, self._dpdk_api
         application = "capture" if self.captures_only else "replay"
         file = self.captures if self.captures_only else self.sends
@@ -104,7 +106,13 @@ class ReplayCommand:
 def replay_commands(
     rig: ExchangeRig, case: Case, *, ring: int = 256, tag: str = "x", indexes: Sequence[int] | None = None
 ) -> dict[int, ReplayCommand]:
-    """A command for each endpoint of a rig, or for some that then only listen. ``tag`` begins the files' names."""
+    """Returns a command for each endpoint of a rig, by index.
+
+    Args:
+        ring: descriptors of a ring.
+        tag: beginning of the files' names.
+        indexes: endpoints that only listen; None for all, which send, too.
+    """
     placement = rig.placement
     return {
         index: ReplayCommand(
@@ -125,7 +133,7 @@ def replay_commands(
 
 
 class Captured:
-    """What a process has captured so far, read as it grows."""
+    """The frames that a process captures, read from the growing file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -134,7 +142,7 @@ class Captured:
         path.unlink(missing_ok=True)
 
     def fresh(self) -> list[bytes]:
-        """Frames since the last call."""
+        """Returns the frames since the last call."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -146,11 +154,11 @@ class Captured:
 
 
 class Exchange:
-    """Processes at all endpoints of a rig, started by the constructor; one exchange after the other.
+    """The processes at all endpoints of a rig, started by the constructor, for one exchange after the other.
 
     Attributes:
-        addresses: of the endpoints, by index.
-        broken: a process or the switch has died; it cannot be used any more.
+        addresses: those of the endpoints, by index.
+        broken: whether a process or the switch has died, after which it cannot be used.
 
     Raises WorkloadError with the log's tail if a process does not get ready.
     """
@@ -171,14 +179,14 @@ class Exchange:
             self.end()
             raise
 
-    def _hear_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+    def _hear_until(self, done: Callable[[], bool], timeout_s: float, goal: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not done():
             if time.monotonic() > deadline:
                 self.broken = True
                 silent = sorted(set(self._sends) - self._ready) or sorted(self._sends)
                 tails = "\n".join(self._rig.log_tail(self._launch, index) for index in silent)
-                raise WorkloadError(f"endpoint {silent[0]} has not {what} within {timeout_s:g} s; log:\n{tails}")
+                raise WorkloadError(f"endpoint {silent[0]} has not {goal} within {timeout_s:g} s; log:\n{tails}")
             self._hear(_POLL_S)
 
     def _hear(self, timeout_s: float) -> None:
@@ -187,14 +195,14 @@ class Exchange:
         self.broken = False
 
     def _take_in(self, timeout_s: float) -> None:
-        told = self._rig.poll(self._launch, timeout_s)
-        for index, text in told.lines:
+        polled = self._rig.poll(self._launch, timeout_s)
+        for index, text in polled.lines:
             line = json.loads(text)
             if line["type"] == "ready":
                 self._ready.add(index)
             elif line["type"] == "sent":
                 self._steps[index] = int(line["step"])
-        for index, code in told.exited.items():
+        for index, code in polled.exited.items():
             self._rig.check()  # a dead switch is the better explanation
             tail = self._rig.log_tail(self._launch, index)
             raise WorkloadError(f"replay at endpoint {index} {exit_meaning(code)}; the end of its log:\n{tail}")
@@ -208,13 +216,13 @@ class Exchange:
             sent: Ethernet frames without FCS by the index of the endpoint that sends them, at ``RATE_PPS`` each.
             expected: how many frames to wait for at an endpoint, ``PATIENCE_S`` at most; then it has to become quiet.
 
-        Returns what arrived, by index, in order of arrival: an entry for each endpoint.
+        Returns the frames that arrived at each endpoint, by index, in order of arrival.
 
         Raises WorkloadError or ProvisionError if a process or the switch has died.
         """
-        found = {index: captured.fresh() for index, captured in self._captured.items()}
-        for arrived in found.values():
-            arrived.clear()  # stragglers of what was before
+        arrived = {index: captured.fresh() for index, captured in self._captured.items()}
+        for stragglers in arrived.values():
+            stragglers.clear()
         target = dict(self._steps)
         for index, frames in sent.items():
             self._sends[index].write_bytes(pcap_bytes(frames))
@@ -222,7 +230,7 @@ class Exchange:
             self._rig.tell(self._launch, "go\n", index)
         slowest = max((len(frames) for frames in sent.values()), default=0)
         self._hear_until(lambda: self._steps == target, READY_S + slowest / RATE_PPS, "sent its frames")
-        wanted = expected or {}
+        counts = expected or {}
         now = time.monotonic()
         deadline, quiet_since = now + PATIENCE_S, now
         while True:
@@ -231,21 +239,21 @@ class Exchange:
             for index, captured in self._captured.items():
                 fresh = captured.fresh()
                 if fresh:
-                    found[index] += fresh
+                    arrived[index] += fresh
                     quiet_since = now
-            enough = all(len(found[index]) >= count for index, count in wanted.items())
+            enough = all(len(arrived[index]) >= count for index, count in counts.items())
             if (enough or now > deadline) and now - quiet_since >= QUIET_S:
-                return found
+                return arrived
             if now > deadline + PATIENCE_S:  # frames without end: a loop
-                return found
+                return arrived
 
     def set_ageing(self, seconds: float) -> None:
-        """See ``Switch.set_ageing``."""
+        """Sets the switch's ageing time: see ``Switch.set_ageing``."""
         self._rig.set_ageing(seconds)
 
     def end(self) -> None:
         """Ends the processes. Idempotent."""
-        with suppress(ProvisionError):  # the rig is closed, and took them along
-            # All at once: over memif without a switch one end cannot bear the other's going first.
+        with suppress(ProvisionError):  # the rig is closed, and they ended with it
+            # All at once: over memif without a switch, an end fails if the other one ends first.
             self._rig.tell(self._launch, "stop\n")
             self._rig.end(self._launch)

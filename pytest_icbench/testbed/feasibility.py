@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which cases a host can run, and on which CPUs: asked of its switches, NICs and CPUs, of topology and second host."""
+"""The cases that a host can run, and their CPUs, by its switches, NICs and CPUs, the topology and the second host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology as Seating
+    from pytest_icbench.config.topology.model import Topology as UserTopology
     from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.placement import Placement
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 class Feasibility:
-    """Asks, changes nothing, and needs no root. What was asked once is remembered.
+    """The cases that this host can run. Nothing is changed, no root is needed, and each answer is kept.
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every one of them can have.
+        cases: those of the run: ``auto`` placement resolves to what every case can have.
         binaries: the user's paths by switch, candidate or tool.
-        unsupported: why no host can run a case, as far as somebody has asked.
-        seating: who the endpoints are, where somebody says so.
+        unsupported: why no host can run a case, as far as that is known.
+        user_topology: the user's endpoints; None for the default ones.
         remote: the second host, where one is named.
 
     Attributes:
         policy: the placement of all cases, resolved; ``auto`` if none of them can run.
-        session: by which the host is asked; a run puts its own here once it holds the host.
-        found: what probing found of each switch, by the names of binaries.
+        session: for looking at the host; a run puts its session here once it holds the host.
+        switch_facts: facts of each probed switch, by the names of binaries.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Feasibility:
         *,
         binaries: Mapping[str, Path],
         unsupported: Mapping[Case, str | None],
-        seating: Seating | None,
+        user_topology: UserTopology | None,
         remote: RemoteHost | None,
         session: HostSession,
     ) -> None:
@@ -63,12 +63,12 @@ class Feasibility:
         self.session = session
         self._cases = cases
         self._binaries = binaries
-        self._seating = seating
+        self._user_topology = user_topology
         self._remote = remote
         self._topology = Topology.read(session.root)
-        self.found: dict[str, SwitchFacts] = {}
+        self.switch_facts: dict[str, SwitchFacts] = {}
         self._unsupported = dict(unsupported)
-        # Asked once, before anything is made: later this run's own rigs would be in the way.
+        # Each is found out once, before anything is made: later the rigs of this run would be in the way.
         self._host_reason = cache(self._why_no_host)
         self._switch_reason = cache(self._why_no_switch)
         self._pairs_reason = cache(self._why_no_pairs)
@@ -77,10 +77,10 @@ class Feasibility:
         self.policy = self._resolve_policy(cases)
 
     def placement(self, case: Case) -> Placement:
-        """Where the threads of a case run: the same answer whenever it is asked.
+        """Returns where the threads of a case run, the same at each call.
 
-        Raises Unsupported if this host cannot run it: the reason and its remedy. Raises ProvisionError, which is no
-        answer, if the second host does not give one.
+        Raises Unsupported with the reason and its remedy if this host cannot run it. Raises ProvisionError if the
+        second host does not answer; the next call asks it again.
         """
         if case not in self._answers:
             try:
@@ -101,41 +101,41 @@ class Feasibility:
         return self._place(case, self.policy)
 
     def measuring_cpus(self) -> set[int]:
-        """This host's CPUs on which switches and endpoints of the run's cases work."""
-        found: set[int] = set()
+        """Returns this host's CPUs on which switches and endpoints of the run's cases work."""
+        cpus: set[int] = set()
         for case in self._cases:
             with suppress(Unsupported, ProvisionError):
                 placement = self.placement(case)
-                found |= {*placement.switch, *placement.own}
-        return found
+                cpus |= {*placement.switch, *placement.own}
+        return cpus
 
     def measuring_cpus_there(self) -> set[int]:
-        """The second host's, where their frequency is to be fixed."""
-        found: set[int] = set()
+        """Returns the second host's CPUs for them, if their frequency is to be fixed; else none."""
+        cpus: set[int] = set()
         if self.options.frequency == "fix":
             for case in self._cases:
                 with suppress(Unsupported, ProvisionError):
                     if (there := self.placement(case).there) is not None:
-                        found |= {*there.switch, *(there.endpoints[index] for index in self._away(case))}
-        return found
+                        cpus |= {*there.switch, *(there.endpoints[index] for index in self._away(case))}
+        return cpus
 
     def second(self) -> RemoteHost:
-        """The second host. Raises Unsupported if nobody named a second host."""
+        """Returns the second host. Raises Unsupported if the user named none."""
         if self._remote is None:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
         return self._remote
 
     def _why_no_host(self, case: Case) -> str | None:
-        """Why no host can run it, None if one can."""
+        """Returns why no host can run a case, None if one can."""
         if case not in self._unsupported:
             self._unsupported[case] = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
         reason = self._unsupported[case]
-        if reason is None and self._seating is not None:
-            reason = self._seating.unsupported_reason(case)
+        if reason is None and self._user_topology is not None:
+            reason = self._user_topology.unsupported_reason(case)
         return reason
 
     def _check_candidates(self, case: Case) -> None:
-        """Raises Unsupported for what cannot be compared launch by launch, or whose base this host cannot run."""
+        """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
         from pytest_icbench.measure.strategy.side_by_side import check_comparable
 
         if case.remote:
@@ -153,7 +153,7 @@ class Feasibility:
             return self.options.placement
         from pytest_icbench.testbed.placement import resolve_auto
 
-        if self._seating is not None and self._seating.cpus(1):
+        if self._user_topology is not None and self._user_topology.cpus(1):
             return self._policy_of_given(cases)
         here, there = set(), set()
         for case in cases:
@@ -161,7 +161,7 @@ class Feasibility:
                 _refuse(self._host_reason(case))
                 self._probe(case)
             except (Unsupported, ProvisionError):
-                continue  # what is skipped has no say
+                continue  # a skipped case does not count
             away = len(self._away(case))
             here.add((self._workers(case), len(case.path.endpoints) - away))
             if away:
@@ -174,7 +174,7 @@ class Feasibility:
         return policy
 
     def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
-        """What every case can have on the CPUs that the topology gives."""
+        """Returns the policy that every case can have on the CPUs that the topology gives."""
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
             with suppress(Unsupported, ProvisionError):
@@ -184,10 +184,11 @@ class Feasibility:
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
-        """The case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
+        """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
         from pytest_icbench.testbed.placement import joined, plan, plan_given
 
-        workers, given = self._workers(case), {} if self._seating is None else self._seating.cpus(case.pairs)
+        workers = self._workers(case)
+        given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
@@ -199,12 +200,12 @@ class Feasibility:
         return joined(here, self.second().plan(workers, len(away), policy, cpus), away)
 
     def _away(self, case: Case) -> tuple[int, ...]:
-        """Indexes of the endpoints on the second host."""
+        """Returns the indexes of the endpoints on the second host."""
         if not case.remote:
             return ()
-        if self._seating is None:
+        if self._user_topology is None:
             return tuple(case.path.followers)
-        hosts = self._seating.hosts(case.pairs)
+        hosts = self._user_topology.hosts(case.pairs)
         return tuple(index for index, host in enumerate(hosts) if host == "remote")
 
     def _workers(self, case: Case) -> int:
@@ -212,7 +213,7 @@ class Feasibility:
         return cls().needs(case.pairs, case.resolved_cores(cls)).pollers
 
     def _probe(self, case: Case) -> None:
-        """Raises Unsupported if this host, or the second one of a case on two, has not what it takes."""
+        """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
         cls = self.catalogue[case.switch]
         api = case.resolved_api(cls)
         _refuse(self._switch_reason(case.switch, api, candidate_key(case)))
@@ -226,7 +227,9 @@ class Feasibility:
     def _why_no_switch(self, switch: str, api: str, name: str) -> str | None:
         binary = self._binaries.get(name)
         try:
-            self.found[name] = probe(self.catalogue[switch], api, self.session, node=self.options.node, binary=binary)
+            self.switch_facts[name] = probe(
+                self.catalogue[switch], api, self.session, node=self.options.node, binary=binary
+            )
         except Unsupported as error:
             return str(error)
         return None
@@ -240,7 +243,11 @@ class Feasibility:
 
     @staticmethod
     def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
-        """``client``: this host's address of the connection to the second one, once there is one."""
+        """Returns why an uplink cannot be used, None if it can.
+
+        Args:
+            client: this host's address of the connection to the second one, once there is a connection.
+        """
         try:
             check_uplink(uplink, client)
         except Unsupported as error:

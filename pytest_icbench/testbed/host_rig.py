@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything of a rig on one host, and the only code that knows in which order it is made and unmade."""
+"""The part of a rig on one host, and the only code that knows in which order it is made and unmade."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DPDK_APPLICATION = "dpdk-"
 
 
 def _with_workload(process: PlannedProcess) -> PlannedProcess:
-    """With this host's workload in the place that is kept for it."""
+    """Puts this host's workload in the place that a command line keeps for it."""
     if LOCAL_WORKLOAD not in process.argv:
         return process
     program = str(workload_path())
@@ -37,15 +37,15 @@ def _with_workload(process: PlannedProcess) -> PlannedProcess:
 
 
 class HostPart(RigCalls):
-    """What a rig drives: everything on one host, or on two as if they were one."""
+    """The part that a rig drives: everything on one host, or on two as if they were one."""
 
     @property
     def here(self) -> HostRig:
-        """What is on this host."""
+        """The part on this host."""
         raise NotImplementedError
 
     def prepare(self, spec: RigSpec) -> RigFacts:
-        """Makes everything. Raises ProvisionError; what was done by then is undone."""
+        """Makes everything. Raises ProvisionError, after undoing what was done by then."""
         raise NotImplementedError
 
     def undo(self) -> None:
@@ -54,7 +54,7 @@ class HostPart(RigCalls):
 
 
 class HostRig(HostPart):
-    """Nodes, a switch and their processes on one host.
+    """The nodes, the switch and their processes on one host.
 
     Args:
         switches: drivers by name.
@@ -72,7 +72,7 @@ class HostRig(HostPart):
         self._count = 0
         self._paused = False
         self._service: Sequence[int] = ()
-        self._own_cpus: set[int] | None = None
+        self._affinity: set[int] | None = None
         self._workers: Sequence[int] = ()
         self._hardware: tuple[str, dict[str, perf.Counters]] | None = None
 
@@ -83,12 +83,12 @@ class HostRig(HostPart):
     def prepare(self, spec: RigSpec) -> RigFacts:
         """Makes directories, huge pages, nodes, the switch and its endpoints, in this order.
 
-        Raises ProvisionError; what was done by then is undone.
+        Raises ProvisionError, after undoing what was done by then.
         """
         try:
             return self._prepare(spec)
         except BaseException:
-            with suppress(IcbenchError):  # the first error tells more
+            with suppress(IcbenchError):  # the first error says more
                 self.undo()
             raise
 
@@ -97,7 +97,7 @@ class HostRig(HostPart):
         driver = self._switches[case.switch]
         self._name, self._case = spec.name, case
         self._cpus: Sequence[int] = spec.placement.endpoints
-        self._seats = spec.endpoint_specs or default_endpoint_specs(case.pairs)
+        self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(case.pairs)
         self._indexes = case.path.endpoints if spec.here is None else spec.here
         self._uplink = spec.uplink
         self._numa_node = spec.placement.numa_node
@@ -115,7 +115,7 @@ class HostRig(HostPart):
         if dpdk:
             self._reserve_endpoints(self._indexes)
         self._switch = switch = driver()
-        wanted = SwitchSpec(
+        switch_spec = SwitchSpec(
             name=self._name,
             port=port,
             worker_cpus=workers,
@@ -126,17 +126,20 @@ class HostRig(HostPart):
             endpoint_cpus=tuple(self._cpus[index] for index in self._indexes),
             mode=case.mode,
             config=dict(spec.config),
-            functions=[(self._seats[index].function, self._seats[index].device) for index in self._indexes],
+            functions=[
+                (self._endpoint_specs[index].function, self._endpoint_specs[index].device) for index in self._indexes
+            ],
             uplink=self._uplink,
         )
         self._undo.append(switch.stop)
-        devices = switch.devices(self._session, wanted, [self._seats[index].address for index in self._indexes])
+        addresses = [self._endpoint_specs[index].address for index in self._indexes]
+        devices = switch.devices(self._session, switch_spec, addresses)
         attachments = [
             self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
         ]
         self._undo.append(switch.stop)  # before the nodes, too
-        endpoints = switch.start(self._session, wanted, attachments)
+        endpoints = switch.start(self._session, switch_spec, attachments)
         return RigFacts(
             endpoints=tuple(endpoints),
             nodes=tuple(attachment.node.name for attachment in attachments),
@@ -149,12 +152,12 @@ class HostRig(HostPart):
     ) -> Attachment:
         xdp = self._uplink is not None and self._uplink.via == "af_xdp"
         netdev = self._case.api in NETDEV_APIS or xdp
-        endpoint_spec = self._seats[index]
+        endpoint_spec = self._endpoint_specs[index]
         node = make_node(
             kind,
             self._session,
             NodeSpec(
-                # The dash keeps a given name apart from the switch's own namespaces.
+                # The dash keeps the user's name apart from the switch's namespaces.
                 name=self._session.name(
                     f"{self._name}n{index if endpoint_spec.name is None else '-' + endpoint_spec.name}"
                 ),
@@ -177,12 +180,12 @@ class HostRig(HostPart):
             address=endpoint_spec.address,
             node=facts,
             socket_dir=socket_dir,
-            peer=self._seats[self._case.path.peer(index)].address,
+            peer=self._endpoint_specs[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
         )
 
     def _reserve(self, mib: int) -> None:
-        """Huge pages of one process, whole ones."""
+        """Reserves the huge pages of a process, in MiB. Raises ProvisionError."""
         if mib:
             hugepages.reserve(self._session, self._numa_node, mib)
             self._undo.append(lambda: hugepages.release(self._session, self._numa_node, mib))
@@ -209,9 +212,9 @@ class HostRig(HostPart):
         return launch_id
 
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:
-        """Tells all processes, all connected, to begin then; returns the moment, CLOCK_MONOTONIC in ns.
+        """Tells all processes, which are connected, when to begin; returns the moment, CLOCK_MONOTONIC in ns.
 
-        Until the launch is ended, this thread keeps to the service CPUs: wherever else it woke up to hear a line, a
+        Until the launch is ended, this thread keeps to the service CPUs. If it woke up for a line on another CPU, a
         receiver or a worker of the switch would wait for it.
         """
         self.switch.connected()
@@ -220,12 +223,12 @@ class HostRig(HostPart):
 
     def _step_aside(self) -> None:
         before = os.sched_getaffinity(0)
-        if self._own_cpus is None and before & set(self._service):
+        if self._affinity is None and before & set(self._service):
             os.sched_setaffinity(0, before & set(self._service))
-            self._own_cpus = before
+            self._affinity = before
 
     def _step_back(self) -> None:
-        before, self._own_cpus = self._own_cpus, None
+        before, self._affinity = self._affinity, None
         if before is not None:
             os.sched_setaffinity(0, before)
 
@@ -267,7 +270,7 @@ class HostRig(HostPart):
             except OSError:
                 return None
             self._hardware = launch_id, groups
-        return {who: counters.read() for who, counters in self._hardware[1].items()}
+        return {group: counters.read() for group, counters in self._hardware[1].items()}
 
     def _end_hardware(self) -> None:
         if self._hardware is not None:
@@ -279,12 +282,12 @@ class HostRig(HostPart):
         return self.switch.batches()
 
     def assignment(self) -> dict[str, int] | None:
-        found = self.switch.assignment()
-        return None if found is None else {str(index): cpu for index, cpu in sorted(found.items())}
+        cpu_by_port = self.switch.assignment()
+        return None if cpu_by_port is None else {str(index): cpu for index, cpu in sorted(cpu_by_port.items())}
 
     @property
     def switch(self) -> Switch:
-        """The started driver. Raises ProvisionError if there is none."""
+        """The driver that was started. Raises ProvisionError if there is none."""
         if self._switch is None:
             raise ProvisionError("the rig is not built")
         return self._switch
@@ -296,7 +299,7 @@ class HostRig(HostPart):
         self.switch.check()
 
     def uplink_fault(self) -> str | None:
-        """As declared; None too if the kernel does not have the NIC."""
+        """Returns what is declared, and None if the kernel does not have the NIC."""
         return None if self._uplink is None else cable_fault(self._session, self._uplink)
 
     def pause(self) -> None:
@@ -320,7 +323,7 @@ class HostRig(HostPart):
     def undo(self) -> None:
         """Unmakes everything in reverse order and goes on after an error. Idempotent.
 
-        Raises ProvisionError with a sentence for each thing that remains; the session's journal has it too.
+        Raises ProvisionError with a sentence for each thing that remains; the session's journal has them, too.
         """
         self._step_back()
         self._end_hardware()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which CPU each polling thread gets. Pure: the topology is an argument.
+"""The CPU of each polling thread. Pure: the topology is an argument.
 
 ``dedicated`` gives every poller (switch workers, then endpoints) a physical core of its own, all on one NUMA node, and
 leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a core of its own, the
@@ -32,14 +32,16 @@ YIELD_EVERY_FRAMES = 128
 
 
 def joined(here: Placement, there: Placement, away: Sequence[int]) -> Placement:
-    """The placement of a case on two hosts: endpoints of both by index, everything else this host's.
+    """Returns the placement of a case on two hosts: endpoints of both by index, everything else of this host.
 
     Args:
-        away: indexes of the endpoints on the second host, in the order of its own endpoints.
+        here: this host's part.
+        there: the second host's part.
+        away: indexes of the endpoints on the second host, in the order of ``there.endpoints``.
     """
-    own, others = iter(here.endpoints), iter(there.endpoints)
+    local, remote = iter(here.endpoints), iter(there.endpoints)
     count = len(here.endpoints) + len(there.endpoints)
-    endpoints = tuple(next(others) if index in away else next(own) for index in range(count))
+    endpoints = tuple(next(remote) if index in away else next(local) for index in range(count))
     policy: Policy = "dedicated" if here.policy == there.policy == "dedicated" else "cooperative"
     yield_every = max(here.yield_every, there.yield_every)
     there = replace(there, endpoints=endpoints)
@@ -57,7 +59,7 @@ def plan(
         policy: ``auto`` is ``dedicated`` where that is possible. For a whole session ask ``resolve_auto`` once.
 
     Raises:
-        Unsupported: too few cores: how many are needed, there, and missing, and what can be done.
+        Unsupported: there are too few cores. The message says how many are needed and missing, and the remedy.
     """
     if policy == "auto":
         policy = resolve_auto(topology, [(workers, endpoints)])
@@ -69,13 +71,14 @@ def plan(
 def plan_given(
     topology: Topology, *, workers: int, endpoints: Sequence[int], policy: Literal["auto", "dedicated", "cooperative"]
 ) -> Placement:
-    """Places one case whose endpoints' CPUs somebody has chosen: the switch and its service get what is left.
+    """Places one case whose endpoints' CPUs are given: the switch and its service get what is left.
 
     Args:
-        endpoints: a CPU for each, by index.
+        workers: polling threads of the switch, 0 for a kernel switch.
+        endpoints: CPU of each endpoint, by index.
 
     Raises:
-        Unsupported: a CPU that cannot be used, one that is shared where nobody may share, or none left for a worker.
+        Unsupported: a CPU cannot be used, is shared in spite of ``dedicated``, or no CPU is left for a worker.
     """
     usable = {cpu.id for cpu in topology.usable}
     for cpu in endpoints:
@@ -98,11 +101,13 @@ def plan_given(
         )
     # The endpoints' node first, for the memory that they share.
     order = sorted(_by_node(topology).items(), key=lambda item: item[0] != node)
-    cores = [core for _, found in order for core in found if not taken & {cpu.id for cpu in core}]
+    cores = [core for _, node_cores in order for core in node_cores if not taken & {cpu.id for cpu in core}]
     left = [core[0].id for core in cores]
     if policy == "cooperative":
         left += [
-            cpu for cpu in _threads([core for _, found in order for core in found]) if cpu not in (*left, *endpoints)
+            cpu
+            for cpu in _threads([core for _, node_cores in order for core in node_cores])
+            if cpu not in (*left, *endpoints)
         ]
     if len(left) < workers:
         raise Unsupported(
@@ -117,7 +122,7 @@ def plan_given(
 
 
 def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:
-    """The placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
+    """Returns the placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
 
     Args:
         needs: (workers, endpoints) of each selected case.
@@ -127,13 +132,13 @@ def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy
 
 
 def _by_node(topology: Topology) -> dict[int, list[Core]]:
-    """Cores of each NUMA node, the best first."""
+    """Returns the cores of each NUMA node, the best first."""
 
     def rank(core: Core) -> tuple[bool, bool, bool, bool, int]:
         return (
             not all(cpu.isolated for cpu in core),
             not all(cpu.nohz_full for cpu in core),
-            # A sibling that is not ours may be busy with something else.
+            # A sibling that this process may not use may be busy with something else.
             any(topology[sibling].online and not topology[sibling].allowed for sibling in core[0].siblings),
             0 in core[0].siblings,
             core[0].id,
@@ -142,22 +147,25 @@ def _by_node(topology: Topology) -> dict[int, list[Core]]:
     return {node: sorted(topology.cores(node), key=rank) for node in topology.nodes}
 
 
-def _best_node(nodes: dict[int, list[Core]], wanted: int) -> int:
-    """The node with most of the wanted cores; among those most isolated ones, then one to spare, then the first."""
+def _best_node(nodes: dict[int, list[Core]], count: int) -> int:
+    """Returns the node with most of so many cores.
+
+    Among equal ones, more isolated cores come first, then a core to spare, then the lower number.
+    """
 
     def rank(node: int) -> tuple[int, int, int]:
         cores = nodes[node]
-        isolated = sum(all(cpu.isolated for cpu in core) for core in cores[:wanted])
-        return (min(len(cores), wanted), isolated, min(len(cores), wanted + 1))
+        isolated = sum(all(cpu.isolated for cpu in core) for core in cores[:count])
+        return (min(len(cores), count), isolated, min(len(cores), count + 1))
 
     return max(sorted(nodes), key=rank)
 
 
 def _share(slots: Sequence[int], endpoints: int) -> tuple[int, ...]:
-    """Gives endpoints the CPUs of ``slots`` in turn, each pair's two on different ones where there are two.
+    """Gives endpoints the CPUs of ``slots`` in turn, the two of a pair different ones if there are several.
 
-    Each round begins one further, so that senders and receivers mix: a core with both costs every pair the same, while
-    one core of senders and one of receivers would together be as slow as the slower kind.
+    Each round begins one CPU further, so that senders and receivers mix. A core with both costs every pair the same,
+    while one core of senders and one of receivers would together be as slow as the slower kind.
     The first sender gets the last slot, which is the worst, and may have to share it with ``service``.
     """
     used = list(slots[:endpoints])[::-1]
@@ -165,33 +173,38 @@ def _share(slots: Sequence[int], endpoints: int) -> tuple[int, ...]:
 
 
 def _service(topology: Topology, node: int, pollers: Sequence[int], sender: int | None) -> tuple[int, ...]:
-    """CPUs for what sleeps most of the time: of untouched cores if there are any, on this node if possible."""
+    """Returns CPUs for threads that sleep most of the time: of unused cores if there are any, on this node if possible.
+
+    Args:
+        pollers: CPUs that are taken.
+        sender: CPU of the first sender, None without endpoints.
+    """
     taken = {sibling for cpu in pollers for sibling in topology[cpu].siblings}
     free = [cpu for cpu in topology.usable if cpu.id not in taken]
     for here in (True, False):
-        found = tuple(cpu.id for cpu in free if (cpu.node == node) is here and not cpu.isolated)
-        if found:
-            return found
-    if free:  # isolated ones only: nobody balances there, so it is one
+        cpus = tuple(cpu.id for cpu in free if (cpu.node == node) is here and not cpu.isolated)
+        if cpus:
+            return cpus
+    if free:  # isolated ones only: the kernel does not balance there, so it is one
         return (min(free, key=lambda cpu: (cpu.node != node, cpu.id)).id,)
     shared = pollers[-1] if sender is None else sender
-    idle = tuple(s for s in topology[shared].siblings if s not in pollers and topology[s].usable)
+    idle = tuple(cpu for cpu in topology[shared].siblings if cpu not in pollers and topology[cpu].usable)
     return idle or (shared,)
 
 
 def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
-    wanted = workers + endpoints
+    count = workers + endpoints
     nodes = _by_node(topology)
-    node = _best_node(nodes, wanted) if nodes else 0
+    node = _best_node(nodes, count) if nodes else 0
     cores = nodes.get(node, [])
-    if len(cores) < wanted:
+    if len(cores) < count:
         raise Unsupported(
-            f"dedicated placement needs {_count(wanted, 'physical core')} on one NUMA node"
+            f"dedicated placement needs {_count(count, 'physical core')} on one NUMA node"
             f" ({_count(workers, 'switch worker')} + {_count(endpoints, 'endpoint')}),"
-            f" {_there(len(cores), nodes, node)} and {_missing(wanted - len(cores))}:"
+            f" {_there(len(cores), nodes, node)} and {_missing(count - len(cores))}:"
             " use --icbench-placement cooperative, fewer pairs or switch cores, or a larger machine"
         )
-    chosen = [core[0].id for core in cores[:wanted]]
+    chosen = [core[0].id for core in cores[:count]]
     switch, slots = tuple(chosen[:workers]), chosen[workers:]
     places = _share(slots, endpoints) if endpoints else ()
     service = _service(topology, node, chosen, places[0] if places else None)
@@ -199,23 +212,23 @@ def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
 
 
 def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
-    wanted = workers + (1 if endpoints else 0)
+    least = workers + (1 if endpoints else 0)
     nodes = _by_node(topology)
     node = _best_node(nodes, workers + endpoints) if nodes else 0
-    if nodes and len(nodes[node]) < wanted:
+    if nodes and len(nodes[node]) < least:
         # No node has the cores: siblings have to do (two CPUs of a cloud are often one core).
         node = max(sorted(nodes), key=lambda number: sum(len(core) for core in nodes[number]))
     cores = nodes.get(node, [])
     threads = _threads(cores)
-    if len(threads) < wanted:
+    if len(threads) < least:
         raise Unsupported(
-            f"cooperative placement needs {_count(wanted, 'CPU')} on one NUMA node"
+            f"cooperative placement needs {_count(least, 'CPU')} on one NUMA node"
             f" ({_count(workers, 'switch worker')} + 1 for the endpoints to share),"
             f" {_there(len(threads), nodes, node)} and"
-            f" {_missing(wanted - len(threads))}: use fewer switch cores, or a larger machine"
+            f" {_missing(least - len(threads))}: use fewer switch cores, or a larger machine"
         )
     switch = tuple(threads[:workers])
-    rest = _threads(cores[workers:]) if len(cores) >= wanted else threads[workers:]
+    rest = _threads(cores[workers:]) if len(cores) >= least else threads[workers:]
     places = _share(rest, endpoints) if endpoints else ()
     service = _service(topology, node, [*switch, *places], places[0] if places else None)
     shared = len(set(places)) < len(places)
@@ -223,7 +236,7 @@ def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
 
 
 def _threads(cores: Sequence[Core]) -> list[int]:
-    """CPUs of cores: the first of each, then the second of each, and so on."""
+    """Returns the CPUs of cores: the first of each, then the second of each, and so on."""
     depth = max((len(core) for core in cores), default=0)
     return [core[level].id for level in range(depth) for core in cores if level < len(core)]
 

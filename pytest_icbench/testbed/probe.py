@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a host has what a switch and its endpoints take, and which. Changes nothing."""
+"""The check whether a host has what a switch and its endpoints take. Changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def unsupported_reason(
     cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None
 ) -> str | None:
-    """Why this host cannot run a switch with an API technique, and the remedy; None if it can. See ``probe``."""
+    """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
     try:
         probe(cls, api, session, node=node, binary=binary)
     except Unsupported as error:
@@ -26,13 +26,14 @@ def unsupported_reason(
 
 
 def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> SwitchFacts:
-    """What this host has of a switch, to be run with an API technique.
+    """Returns the version and program of a switch that this host can run.
 
     Args:
+        api: technique of the endpoints.
         node: kind of nodes.
-        binary: the user's, of the switch.
+        binary: the user's binary of the switch; None for the one on PATH.
 
-    Raises Unsupported if it cannot be run here: the reason and its remedy.
+    Raises Unsupported with the reason and its remedy if it cannot be run here.
     """
     from pytest_icbench.driver.node.registry import probe_node
     from pytest_icbench.driver.workload.version import workload_version
@@ -44,11 +45,11 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
             raise Unsupported(
                 f"{cls.name} needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
             )
-        if os.geteuid() == 0:  # else it is a plan, and that is about a run with root
+        if os.geteuid() == 0:  # else it is a plan, for a run with root
             probe_node(node, session)
         driver = cls()
-        found = driver.probe(session, binary)
+        switch_facts = driver.probe(session, binary)
         driver.probe_api(session, api)
     except WorkloadError as error:
         raise Unsupported(str(error)) from None
-    return found
+    return switch_facts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The processes of one launch: started in stages, told when to begin, heard, ended."""
+"""The processes of one launch. They are started in stages, get the moment to begin, are read and ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HELLO = '"hello"'
 
 @dataclass(slots=True)
 class _Speaker:
-    """One process and what it has said but nobody fetched yet."""
+    """One process and its output that has not been fetched yet."""
 
     index: int
     process: Process
@@ -36,7 +36,7 @@ class _Speaker:
     partial: bytes = b""
     said_hello: bool = False
     silent: bool = False
-    told: bool = False
+    exit_reported: bool = False
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -45,7 +45,7 @@ class _Speaker:
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
 
     def hear(self) -> None:
-        """Takes what is in the pipe; a line without an end is none (its writer was killed)."""
+        """Reads the lines in the pipe. A line without an end does not count: its writer was killed."""
         while not self.silent:
             try:
                 data = self.stdout.read(65536)
@@ -64,14 +64,14 @@ class _Speaker:
 
 
 class RunningLaunch:
-    """Processes of one launch.
+    """The processes of one launch.
 
     Args:
         nodes: by endpoint index.
         cpus: CPU of each endpoint.
-        logs: directory for their standard error; files carry the endpoint's index.
-        prefix: what the log files' names begin with.
-        wake: descriptor that ends a ``poll`` when it becomes readable; nobody reads from it here.
+        logs: directory for their standard error; a file's name ends with the endpoint's index.
+        prefix: beginning of the log files' names.
+        wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class RunningLaunch:
     def begin(self, plan: LaunchPlan) -> None:
         """Starts the processes of a plan, stage by stage.
 
-        Raises WorkloadError with the log's tail if one dies or opens no socket in time; everything is ended then.
+        Raises WorkloadError with the log's tail if a process dies or opens no socket in time, after ending all.
         """
         stages = sorted({process.stage for process in plan.processes})
         try:
@@ -106,7 +106,7 @@ class RunningLaunch:
         index = process.index
         socket = None if process.socket is None else Path(process.socket)
         if socket is not None:
-            # Of an endpoint that was killed: the next could not bind.
+            # An endpoint that was killed leaves it, and the next one could not bind.
             socket.unlink(missing_ok=True)
         child = self._nodes[index].spawn(
             process.argv, cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
@@ -119,7 +119,7 @@ class RunningLaunch:
         return speaker
 
     def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:
-        """Returns when each serves: a front-end that serves says hello only after its peer has connected."""
+        """Waits until each serves: a front-end that serves says hello only after its peer has connected."""
         deadline = time.monotonic() + timeout_s
         waiting = list(speakers)
         while waiting:
@@ -144,7 +144,7 @@ class RunningLaunch:
                 time.sleep(_STAGE_POLL_S)
 
     def tell(self, text: str, index: int | None = None) -> None:
-        """Writes to one standard input, or to all. Whoever has ended is passed over: ``poll`` tells about it."""
+        """Writes to one standard input, or to all. A process that has ended is passed over: ``poll`` reports it."""
         for speaker in self._speakers.values():
             pipe = speaker.process.stdin
             if pipe is not None and not pipe.closed and index in (None, speaker.index):
@@ -158,9 +158,9 @@ class RunningLaunch:
         return moment
 
     def poll(self, timeout_s: float) -> Polled:
-        """What was said since the last call, and who has ended, each once, after its last lines.
+        """Returns the lines since the last call, and the exits, each once and after the last lines of its process.
 
-        Returns as soon as there is something.
+        It returns as soon as there is any, or after ``timeout_s`` seconds.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -173,9 +173,9 @@ class RunningLaunch:
                 return Polled(tuple(lines), exited)
 
     def _hear(self, timeout_s: float) -> bool:
-        """Takes what is said within a time; whether ``wake`` became readable."""
-        if any(speaker.silent and not speaker.told for speaker in self._speakers.values()):
-            timeout_s = min(timeout_s, _EXIT_POLL_S)  # its pipe is closed, it is about to end
+        """Reads the lines that come within a time. Returns whether ``wake`` became readable."""
+        if any(speaker.silent and not speaker.exit_reported for speaker in self._speakers.values()):
+            timeout_s = min(timeout_s, _EXIT_POLL_S)  # its pipe is closed: it is about to end
         if not self._selector.get_map():
             time.sleep(timeout_s)
             return False
@@ -193,10 +193,10 @@ class RunningLaunch:
     def _exits(self) -> dict[int, int]:
         exited = {}
         for speaker in self._speakers.values():
-            if speaker.silent and not speaker.told:
+            if speaker.silent and not speaker.exit_reported:
                 code = speaker.process.poll()
                 if code is not None:
-                    speaker.told = True
+                    speaker.exit_reported = True
                     exited[speaker.index] = code
         return exited
 
@@ -206,16 +206,16 @@ class RunningLaunch:
         return not self._ended and any(speaker.process.poll() is None for speaker in self._speakers.values())
 
     def pids(self) -> dict[int, int]:
-        """Process ids on the host, by endpoint index."""
+        """Returns the process ids on the host, by endpoint index."""
         return {speaker.index: speaker.process.pid for speaker in self._speakers.values()}
 
     def log_tail(self, index: int) -> str:
-        """The last lines of a process' log; empty if it was never started."""
+        """Returns the last lines of a process' log; empty if it was never started."""
         speaker = self._speakers.get(index)
         return speaker.process.tail() if speaker is not None else ""
 
     def end(self) -> None:
-        """Closes the inputs, asks who still runs to end, kills who does not within a second. Idempotent."""
+        """Closes the inputs, asks running processes to end and kills those that remain after a second. Idempotent."""
         if self._ended:
             return
         self._ended = True

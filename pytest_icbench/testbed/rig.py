@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A built case: its switch, its nodes, its endpoints, by the host part that it drives."""
+"""The rig of a case: its switch, its nodes and its endpoints, by the host part that it drives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 
 class RigOptions(Protocol):
-    """What a rig wants to know of the run's options."""
+    """The options of a run that a rig needs."""
 
     @property
     def node(self) -> str: ...
@@ -36,21 +36,21 @@ class RigOptions(Protocol):
 class Rig(MeasuredRig):
     """A case's switch with its nodes, to be built, launched on any number of times, paused, resumed and closed.
 
-    The rig of a reference link is the same class, for the case's ``veth`` or ``direct`` twin. What can be asked of a
-    built rig is declared by ``RigCalls``; all of it raises ProvisionError while the rig is not built.
+    The rig of a reference link is of the same class, for the case's ``veth`` or ``direct`` twin. ``RigCalls`` declares
+    the calls of a built rig; they raise ProvisionError while it is not built.
 
     Args:
         placement: CPUs of workers (none for a switch without pollers), endpoints and everything else.
-        options: the run's; ``node`` says which kind of node.
+        options: those of the run; ``node`` is the kind of node.
         switches: drivers by name; None for the package's own.
-        endpoint_specs: who and where the endpoints are, by index; None for the default.
-        host_part: gives what the rig drives, anew whenever it is built; None: everything is on this host.
+        endpoint_specs: names, addresses and places of the endpoints, by index; None for the default.
+        host_part: makes the part that the rig drives, at each ``build``; None: everything is on this host.
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
         endpoints: by index; empty until built.
-        endpoint_specs: who and where they are, by index.
-        remote_switch: the second host's.
+        endpoint_specs: their names, addresses and places, by index.
+        remote_switch: facts of the second host's switch.
         files: directory that all nodes share with the host, at the same path; once built.
     """
 
@@ -80,7 +80,7 @@ class Rig(MeasuredRig):
         self._part: HostPart | None = None
 
     def build(self) -> None:
-        """Makes everything; what a failure leaves half done is undone. Raises ProvisionError."""
+        """Makes everything. Raises ProvisionError, after undoing what was done by then."""
         if self._part is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
         key = candidate_key(self.case)
@@ -105,18 +105,18 @@ class Rig(MeasuredRig):
 
     @property
     def part(self) -> HostPart:
-        """What it drives. Raises ProvisionError if it is not built."""
+        """The part that it drives. Raises ProvisionError if it is not built."""
         if self._part is None:
             raise ProvisionError(f"the rig of {self.case.id} is not built")
         return self._part
 
     @property
     def host(self) -> HostRig:
-        """What is on this host. Raises ProvisionError if it is not built."""
+        """The part on this host. Raises ProvisionError if it is not built."""
         return self.part.here
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Every call is the host part's."""
+        """Hands every call to the host part."""
         return getattr(self.part, call.name)(*arguments, **keywords)
 
     def resume(self) -> None:
@@ -134,10 +134,10 @@ class Rig(MeasuredRig):
 
 
 class ExclusiveRig(Rig):
-    """A rig over two hosts: it exists only while it runs, since the other rig of its case takes the same two NICs."""
+    """A rig over two hosts. It exists only while it runs: the other rig of its case takes the same two NICs."""
 
     def check(self) -> None:
-        """As ``Rig.check``; of one that does not exist at the moment nothing can be dead."""
+        """Raises as ``Rig.check`` does. Nothing can be dead while the rig does not exist."""
         if self._part is not None:
             super().check()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which rigs live: at most two, a case's and its reference link's, and of these at most one runs."""
+"""The living rigs: at most two, a case's and its reference link's, of which at most one runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RigLike(Protocol):
-    """What the pool does with a rig."""
+    """The part of a rig that the pool uses."""
 
     def build(self) -> None: ...
     def pause(self) -> None: ...
@@ -31,7 +31,7 @@ R = TypeVar("R", bound=RigLike)
 
 @dataclass(frozen=True, slots=True)
 class RigRequest:
-    """A rig that a case needs. ``key``: two with the same are served by one rig."""
+    """A rig that a case needs. Requests with the same ``key`` are served by one rig."""
 
     case: Case
     placement: Placement
@@ -40,11 +40,11 @@ class RigRequest:
 
 @dataclass(frozen=True, slots=True)
 class RigRequests:
-    """The rigs of a case."""
+    """The rigs that a case needs."""
 
     rig: RigRequest
     reference: RigRequest | None
-    #: Why a case that has a reference link elsewhere has none here.
+    #: Why a case over two hosts lacks the reference link that it would have on one host.
     missing: str | None = None
 
 
@@ -56,7 +56,7 @@ class _Held(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Rigs(Generic[R]):
-    """The rigs of a case; ``trouble`` says why a reference that it needs is missing."""
+    """The rigs of a case. ``trouble`` says why its reference is missing."""
 
     rig: R
     reference: R | None
@@ -67,43 +67,42 @@ class RigPool(Generic[R]):
     """Keeps rigs while the next case can use them.
 
     Args:
-        make: a rig, not yet built.
+        make: returns a rig for a request, not yet built.
     """
 
     def __init__(self, make: Callable[[RigRequest], R]) -> None:
         self._make = make
         self._held: dict[bool, _Held[R]] = {}
 
-    def acquire(self, need: RigRequests) -> Rigs[R]:
-        """The case's rig, running, and the reference's, paused, or over two hosts not yet built.
+    def acquire(self, requests: RigRequests) -> Rigs[R]:
+        """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
-        One whose switch has died meanwhile is built anew.
-        A reference that cannot be had costs the ratio, not the case. Raises what building the case's rig raises; a rig
-        that could not be built is closed.
+        A rig whose switch has died meanwhile is built anew. Without a reference rig the case has no ratio, but runs.
+        Raises what building the case's rig raises; a rig that could not be built is closed.
         """
-        self.release(need)
+        self.release(requests)
         self._bury()
         fresh = False not in self._held
         if fresh and (idle := self._held.get(True)) is not None:
-            idle.rig.pause()  # only what is being built or measured runs
-        rig = self._get(False, need.rig)
-        if need.reference is None:
-            return Rigs(rig, None, need.missing)
+            idle.rig.pause()  # only the rig that is built or measured runs
+        rig = self._get(False, requests.rig)
+        if requests.reference is None:
+            return Rigs(rig, None, requests.missing)
         if True in self._held:
             return Rigs(rig, self._held[True].rig)
-        if need.reference.case.remote:  # it takes what the case's rig holds: it is built when its turn comes
-            return Rigs(rig, self._get(True, need.reference, build=False))
+        if requests.reference.case.remote:  # it takes the same NICs as the case's rig, and is built in its turn
+            return Rigs(rig, self._get(True, requests.reference, build=False))
         rig.pause()
         trouble = None
         try:
-            self._get(True, need.reference).pause()
+            self._get(True, requests.reference).pause()
         except ProvisionError as error:
-            trouble = f"reference link {need.reference.case.switch}: {error}"
+            trouble = f"reference link {requests.reference.case.switch}: {error}"
         rig.resume()
         return Rigs(rig, self._held[True].rig if trouble is None else None, trouble)
 
     def _bury(self) -> None:
-        """Closes rigs whose switch has died since they were used: that costs no case, and is not kept quiet either."""
+        """Closes rigs whose switch has died since they were used. That costs no case, but there is a warning."""
         for reference, held in list(self._held.items()):
             try:
                 held.rig.check()
@@ -114,29 +113,29 @@ class RigPool(Generic[R]):
                 held.rig.close()
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
-    def _get(self, reference: bool, wanted: RigRequest, *, build: bool = True) -> R:
+    def _get(self, reference: bool, request: RigRequest, *, build: bool = True) -> R:
         held = self._held.get(reference)
         if held is None:
-            rig = self._make(wanted)
+            rig = self._make(request)
             try:
                 if build:
                     rig.build()
             except BaseException:
                 rig.close()
                 raise
-            held = self._held[reference] = _Held(wanted.key, rig)
+            held = self._held[reference] = _Held(request.key, rig)
         return held.rig
 
-    def release(self, next_need: RigRequests | None) -> None:
-        """Closes what the next case cannot use. Raises the first error after having closed everything it should."""
-        wanted = {False: next_need.rig, True: next_need.reference} if next_need is not None else {}
+    def release(self, next_requests: RigRequests | None) -> None:
+        """Closes what the next case cannot use; all with None. Raises the first error, after closing everything."""
+        next_by_kind = {False: next_requests.rig, True: next_requests.reference} if next_requests is not None else {}
         with ExitStack() as closing:
-            for reference in (True, False):  # a stack: the case's rig is closed first
-                held, keep = self._held.get(reference), wanted.get(reference)
+            for reference in (True, False):  # the stack closes the case's rig first
+                held, keep = self._held.get(reference), next_by_kind.get(reference)
                 if held is not None and (keep is None or keep.key != held.key):
                     del self._held[reference]
                     closing.callback(held.rig.close)
 
     def close(self) -> None:
-        """Closes everything: at the end, and after an error, when the rigs' state is not known. Idempotent."""
+        """Closes everything, at the end, or after an error that leaves the rigs' state unknown. Idempotent."""
         self.release(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host as the plugin uses it: asked what it can run, or held by a session and measured on."""
+"""The host as the plugin uses it: examined for what it can run, or held by a session for measurements."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ DEFAULT_HUGEPAGE_KIB = 2048
 
 
 class Testbed:
-    """At first it only asks: nothing is changed and no root is needed. ``hold`` takes the host.
+    """The host of a run. Nothing is changed and no root is needed until ``hold`` takes the host.
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every one of them can have.
+        cases: those of the run: ``auto`` placement resolves to what every case can have.
         configs: the user's configurations, by switch and candidate.
-        unsupported: why no host can run a case, as far as somebody has asked; None for one that some can.
+        unsupported: why no host can run a case, as far as that is known; None for a case that some host can run.
     """
 
     #: pytest takes a class of such a name in a test file for tests.
@@ -71,21 +71,21 @@ class Testbed:
         }
         self._user = configs
         self._configs = {key: dict(config.values) for key, config in configs.items()}
-        #: Who the endpoints are, where somebody says so.
-        self.seating = options.topology
-        #: What is compared with what there is: its binaries are known by the names of its cases.
+        #: The user's endpoints; None for the default ones.
+        self.user_topology = options.topology
+        #: What is compared with the bases. Its binaries go by the names of its cases.
         self.candidates = Candidates(catalogue, options)
         self._arguments["binaries"] |= self.candidates.binaries
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self._warnings: list[str] = []
-        self._places = Feasibility(
+        self._feasibility = Feasibility(
             catalogue,
             options,
             self._cases,
             binaries=self._arguments["binaries"],
             unsupported=unsupported,
-            seating=self.seating,
+            user_topology=self.user_topology,
             remote=self.remote,
             session=self.session,
         )
@@ -93,13 +93,13 @@ class Testbed:
     def hold(self) -> None:
         """Takes the host for this run, and the second one.
 
-        Raises what opening a HostSession raises: busy host, unclean remains. If the second host cannot be had, so if
-        no case can do without it; else its cases fail one by one.
+        Raises what opening a HostSession raises, for a busy host or unclean remains. Without the second host it raises
+        only if all cases need it; else those that do fail one by one.
         """
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
-        self.session = self._places.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
+        self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
         if self.remote is not None and needed:
             try:
                 self.remote.hold()
@@ -110,7 +110,7 @@ class Testbed:
             from pytest_icbench.host.resource.frequency import prepare_cpus
 
             try:
-                self._warnings = prepare_cpus(self.session, self._places.measuring_cpus()).warnings
+                self._warnings = prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
             except BaseException:
                 self.session.close()
                 raise
@@ -121,33 +121,33 @@ class Testbed:
         from pytest_icbench.testbed.remote.host import RemoteHost
 
         arguments = {**self._arguments, "configs": self._configs}
-        return RemoteHost.of_run(self.options, arguments, lambda: self._places.measuring_cpus_there())
+        return RemoteHost.of_run(self.options, arguments, lambda: self._feasibility.measuring_cpus_there())
 
     @property
     def policy(self) -> Literal["auto", "dedicated", "cooperative"]:
         """The placement of all cases, resolved; ``auto`` if none of them can run."""
-        return self._places.policy
+        return self._feasibility.policy
 
     def placement(self, case: Case) -> Placement:
-        """Where the threads of a case run. Raises Unsupported if this host cannot run it: the reason and its remedy."""
-        return self._places.placement(case)
+        """Returns where the threads of a case run. Raises Unsupported with the remedy if this host cannot run it."""
+        return self._feasibility.placement(case)
 
     def reference(self, case: Case) -> Case | None:
-        """The case whose rig is the reference link, None if there is none."""
-        found = self._twin(case)
-        return None if found is None or self._why_no_reference(case, found) is not None else found
+        """Returns the case whose rig is the reference link, None if there is none."""
+        twin = self._twin(case)
+        return None if twin is None or self._why_no_reference(case, twin) is not None else twin
 
     def _twin(self, case: Case) -> Case | None:
-        """Without any switch, whether or not it can be had."""
+        """Returns the case without any switch, whether or not this host can run it; None if there is none."""
         from pytest_icbench.measure.reference import reference_case
 
         cls = self.catalogue[case.switch]
-        found = reference_case(case, case.resolved_port(cls), family=cls.family)
-        if found is None or found.switch not in self.catalogue:
+        twin = reference_case(case, case.resolved_port(cls), family=cls.family)
+        if twin is None or twin.switch not in self.catalogue:
             return None
-        other = self.catalogue[found.switch]
+        other = self.catalogue[twin.switch]
         # A VF has no twin in shared memory: the reference of such a port is the natural one.
-        return replace(found, port=None) if found.port not in other.ports[1:] else found
+        return replace(twin, port=None) if twin.port not in other.ports[1:] else twin
 
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
@@ -157,7 +157,7 @@ class Testbed:
         return why_none(case, reference, self.catalogue, self.options)
 
     def need(self, case: Case, settings: Settings) -> RigRequests:
-        """The rigs of a case. Raises Unsupported as ``placement`` does."""
+        """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does."""
         placement = self.placement(case)
         if case.candidate is not None:
             base = case.base
@@ -171,21 +171,21 @@ class Testbed:
             return RigRequests(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
             return RigRequests(rig, None, missing)
-        # Exactly the endpoints' CPUs of the case, and no switch.
+        # The endpoints have the same CPUs as in the case, and there is no switch.
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
         return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
 
-    def make_rig(self, wanted: RigRequest) -> Rig:
-        """A rig, not yet built."""
+    def make_rig(self, request: RigRequest) -> Rig:
+        """Returns a rig, not yet built."""
         from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
-        case = self.candidates.built(wanted.case)
-        endpoint_specs = None if self.seating is None else self.seating.endpoint_specs(case.pairs)
+        case = self.candidates.built(request.case)
+        endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs(case.pairs)
         kind = ExclusiveRig if case.remote else Rig
         return kind(
             case,
-            wanted.placement,
+            request.placement,
             self.session,
             self.options,
             switches=self.catalogue,
@@ -199,7 +199,7 @@ class Testbed:
         from pytest_icbench.testbed.remote.rig import SecondHost
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
-        second = SecondHost(self._places.second().rig, uplinks.here, uplinks.there)
+        second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
         return lambda: second.joined(self.session, self.catalogue)
 
     @cached_property
@@ -216,16 +216,18 @@ class Testbed:
         settings: Settings,
         on_progress: OnProgress,
     ) -> Measurement:
-        """Measures a case on its rigs. Raises WorkloadError and ProvisionError."""
+        """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError."""
         from pytest_icbench.measure.measure import measure
 
-        rig, beside = rigs
+        rig, reference_rig = rigs
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         api = case.resolved_api(self.catalogue[case.switch])
-        found = measure(rig, beside, case, settings, on_progress, around=around, reference=reference, api=api)
-        return _with_ports(found, rig)
+        measurement = measure(
+            rig, reference_rig, case, settings, on_progress, around=around, reference=reference, api=api
+        )
+        return _with_ports(measurement, rig)
 
     def measure_versions(
         self,
@@ -236,7 +238,13 @@ class Testbed:
         cases: int,
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:
-        """Measures a candidate beside its base, whose rigs these are: both results. Raises as ``measure`` does."""
+        """Measures a candidate side by side with its base; returns both results. Raises as ``measure`` does.
+
+        Args:
+            rigs: the candidate's and the base's.
+            margin: how much worse the candidate may be.
+            cases: number of comparisons of the run.
+        """
         from pytest_icbench.measure.strategy.side_by_side import measure_versions
 
         now, base = measure_versions(
@@ -275,25 +283,28 @@ class Testbed:
 
     @property
     def programs(self) -> dict[str, tuple[Path | None, str | None]]:
-        """Path and version, as far as known, of what runs: the workload, the user's binaries, and what probing found.
+        """Path and version, as far as known, of the workload, the user's binaries and the probed switches.
 
         Names are those of binaries (``ovs``, ``ovs:new``).
         """
         from pytest_icbench.driver.workload.executable import workload_path
 
-        found: dict[str, tuple[Path | None, str | None]] = {
+        programs: dict[str, tuple[Path | None, str | None]] = {
             name: (path, None) for name, path in self._arguments["binaries"].items()
         }
-        with suppress(WorkloadError):  # there is none, and nothing can run
-            found[WORKLOAD] = (workload_path(), None)
-        for name, facts in self._places.found.items():
+        with suppress(WorkloadError):  # without a workload nothing can run
+            programs[WORKLOAD] = (workload_path(), None)
+        for name, facts in self._feasibility.switch_facts.items():
             program = None if facts.program is None else Path(facts.program)
-            found[name] = (program, ", ".join(map(str, filter(None, (facts.version, *facts.config.values())))) or None)
-        return found
+            versions = ", ".join(map(str, filter(None, (facts.version, *facts.config.values()))))
+            programs[name] = (program, versions or None)
+        return programs
 
     @cached_property
     def _common_treatment(self) -> dict[str, Any]:
-        return common_treatment(self.session.root, self.options, self._arguments["hugepage_size_kib"], self.seating)
+        return common_treatment(
+            self.session.root, self.options, self._arguments["hugepage_size_kib"], self.user_topology
+        )
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         user = self._user.get(candidate_key(rig.case))
@@ -316,10 +327,10 @@ class Testbed:
             raise ProvisionError("\n".join(failures))
 
 
-def _with_ports(found: Measurement, rig: Rig) -> Measurement:
-    """Some switches give queues to workers only when endpoints connect."""
+def _with_ports(measurement: Measurement, rig: Rig) -> Measurement:
+    """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
     ports = None
-    with suppress(ProvisionError):  # the switch died, which the measurement says
+    with suppress(ProvisionError):  # the switch has died, which the measurement reports
         ports = rig.assignment()
-    cpus = {**found.treatment["cpus"], "ports": ports}
-    return replace(found, treatment={**found.treatment, "cpus": cpus})
+    cpus = {**measurement.treatment["cpus"], "ports": ports}
+    return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})

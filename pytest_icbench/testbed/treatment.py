@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is tested, as results keep it: versions, configuration, CPUs. Expected to differ between results, and shown."""
+"""The treatment in results: versions, configuration and CPUs of what is tested. Reports show how it differs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.rig import Rig
 
 
-def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: Topology | None) -> dict[str, Any]:
-    """The part that is the same for all cases of a run."""
+def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
+    """Returns the part that is the same for all cases of a run.
+
+    Args:
+        user_topology: the user's endpoints; None for the default ones.
+    """
     from pytest_icbench.driver.node.registry import node_kind
     from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.host import facts
@@ -31,16 +35,16 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, seating: T
         **node_kind(options.node).treatment(),
         "hugepage_kib": hugepage_kib,
         "node": options.node,
-        "topology": None if seating is None else seating.treatment(),
+        "topology": None if user_topology is None else user_topology.treatment(),
         "uplink_mbps": uplink_mbps(root, options.uplink.get("")),
     }
 
 
 def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
-    """Speed of the link that a NIC of this host has, in Mbit/s; to be asked before a rig takes the NIC.
+    """Returns the speed of a NIC's link in Mbit/s, before a rig takes the NIC.
 
-    None without one, where its driver does not tell, and of an interface that is no device: a veth says 10 Gbit/s of
-    itself, which nothing holds it to.
+    None without a NIC, if its driver does not report a speed, and for an interface that is no device: a veth reports
+    10 Gbit/s, to which it is not limited.
     """
     if uplink is None:
         return None
@@ -54,7 +58,7 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 
 def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:
-    """The part that a running switch tells, and where everything runs.
+    """Returns the part that depends on a rig: its switch, and where everything runs.
 
     Args:
         user_config: the user's own configuration of the switch, as results keep it.

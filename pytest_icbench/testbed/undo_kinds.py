@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every kind of change that this package makes on a host, and how it is undone.
 
-Who opens a session, or recovers what a dead one left, hands them on.
+Code that opens a session, or recovers what a dead one left, passes them on.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch does with frames, as its driver declares it. ``pytest_icbench.conformance`` tests it. Pure."""
+"""The behaviour of a switch, as its driver declares it. ``pytest_icbench.conformance`` tests it. Pure."""
 
 from __future__ import annotations
 

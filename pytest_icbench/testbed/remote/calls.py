@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be asked of a second host beside its rigs: what it can run, its facts, a session. No behaviour."""
+"""The calls of a second host, besides those of its rigs: what it can run, its facts, a session. No behaviour."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pytest_icbench.model.uplink import Uplink
 
 @dataclass(frozen=True, slots=True)
 class SwitchQuestion:
-    """Which switch a host is to run, and with what.
+    """The question whether a host can run a switch.
 
     Attributes:
         api: technique of the endpoints.
         node: kind of nodes.
-        binary: path of the user's own.
+        binary: path of the user's binary.
     """
 
     switch: str
@@ -34,7 +34,7 @@ class SwitchQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SessionArguments:
-    """What a host is taken with; see ``HostSession``. ``binaries`` are paths by switch."""
+    """The arguments of ``HostSession``. ``binaries`` are paths by switch."""
 
     hugepage_size_kib: int
     binaries: Mapping[str, str] = field(default_factory=dict)
@@ -55,57 +55,60 @@ class HostCalls(Forwarding):
 
     @call()
     def versions(self) -> WorkloadVersion:
-        """Of the workload and its DPDK. Raises WorkloadError where there is none."""
+        """Returns the versions of the workload and its DPDK. Raises WorkloadError without a workload."""
         raise NotImplementedError
 
     @call()
     def examine(self, pf: str | None) -> tuple[dict[str, Any], ...]:
-        """What ``icbench doctor`` finds (``Finding.to_dict``)."""
+        """Returns the findings of ``icbench doctor`` (``Finding.to_dict``)."""
         raise NotImplementedError
 
     @call()
     def unsupported_reason(self, question: SwitchQuestion) -> str | None:
-        """Why this host cannot run a switch, None if it can."""
+        """Returns why this host cannot run a switch, None if it can."""
         raise NotImplementedError
 
     @call()
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
-        """See ``placement.resolve_auto``."""
+        """Returns what ``placement.resolve_auto`` does, for (workers, endpoints) of each case."""
         raise NotImplementedError
 
     @call()
     def plan(self, workers: int, endpoints: int, policy: str, cpus: tuple[int, ...] = ()) -> Placement:
-        """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported."""
+        """Returns what ``placement.plan`` does, or ``plan_given`` where CPUs are given. Raises Unsupported."""
         raise NotImplementedError
 
     @call()
     def identity(self) -> dict[str, Any]:
-        """See ``host.facts``; so ``treatment`` and ``conditions``."""
+        """Returns the identity of the host: see ``host.facts``."""
         raise NotImplementedError
 
     @call()
     def treatment(self) -> dict[str, Any]:
-        """Versions included."""
+        """Returns the treatment of the host, with the versions of its workload: see ``host.facts``."""
         raise NotImplementedError
 
     @call()
     def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
-        """Of these CPUs."""
+        """Returns the conditions on these CPUs: see ``host.facts``."""
         raise NotImplementedError
 
     @call()
     def hold(self, arguments: SessionArguments) -> tuple[str, ...]:
-        """Takes the host; what was undone for dead sessions, a sentence each. Raises as opening a HostSession does."""
+        """Takes the host; returns a sentence for each change of dead sessions that was undone.
+
+        Raises what opening a HostSession raises.
+        """
         raise NotImplementedError
 
     @call()
     def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:
-        """Fixes the frequency of these CPUs; warnings."""
+        """Fixes the frequency of these CPUs; returns warnings."""
         raise NotImplementedError
 
     @call()
     def build(self, spec: RigSpec) -> RemoteRigFacts:
-        """A rig. Raises ProvisionError."""
+        """Builds a rig. Raises ProvisionError."""
         raise NotImplementedError
 
     @call()
@@ -117,6 +120,6 @@ class HostCalls(Forwarding):
         """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
 
 
-#: By name; those of a rig have its id before their own arguments.
+#: Calls by name; those of a rig have its id before their arguments.
 HOST_CALLS = calls_of(HostCalls)
 RIG_CALLS = calls_of(RigCalls)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls to a Python on another host: execnet's gateway through the system's ssh.
 
-Every call has a bound. Replies are heard by execnet's own thread; whoever waits on descriptors waits on ``wake`` too.
+Every call has a time limit. A thread of execnet takes the replies. A wait on descriptors has to include ``wake``.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, 
 from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.version import package_version
 
-#: Of the calls; raised with every change of what crosses the connection.
+#: Version of the calls; raised with every change of what crosses the connection.
 PROTOCOL = 2
-#: Until the Python over there answers.
+#: How long the Python over there may take to answer, in seconds.
 CONNECT_S = 30.0
-#: A call that is not answered within this time is not going to be. Starting a switch can take half a minute.
+#: How long a call may take, in seconds. The start of a switch can take half a minute.
 CALL_S = 120.0
-#: The other end takes a longer silence for our death.
+#: After a longer silence, in seconds, the other end takes this one for dead.
 SILENCE_S = 20.0
 _ALIVE_EVERY_S = 2.0
 ALIVE = "alive"
 
-#: Runs over there before anything of the package is imported: it tells which package there is.
+#: Runs over there before anything of the package is imported: it says which version is installed.
 _FIRST = """
 import json, os, sys
 sys.path[:] = [part for part in sys.path if part]
-found = {"python": "%d.%d.%d" % sys.version_info[:3], "package": None, "protocol": None}
-found["client"] = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+answer = {"python": "%d.%d.%d" % sys.version_info[:3], "package": None, "protocol": None}
+answer["client"] = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
 try:
     from importlib.metadata import version
-    found["package"] = version("pytest-icbench")
+    answer["package"] = version("pytest-icbench")
 except Exception:
     pass
 try:
     from pytest_icbench.testbed.remote.connection import PROTOCOL
     from pytest_icbench.version import package_version
-    found["protocol"], found["package"] = PROTOCOL, package_version()
+    answer["protocol"], answer["package"] = PROTOCOL, package_version()
 except Exception as error:
-    found["error"] = "%s: %s" % (type(error).__name__, error)
-channel.send(json.dumps(found))
+    answer["error"] = "%s: %s" % (type(error).__name__, error)
+channel.send(json.dumps(answer))
 if channel.receive() == "serve":
     from pytest_icbench.testbed.remote.serve import serve
     serve(channel)
@@ -57,28 +57,29 @@ if channel.receive() == "serve":
 
 
 def other_package(theirs: str | None, why: str, option: str, python: str = "") -> str | None:
-    """A sentence about a remote host that has another version of this package; None for the same.
+    """Returns a sentence if a remote host has another version of this package, None if it has the same.
 
     Args:
-        theirs: its version; None if there is no package, ``why`` tells the reason then.
-        option: by which another Python is named.
+        theirs: its version; None if there is no package.
+        why: the reason why there is none.
+        option: the one that names another Python.
         python: version of the Python over there, with a blank before it.
     """
-    own = package_version()
+    ours = package_version()
     if theirs is None:
         return (
-            f"the remote host's Python{python} has no pytest-icbench ({why}): install version {own} there, or name the"
+            f"the remote host's Python{python} has no pytest-icbench ({why}): install version {ours} there, or name the"
             f" Python that has it with {option}"
         )
     return (
         None
-        if theirs == own
-        else f"the remote host has pytest-icbench {theirs}, this one {own}: install the same on both"
+        if theirs == ours
+        else f"the remote host has pytest-icbench {theirs}, this one {ours}: install the same on both"
     )
 
 
 class Reply:
-    """The answer to a call, when it comes."""
+    """The future answer to a call."""
 
     def __init__(self) -> None:
         self.arrived = threading.Event()
@@ -86,18 +87,18 @@ class Reply:
 
 
 class Connection:
-    """To one host, opened by its constructor, which compares versions before anything else.
+    """A connection to one host, opened by the constructor, which compares versions before anything else.
 
     Args:
         host: ``[USER@]HOST``.
-        python: the Python over there; None to look for one.
+        python: path of the Python over there; None to look for one.
 
     Attributes:
         wake: becomes readable when a reply arrives or the connection is lost.
         python: version of the Python over there.
-        client: this host's address as the other end sees it; empty if it is not told.
+        client: this host's address as the other end sees it; empty if the other end does not know it.
 
-    Raises UsageError in one sentence where there is no way to such a Python, or it has another version of the package.
+    Raises UsageError in one sentence if such a Python cannot be reached, or has another version of the package.
     """
 
     def __init__(self, host: str, python: str | None = None) -> None:
@@ -111,7 +112,7 @@ class Connection:
         self._lost: str | None = None
         self._closing = threading.Event()
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        #: Files in memory alone: nothing is left of them, however this process ends.
+        #: Files in memory only: they vanish with this process, however it ends.
         self._files = [os.memfd_create(name, os.MFD_CLOEXEC) for name in ("icbench-ssh-log", "icbench-ssh-pid")]
         self._log, self._process = (Path(f"/proc/{os.getpid()}/fd/{file}") for file in self._files)
         self._group = execnet.Group(execmodel="thread")
@@ -156,14 +157,14 @@ class Connection:
 
     def _compare_versions(self) -> None:
         try:
-            found = json.loads(self._channel.receive(CONNECT_S))
+            answer = json.loads(self._channel.receive(CONNECT_S))
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
-        self.python, self.client = found["python"], str(found["client"])
-        theirs = found["package"]
-        if theirs is not None and theirs == package_version() and found["protocol"] != PROTOCOL:
+        self.python, self.client = answer["python"], str(answer["client"])
+        theirs = answer["package"]
+        if theirs is not None and theirs == package_version() and answer["protocol"] != PROTOCOL:
             theirs += " of another build"
-        sentence = other_package(theirs, str(found.get("error")), "--icbench-remote-python", f" {self.python}")
+        sentence = other_package(theirs, str(answer.get("error")), "--icbench-remote-python", f" {self.python}")
         if sentence is not None:
             raise UsageError(sentence)
         self._channel.send("serve")
@@ -176,7 +177,7 @@ class Connection:
                 return
 
     def _hear(self, message: str | None) -> None:
-        """Called by execnet's thread."""
+        """Takes a reply, or the end of the connection (None), in execnet's thread."""
         if message is None:
             if self._lost is None:
                 self._lost = "closed" if self._closing.is_set() else "lost"
@@ -196,7 +197,7 @@ class Connection:
         return self._lost is None
 
     def begin(self, name: str, *arguments: Any) -> Reply:
-        """Sends a call; its reply is for ``result``. Raises ConnectionLost."""
+        """Sends a call; returns its reply, for ``result``. Raises ConnectionLost."""
         number, reply = next(self._numbers), Reply()
         self._replies[number] = reply
         try:
@@ -209,7 +210,7 @@ class Connection:
         return reply
 
     def result(self, reply: Reply, timeout_s: float = CALL_S) -> Any:
-        """Waits for a reply. Raises what the call raised over there, ConnectionLost, or ProvisionError in the end."""
+        """Waits for a reply. Raises what the call raised, ConnectionLost, or ProvisionError after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         while not reply.arrived.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
@@ -221,7 +222,7 @@ class Connection:
         return reply.data["result"]
 
     def call(self, name: str, *arguments: Any, timeout_s: float = CALL_S) -> Any:
-        """A call and its result."""
+        """Calls and returns the result. Raises as ``begin`` and ``result`` do."""
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
@@ -232,7 +233,7 @@ class Connection:
         )
 
     def quiet(self) -> None:
-        """Takes back what made ``wake`` readable."""
+        """Makes ``wake`` unreadable until the next reply."""
         with suppress(BlockingIOError):
             os.eventfd_read(self.wake)
 
@@ -251,7 +252,7 @@ class Connection:
 
 
 def _raised(data: dict[str, Any]) -> IcbenchError:
-    """The error of the other end as one of this end."""
+    """Returns the error of the other end as one of this end."""
     message = f"on the remote host: {data['message']}"
     kind = getattr(errors, str(data["error"]), ProvisionError)
     if kind is WorkloadError:

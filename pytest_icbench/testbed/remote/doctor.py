@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench doctor --remote HOST``: whether a case can have that host as its second one. Changes nothing there."""
+"""``icbench doctor --remote HOST``: whether that host can be a case's second one. Changes nothing there."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from pytest_icbench.version import package_version
 
 
 def examine_remote(host: str, python: str | None, pf: str | None) -> list[Finding]:
-    """The connection and the versions first, then what ``icbench doctor`` finds there.
+    """Returns findings about the connection and the versions, then those of ``icbench doctor`` there.
 
-    Raises UsageError where there is no way to such a Python, or it has another version of the package.
+    Args:
+        host: ``[USER@]HOST``.
+        python: path of the Python over there; None to look for one.
+        pf: the card that ``sriov`` is to use there.
+
+    Raises UsageError if such a Python cannot be reached, or has another version of the package.
     """
     values.host_name(host, "--remote")
     if python is not None:
         values.python_path(python, "--remote-python")
     connection = Connection(host, python)
     try:
-        found = [
+        findings = [
             Finding(
                 Level.GOOD,
                 "connection",
@@ -30,7 +35,7 @@ def examine_remote(host: str, python: str | None, pf: str | None) -> list[Findin
             ),
             _workload(connection),
         ]
-        return found + [Finding.from_dict(each) for each in RemoteCalls(connection).examine(pf)]
+        return findings + [Finding.from_dict(data) for data in RemoteCalls(connection).examine(pf)]
     finally:
         connection.close()
 
@@ -40,12 +45,12 @@ def _workload(connection: Connection) -> Finding:
         there, here = RemoteCalls(connection).versions(), workload_version()
     except IcbenchError as error:
         return Finding(Level.MISSING, "versions", str(error))
-    said = f"workload {there.workload} with DPDK {there.dpdk or 'absent'} there"
+    versions = f"workload {there.workload} with DPDK {there.dpdk or 'absent'} there"
     if (there.workload, there.dpdk) == (here.workload, here.dpdk):
-        return Finding(Level.GOOD, "versions", f"{said}, the same here")
+        return Finding(Level.GOOD, "versions", f"{versions}, the same here")
     return Finding(
         Level.DISTURBS,
         "versions",
-        f"{said}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
+        f"{versions}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
         "build both with the same DPDK, if ends shall be alike",
     )

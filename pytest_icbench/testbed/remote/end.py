@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host as its other end sees it: what it can run, its facts, a session, rigs.
-The same questions are asked of the host on which pytest runs; see ``Testbed``.
+"""A host as the other end of a connection sees it: what it can run, its facts, a session, rigs.
+
+``Testbed`` does the same on the host on which pytest runs.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 
 class HostEnd(HostCalls):
-    """Takes the calls of one connection.
+    """The host behind a connection, which takes its calls.
 
     Args:
-        wake: descriptor that becomes readable when there is another call: a poll ends then.
+        wake: descriptor that becomes readable when there is another call, which ends a poll.
     """
 
     def __init__(self, wake: int | None = None) -> None:
@@ -49,9 +50,9 @@ class HostEnd(HostCalls):
         self._numbers = itertools.count(1)
 
     def answer(self, name: str, arguments: Sequence[Any]) -> Any:
-        """A call by its name, plain JSON data in and out.
+        """Answers a call by its name, with plain JSON data in and out.
 
-        Raises UsageError for one that there is not, and what the call raises.
+        Raises UsageError for an unknown call, and what the call raises.
         """
         if name in HOST_CALLS:
             return HOST_CALLS[name].answer(self, arguments)
@@ -129,10 +130,10 @@ class HostEnd(HostCalls):
 
     def build(self, spec: RigSpec) -> RemoteRigFacts:
         rig = HostRig(self._session, self._switches, wake=self._wake)
-        made = rig.prepare(spec)
+        rig_facts = rig.prepare(spec)
         rig_id = f"x{next(self._numbers)}"
         self._rigs[rig_id] = rig
-        return RemoteRigFacts(rig_id, made)
+        return RemoteRigFacts(rig_id, rig_facts)
 
     def undo(self, rig: str) -> None:
         built = self._rigs.pop(rig, None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The other host as a run uses it: connected to when it is first asked, held with the first rig, given back at the end.
+"""The second host of a run. The first question connects to it, the first rig holds it, and it is given back at the end.
 
-A lost connection costs the case that used it; the next one connects anew, and what the last one left is undone then.
+A lost connection costs the case that used it. The next case connects anew, and what the lost one left is undone then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.testbed.rig import Rig
 
-#: How long the other end of a lost connection may take to notice and to clean up.
+#: How long the other end of a lost connection may take to notice and to clean up, in seconds.
 _CLEANING_S = 30.0
 _CLEANING_POLL_S = 0.5
 
@@ -46,13 +46,13 @@ class RemoteCalls(HostCalls):
 
 
 class RemoteHost:
-    """One other host.
+    """The second host of a run.
 
     Args:
         connect: opens a connection; raises UsageError.
-        arguments: of its session.
+        arguments: those of its session.
         node: kind of nodes.
-        fixed: CPUs whose frequency is fixed, asked for when the host is taken; None: left alone.
+        fixed: returns the CPUs whose frequency is fixed, when the host is taken; None: none is fixed.
     """
 
     def __init__(
@@ -79,7 +79,12 @@ class RemoteHost:
 
     @classmethod
     def of_run(cls, options: Options, arguments: Mapping[str, Any], fixed: Callable[[], set[int]]) -> RemoteHost:
-        """The one that a run's options name."""
+        """Returns the host that a run's options name.
+
+        Args:
+            arguments: those of this host's session, with ``binaries`` as paths.
+            fixed: as for the constructor.
+        """
         assert options.remote is not None
         binaries = {name: str(path) for name, path in arguments["binaries"].items()}
         connect = partial(Connection, options.remote, options.remote_python)
@@ -87,7 +92,7 @@ class RemoteHost:
 
     @property
     def connection(self) -> Connection:
-        """A live one. Raises ProvisionError; a first refusal stands for the rest of the run."""
+        """A live connection. Raises ProvisionError; a first refusal stands for the rest of the run."""
         if self._connection is not None and not self._connection.live:
             self._drop()
         if self._connection is None:
@@ -102,16 +107,16 @@ class RemoteHost:
 
     @property
     def calls(self) -> HostCalls:
-        """What can be asked of it. Raises as ``connection`` does."""
+        """The calls of the host. Raises as ``connection`` does."""
         return RemoteCalls(self.connection)
 
     @property
     def client(self) -> str:
-        """This host's address of the connection, empty if the other end does not tell it. Raises ProvisionError."""
+        """This host's address of the connection, empty if the other end does not know it. Raises ProvisionError."""
         return self.connection.client
 
     def _drop(self) -> None:
-        """A connection that was lost."""
+        """Drops a connection that was lost."""
         connection, self._connection = self._connection, None
         self._left_behind = self._left_behind or self._held
         self._held = False
@@ -120,14 +125,14 @@ class RemoteHost:
                 connection.close()
 
     def check(self) -> None:
-        """Whether it can be reached. Raises UsageError in one sentence."""
+        """Raises UsageError in one sentence if the host cannot be reached."""
         try:
             _ = self.connection
         except ProvisionError as error:
             raise UsageError(str(error)) from None
 
     def unsupported_reason(self, switch: str, api: str, uplink: Uplink) -> None:
-        """Raises Unsupported if the other host cannot run it: its reason. Asked once. Raises ProvisionError."""
+        """Raises Unsupported with the reason if the host cannot run it, which is asked once. Raises ProvisionError."""
         question = SwitchQuestion(
             switch=switch,
             api=api,
@@ -143,38 +148,43 @@ class RemoteHost:
             raise Unsupported(f"on the remote host: {reason}")
 
     def plan(self, workers: int, endpoints: int, policy: str, cpus: Sequence[int] = ()) -> Placement:
-        """See ``placement.plan``, and ``plan_given`` where CPUs are given. Raises Unsupported, ProvisionError."""
+        """Places a case as ``placement.plan`` does, or ``plan_given`` where CPUs are given.
+
+        Raises Unsupported, or ProvisionError without a connection.
+        """
         key = (workers, endpoints, policy, tuple(cpus))
         if key not in self._plans:
             try:
                 self._plans[key] = self.calls.plan(*key)
             except Unsupported as error:
                 self._plans[key] = str(error)
-        found = self._plans[key]
-        if isinstance(found, str):
-            raise Unsupported(found)
-        return found
+        planned = self._plans[key]
+        if isinstance(planned, str):
+            raise Unsupported(planned)
+        return planned
 
     def resolve_auto(self, needs: Sequence[tuple[int, int]]) -> Policy:
-        """See ``placement.resolve_auto``. Raises ProvisionError."""
+        """Returns what ``placement.resolve_auto`` does there. Raises ProvisionError."""
         return self.calls.resolve_auto(tuple(needs))
 
     def identity(self) -> dict[str, Any]:
-        """See ``host.facts``; so ``treatment``. Asked once. Raises ProvisionError."""
+        """Returns the identity of the host, which is asked once: see ``host.facts``. Raises ProvisionError."""
         if "identity" not in self._facts:
             self._facts["identity"] = self.calls.identity()
         return self._facts["identity"]
 
     def treatment(self) -> dict[str, Any]:
+        """Returns the treatment of the host, which is asked once: see ``host.facts``. Raises ProvisionError."""
         if "treatment" not in self._facts:
             self._facts["treatment"] = self.calls.treatment()
         return self._facts["treatment"]
 
     def around(self, around: Surroundings, rig: Rig, name: str | None) -> Surroundings:
-        """What stands around a case's figures, with this host's facts beside the other's, as ``remote``.
+        """Returns the surroundings of a case's figures with the second host's facts added as ``remote``.
 
         Args:
-            name: of the host, where results may have it.
+            around: those of the first host.
+            name: of the second host; None if results may not have it.
         """
         there, away = rig.placement.there, rig.placement.away
         assert there is not None
@@ -198,7 +208,7 @@ class RemoteHost:
     def hold(self) -> None:
         """Takes the host, and undoes what a dead session left there. Idempotent.
 
-        Raises UsageError if another session runs there, ProvisionError if it cannot be had otherwise.
+        Raises UsageError if another session runs there, ProvisionError if it cannot be had for another reason.
         """
         calls = self.calls
         if self._held:
@@ -208,7 +218,7 @@ class RemoteHost:
             try:
                 calls.hold(self._arguments)
                 break
-            except UsageError:  # busy: with the end of our own lost connection, it may be
+            except UsageError:  # the busy session may be the end of a lost connection of this run
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(_CLEANING_POLL_S)
@@ -217,7 +227,7 @@ class RemoteHost:
             self.warnings = list(calls.prepare_cpus(tuple(sorted(cpus))))
 
     def rig(self) -> RemoteRig:
-        """One not yet built; the host is taken for it. Raises ProvisionError."""
+        """Returns a rig that is not yet built, and takes the host for it. Raises ProvisionError."""
         try:
             self.hold()
         except UsageError as error:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:
-    """Why a case has no reference link between two hosts; None if it has one.
+    """Returns why a case has no reference link between two hosts; None if it has one.
 
     Args:
-        reference: what it would be.
+        reference: the case of the link.
+        catalogue: switches by name.
     """
-    own, link = catalogue[case.switch], catalogue[reference.switch]
+    switch, link = catalogue[case.switch], catalogue[reference.switch]
     reason = remote_misfit(reference, link)
-    if reason is None and link.family == "dpdk" and case.resolved_port(own) not in link.ports:
+    if reason is None and link.family == "dpdk" and case.resolved_port(switch) not in link.ports:
         reason = f"{case.switch}'s ports are of the card that the link would be, so DPDK cannot have both alike"
     if reason is None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rig on another host, and two rigs as one: each call to the host that it is about, as its declaration says."""
+"""A rig on another host, and two rigs as one. Each call goes to the hosts that its declaration names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.uplink import Uplink
 
-#: What a poll over there may take longer than asked for.
+#: How much longer than its timeout a poll over there may take, in seconds.
 _POLL_MARGIN_S = 10.0
 
 T = TypeVar("T")
@@ -35,31 +35,31 @@ class RemoteRig(RigCalls):
         self._id: str | None = None
 
     def begin_prepare(self, spec: RigSpec) -> Reply:
-        """``HostRig.prepare`` without waiting for it: ``prepared`` does."""
+        """Begins ``HostRig.prepare``; ``prepared`` waits for its end. Raises ConnectionLost."""
         build = HOST_CALLS["build"]
         return self.connection.begin(build.name, *build.encode_arguments({"spec": spec}))
 
     def prepared(self, reply: Reply) -> RigFacts:
-        """What ``HostRig.prepare`` returns."""
+        """Returns what ``HostRig.prepare`` returns, and raises what it raises."""
         built: RemoteRigFacts = HOST_CALLS["build"].decode_result(self.connection.result(reply))
         self._id = built.rig
         return built.facts
 
     def begin(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
-        """A call without waiting for it: ``result`` does. Raises ProvisionError if the rig is not built."""
+        """Begins a call; ``result`` waits for its end. Raises ProvisionError if the rig is not built."""
         if self._id is None:
             raise ProvisionError("the rig is not built")
         return self.connection.begin(call.name, self._id, *call.encode_arguments(arguments))
 
     def result(self, call: Call, reply: Reply, timeout_s: float = CALL_S) -> Any:
-        """What a call that was begun returns. Raises what it raises."""
+        """Returns what a call that was begun returns. Raises what it raises."""
         return call.decode_result(self.connection.result(reply, timeout_s))
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         return self.result(call, self.begin(call, call.bind(arguments, keywords)))
 
     def undo(self) -> None:
-        """Unmakes it. Idempotent. Without a connection there is nothing to do: the other end does it by itself."""
+        """Unmakes the rig. Idempotent. Without a connection the other end does it by itself. Raises ProvisionError."""
         rig_id, self._id = self._id, None
         if rig_id is None or not self.connection.live:
             return
@@ -72,8 +72,9 @@ class SecondHost:
     """The second host's part in a case.
 
     Attributes:
-        rig: takes the host, where it is not held yet, and gives a rig there that is not built yet.
-        uplink_here, uplink_there: the NIC of each that leads to the other.
+        rig: takes the host if it is not held yet, and returns a rig there that is not built yet.
+        uplink_here: this host's NIC that leads to the second one.
+        uplink_there: the second host's NIC that leads to this one.
     """
 
     rig: Callable[[], RemoteRig]
@@ -81,16 +82,16 @@ class SecondHost:
     uplink_there: Uplink
 
     def joined(self, session: HostSession, switches: Mapping[str, type[Switch]]) -> TwoHostRig:
-        """What a rig over both hosts drives, not yet built. Raises ProvisionError."""
+        """Returns the part that a rig over both hosts drives, not yet built. Raises ProvisionError."""
         there = self.rig()
         here = HostRig(session, switches, wake=there.connection.wake)
         return TwoHostRig(here, there, self.uplink_here, self.uplink_there)
 
 
 class TwoHostRig(HostPart):
-    """Two rigs of one case, each with the endpoints of its host.
+    """The two rigs of one case, each with the endpoints of its host.
 
-    A launch's id is those of the two hosts' launches, with a plus between.
+    A launch's id joins those of the two hosts' launches with a plus.
 
     Attributes:
         away: indexes of the endpoints on the other host; once it is built.
@@ -101,7 +102,7 @@ class TwoHostRig(HostPart):
         self.there = there
         self._uplinks = uplink_here, uplink_there
         self.away: tuple[int, ...] = ()
-        #: A poll over there whose answer has not been fetched yet. It ends early when there is another call.
+        #: Reply of a poll over there that has not been fetched yet. The poll ends early when there is another call.
         self._pending: Reply | None = None
         self._launch: str | None = None
 
@@ -110,9 +111,9 @@ class TwoHostRig(HostPart):
         return self._here
 
     def prepare(self, spec: RigSpec) -> RigFacts:
-        """Both at once, by the parts of ``spec.placement``: this host's, and what it says of the other one.
+        """Prepares both at once, each by its part of ``spec.placement``.
 
-        Raises ProvisionError; what was made by then is undone on both.
+        Raises ProvisionError, after undoing what was made by then on both.
         """
         placement = spec.placement
         assert placement.there is not None
@@ -122,7 +123,7 @@ class TwoHostRig(HostPart):
         far_spec = replace(spec, placement=placement.there, here=self.away, uplink=uplink_there)
         reply = self.there.begin_prepare(far_spec)
         try:
-            made = self.here.prepare(replace(spec, here=near, uplink=uplink_here))
+            near_facts = self.here.prepare(replace(spec, here=near, uplink=uplink_here))
         except BaseException:
             with suppress(IcbenchError):
                 self.there.prepared(reply)
@@ -130,16 +131,16 @@ class TwoHostRig(HostPart):
                 self.there.undo()
             raise
         try:
-            other = self.there.prepared(reply)
+            far_facts = self.there.prepared(reply)
         except BaseException:
             with suppress(IcbenchError):
                 self.here.undo()
             raise
         return replace(
-            made,
-            endpoints=self._by_index(made.endpoints, other.endpoints),
-            nodes=self._by_index(made.nodes, other.nodes),
-            remote_switch=other.switch,
+            near_facts,
+            endpoints=self._by_index(near_facts.endpoints, far_facts.endpoints),
+            nodes=self._by_index(near_facts.nodes, far_facts.nodes),
+            remote_switch=far_facts.switch,
         )
 
     def _by_index(self, here: Sequence[T], there: Sequence[T]) -> tuple[T, ...]:
@@ -147,7 +148,7 @@ class TwoHostRig(HostPart):
         return tuple(next(far) if index in self.away else next(near) for index in range(len(here) + len(there)))
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """The answer of whose call it is; of both it is asked at once."""
+        """Returns the answer of the host that the call is for, or the joined answers of both, called at once."""
         given = call.bind(arguments, keywords)
         near, far = self._halves(given)
         index = given.get("index")
@@ -164,7 +165,7 @@ class TwoHostRig(HostPart):
 
     @staticmethod
     def _halves(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments for each host: its own id of the launch."""
+        """Returns the arguments for each host, with its part of the launch's id."""
         if "launch_id" not in given:
             return given, given
         here, _, there = given["launch_id"].partition("+")
@@ -197,30 +198,30 @@ class TwoHostRig(HostPart):
         return self._launch
 
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:
-        """Receivers first: the others are told when those have been.
+        """Starts the second host first, where the receivers are, then this host; returns this host's moment.
 
-        Each host counts the delay by its own clock. Returns this host's moment.
+        The moment is CLOCK_MONOTONIC in ns. Each host counts the delay by its own clock.
         """
         here, _, there = launch_id.partition("+")
         self.there.start(there, delay_s)
         return self.here.start(here, delay_s)
 
     def poll(self, launch_id: str, timeout_s: float) -> Polled:
-        """Of both hosts: returns as soon as one has something."""
+        """Returns the lines and exits of both hosts, as soon as one has any, or after ``timeout_s`` seconds."""
         here, _, there = launch_id.partition("+")
         call, connection = RIG_CALLS["poll"], self.there.connection
-        connection.quiet()  # before the reply is looked at: whatever comes from now on ends the poll here
+        connection.quiet()  # before the reply is examined: one that comes from now on ends the poll here
         if self._pending is None:
             self._pending = self.there.begin(call, {"launch_id": there, "timeout_s": timeout_s})
-        told = self.here.poll(here, 0.0 if self._pending.arrived.is_set() else timeout_s)
+        polled = self.here.poll(here, 0.0 if self._pending.arrived.is_set() else timeout_s)
         if self._pending.arrived.is_set():
             reply, self._pending = self._pending, None
             other: Polled = self.there.result(call, reply, _POLL_MARGIN_S)
-            told = Polled(told.lines + other.lines, {**told.exited, **other.exited})
-        return told
+            polled = Polled(polled.lines + other.lines, {**polled.exited, **other.exited})
+        return polled
 
     def log_tail(self, launch_id: str, index: int) -> str:
-        """Of a process out of reach: that it is."""
+        """Returns the last lines of a process' log, or that the connection to it was lost."""
         try:
             return super().log_tail(launch_id, index)
         except ConnectionLost as error:

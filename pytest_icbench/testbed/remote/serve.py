@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs at the other end of a connection: takes calls, one at a time, and gives its host back when they end.
+"""The server at the other end of a connection. It takes calls one at a time and gives its host back at the end.
 
-The end of the connection, also by the death of the other side, is the end of everything that was made for it.
+When the connection ends, also by the death of the other side, everything that was made for it is unmade.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def serve(channel: Any) -> None:
 
 
 class Server:
-    """Takes calls from a channel in the main thread; execnet's own thread hears them."""
+    """The main thread's loop over the calls of a channel, which a thread of execnet receives."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
@@ -43,7 +43,7 @@ class Server:
             os.eventfd_write(self._wake, 1)
 
     def run(self) -> None:
-        """Until the channel ends, or nothing was heard from the other side for ``SILENCE_S`` seconds."""
+        """Answers calls until the channel ends, or the other side is silent for ``SILENCE_S`` seconds."""
         self._channel.setcallback(self._hear, endmarker=None)
         try:
             while (message := self._calls.get(timeout=SILENCE_S)) is not None:
@@ -58,7 +58,7 @@ class Server:
                 self._end.give_back()
 
     def _quiet(self) -> None:
-        """``wake`` is readable then only if there is another call."""
+        """Leaves ``wake`` readable only if there is another call."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._wake)
         if not self._calls.empty():
@@ -78,7 +78,7 @@ class Server:
             return {"id": number, "error": type(error).__name__, "message": str(error)}
         except OSError as error:
             return {"id": number, "error": "ProvisionError", "message": _system_error(error)}
-        except Exception as error:  # a mistake of ours: told, not died of, so that the host is given back
+        except Exception as error:  # a bug here is reported: the server has to live to give the host back
             return {"id": number, "error": "ProvisionError", "message": f"{type(error).__name__}: {error}"}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of the system's OpenSSH, and what its words mean. Pure.
+"""The command line of the system's OpenSSH, and the meaning of its messages. Pure.
 
-The user's configuration, agent, keys and host-key checking stay in force. Nobody is asked for a password: BatchMode.
+The user's configuration, agent, keys and host-key checking stay in force. With BatchMode ssh asks for no password.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-#: A dead connection is noticed within 15 s. No forwardings that a configuration asks for: nothing is to listen.
+#: A dead connection is noticed within 15 s. The configuration's forwardings are off: no port is to listen.
 OPTIONS = (
     *("-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"),
 )
-#: What the shell over there says if it finds no Python.
+#: Message of the shell over there if it finds no Python.
 _NO_PYTHON = "icbench-remote: no Python"
-#: Exit code of ssh itself, when it is not the command's.
+#: Exit code of ssh itself, as against one of the command.
 SSH_FAILED = 255
 
 _SUDO = "let the user run Python by sudo without a password there, or name root@HOST"
 
-#: What ssh, sudo and the shell over there say, and what it means, the first that fits. What they say has names and
-#: addresses of hosts in it, and what is made of it can end up in a report: so it is only looked at.
+#: Patterns of messages of ssh, sudo and the shell over there, each with its meaning. The first that matches counts. The
+#: messages contain names and addresses of hosts. They are not quoted, because the meaning can get into a report.
 _REFUSALS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -64,15 +64,15 @@ _LOSSES = (
     ("[Uu]nreachable|No route to host", "there was no way to it any more"),
 )
 
-#: A process group of its own: Ctrl-C at the terminal is for pytest, which then cleans up over this very connection.
-#: What execnet adds to the command line, the arguments of a local Python, is left alone.
+#: Ssh has its own process group: Ctrl-C at the terminal is for pytest, which then cleans up over this connection.
+#: The arguments of a local Python, which execnet adds to the command line, are ignored.
 _LOCAL = 'echo $$ >"$2"; exec setsid {} 2>"$1"'
-#: By which connection it came, which sudo takes out of the environment, is handed on: that NIC is not for frames.
+#: Hands on a variable that sudo removes: it names the connection, whose NIC is not for frames.
 _BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(sys.stdin.readline()))"
 
 
 def remote_command(pythons: Sequence[str]) -> str:
-    """What the login shell over there is given: the first of the Pythons that exists, as root."""
+    """Returns the command for the login shell over there, which starts the first existing Python, as root."""
     script = (
         'sudo=; [ "$(id -u)" = 0 ] || sudo="sudo -n"; '
         f"for python in {' '.join(pythons)}; do "
@@ -84,12 +84,12 @@ def remote_command(pythons: Sequence[str]) -> str:
 
 
 def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str:
-    """For execnet: a local process whose pipes lead to a Python over there.
+    """Returns execnet's specification of a local process whose pipes lead to a Python over there.
 
     Args:
         python: the user's choice; None: one at the same path as here, else ``python3``.
-        log: where ssh's own words go.
-        process: where its process id goes.
+        log: file of ssh's messages.
+        process: file of its process id.
     """
     pythons = [python] if python is not None else [sys.executable, "python3"]
     call = shlex.join(["ssh", *OPTIONS, "--", host, remote_command(pythons)])
@@ -98,16 +98,16 @@ def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str
 
 
 def explain(words: str) -> str:
-    """Half a sentence: why there is no connection, and the remedy. Nothing in it is ssh's own word."""
-    found = _meaning(words, _REFUSALS)
-    if found is None:
-        said = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
-        found = f"{said}: see that `ssh HOST true` works by hand, without a password"
-    return found
+    """Returns half a sentence: why there is no connection, and the remedy. It quotes nothing from ssh."""
+    meaning = _meaning(words, _REFUSALS)
+    if meaning is None:
+        symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
+        meaning = f"{symptom}: see that `ssh HOST true` works by hand, without a password"
+    return meaning
 
 
 def why_lost(words: str) -> str | None:
-    """Half a sentence: how a connection ended; None if nobody told. Nothing in it is ssh's own word."""
+    """Returns half a sentence: how a connection ended; None if that is not known. It quotes nothing from ssh."""
     return _meaning(words, _LOSSES)
 
 

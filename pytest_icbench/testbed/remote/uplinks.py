@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The two network interfaces that a case on two hosts goes through, and whether they can be had. Changes nothing."""
+"""The two network interfaces of a case on two hosts, and whether they can be taken. Changes nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Uplinks:
-    """One of each host."""
+    """The uplinks of the two hosts."""
 
     here: Uplink
     there: Uplink
 
 
 def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
-    """Those that the user named: the second host's is called as this one's where nothing else was said.
+    """Returns the uplinks that the user named. Without a name for the second host's, it has the name of this one's.
 
-    Raises Unsupported if none was named, or the switch cannot have one of that kind.
+    Raises Unsupported if none was named, or the switch cannot have an uplink of that kind.
     """
     here = options.uplink.get("")
     if here is None:
@@ -43,7 +43,7 @@ def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
 
 
 def check(uplink: Uplink, client: str = "") -> None:
-    """Whether this host can give it away. Raises Unsupported.
+    """Raises Unsupported if this host cannot give the NIC away.
 
     Args:
         client: address by which this host holds the connection to the other one.
