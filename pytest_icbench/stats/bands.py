@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether launches of one case fall into two bands. Pure.
+"""Tells whether launches of one case fall into two bands. Pure.
 
-On many machines a launch draws a level that it then keeps: where its memory lies, which way threads are woken. The test
+On many machines a launch draws a level that it then keeps: where its memory lies, how its threads are woken. The test
 is Engelman and Hartigan's ("Percentage points of a test for clusters", Journal of the American Statistical Association
 64, 1969): of all ways to cut the sorted values in two, the greatest ratio of the sum of squares between the parts to
 that within them. Its percentage points here are not those of the normal distribution alone, but the greatest over a
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from pytest_icbench.stats.quantiles import median
 
-#: Part of series from one band that are taken for two.
+#: Share of the series with one band that are taken for two.
 FALSE_ALARMS = 0.01
-#: Fewest launches of a band: a single one far off is an outlier.
+#: The fewest launches of a band: a single launch far off is an outlier.
 FEWEST_OF_A_BAND = 2
-#: Bands nearer to each other than this part of the figure matter to nobody (and can be the steps of a histogram).
+#: Bands closer together than this share of the figure do not matter (and can be the steps of a histogram).
 LEAST_GAP = 0.01
-#: Number of values, and the ratio that one band exceeds with the probability ``FALSE_ALARMS``, out of 400,000 series.
+#: Number of values, and the ratio that one band exceeds with probability ``FALSE_ALARMS``, from 400,000 series.
 _CRITICAL = (
     *((6, 53.2), (7, 35.2), (8, 27.0), (9, 22.0), (10, 18.6), (11, 15.9), (12, 14.2), (14, 11.7), (16, 10.1)),
     *((18, 8.96), (20, 8.20), (25, 7.09), (30, 6.42), (35, 6.01), (40, 5.70), (60, 4.97)),
@@ -36,8 +36,8 @@ class Bands:
     """Two bands of launches.
 
     Attributes:
-        low, high: median of each, in the figure's unit.
-        launches_low, launches_high: how many lie in each.
+        low, high: the median of each band, in the figure's unit.
+        launches_low, launches_high: the number of launches in each band.
     """
 
     low: float
@@ -47,10 +47,10 @@ class Bands:
 
 
 def critical_ratio(n: int) -> float:
-    """Ratio above which ``n`` ≥ 6 values are taken for two bands; linear between simulated numbers."""
+    """Returns the ratio above which ``n`` ≥ 6 values are taken for two bands; linear between the simulated numbers."""
     place = bisect_left(_CRITICAL, (n, 0.0))
     if place == len(_CRITICAL):
-        return _CRITICAL[-1][1]  # it falls further with n: fewer false alarms
+        return _CRITICAL[-1][1]  # the true ratio is lower, so there are fewer false alarms
     (n1, high) = _CRITICAL[place]
     if n1 == n or place == 0:
         return high
@@ -59,7 +59,7 @@ def critical_ratio(n: int) -> float:
 
 
 def find_bands(values: Sequence[float]) -> Bands | None:
-    """The two bands of at least six values, or None: fewer values, one band, or bands that nearly touch."""
+    """Returns the two bands; None for fewer than six values, for one band, and for bands that nearly touch."""
     n = len(values)
     if n < _CRITICAL[0][0]:
         return None
@@ -71,17 +71,17 @@ def find_bands(values: Sequence[float]) -> Bands | None:
 
 
 def best_cut(ordered: Sequence[float]) -> tuple[int, float]:
-    """Size of the lower part, and the ratio of squares between to those within, at the cut that makes it greatest."""
+    """Returns the size of the lower part at the best cut, and there the ratio of squares between to squares within."""
     n = len(ordered)
     mean = math.fsum(ordered) / n
-    every = math.fsum((value - mean) ** 2 for value in ordered)
+    total = math.fsum((value - mean) ** 2 for value in ordered)
     best, between, below = FEWEST_OF_A_BAND, -1.0, 0.0
     for size, value in enumerate(ordered[: n - FEWEST_OF_A_BAND], start=1):
         below += value - mean
         squares = below * below * (1 / size + 1 / (n - size))
         if size >= FEWEST_OF_A_BAND and squares > between:
             best, between = size, squares
-    within = every - between
-    if within <= 1e-12 * every:  # what rounding leaves of nothing
+    within = total - between
+    if within <= 1e-12 * total:  # zero but for rounding
         return best, math.inf if between > 0 else 0.0
     return best, between / within

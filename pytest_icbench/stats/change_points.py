@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a series changes its level. Pure.
+"""Finds where a series changes its level. Pure.
 
 CSIT's jumpavg cuts a series into groups of which each is one normal distribution, by the shortest description
-(minimum message length). By itself it is quadratic in time or worse, takes a single outlier for two changes, and knows
-no least effect. So:
+(minimum message length). By itself it takes quadratic time or worse, takes a single outlier for two changes, and
+has no least effect. Therefore:
 
-* A point that lies far from its neighbours' median is taken for it (Hampel's identifier, "The influence curve and its
-  role in robust estimation", Journal of the American Statistical Association 69, 1974), unless it is among the last
-  ones: those may be the beginning of a new level.
-* Long series are cut in windows of ``WINDOW`` points, the next of which begins with the last whole group of the one
-  before: the time is proportional to the length.
-* Neighbouring levels (medians of the series as measured) that differ by less than the least effect are one, the
-  nearest first; so is a level of fewer than ``FEWEST`` points.
+* A point that lies far from its neighbours' median is replaced by it (Hampel's identifier, "The influence curve and its
+  role in robust estimation", Journal of the American Statistical Association 69, 1974), unless it is among the
+  last ones: those may be the beginning of a new level.
+* Long series are cut into windows of ``WINDOW`` points. Each begins with the last whole group of the window before it,
+  so the time is proportional to the length.
+* Neighbouring levels (medians of the series as measured) that differ by less than the least effect are joined, the
+  nearest first. So is a level of fewer than ``FEWEST`` points with its nearer neighbour.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from itertools import pairwise
 from pytest_icbench.errors import UsageError
 from pytest_icbench.stats.quantiles import median
 
-#: A change of the level by less than this part matters to nobody.
+#: A change of the level by less than this share does not matter.
 LEAST_EFFECT = 0.03
-#: Points of a level: fewer are an outlier, or not yet known to be a change.
+#: The fewest points of a level: fewer are an outlier, or not yet known to be a change.
 FEWEST = 3
-#: Points that are looked at together.
+#: Points that are searched together.
 WINDOW = 160
-#: Neighbours on each side by which an outlier is known, and how many of their deviations away it lies.
+#: Neighbours on each side that an outlier is compared with, and how many of their deviations away it lies.
 NEIGHBOURS, FAR = 3, 4.0
-#: From the median absolute deviation to a standard deviation, for the normal distribution.
+#: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Points ``first`` to ``last`` (both included, from 0) of a series lie around ``value``, their median."""
+    """A level of a series: points ``first`` to ``last`` (both included, from 0) lie around ``value``, their median."""
 
     first: int
     last: int
@@ -45,13 +45,14 @@ class Level:
 
 
 def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[Level]:
-    """The levels of a series in their order: every point belongs to one. A change is where one follows another.
+    """Returns the levels of a series in their order. Every point belongs to one; a change is where one follows another.
 
     Args:
-        values: positive, in the order of time.
-        least_effect: as a part of the lesser of two levels.
+        values: positive, in order of time.
+        least_effect: a share of the lower of two levels.
 
-    Raises UsageError if jumpavg is not installed.
+    Raises:
+        UsageError: jumpavg is not installed.
     """
     if not values:
         return []
@@ -62,7 +63,7 @@ def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[
 
 
 def _calmed(values: Sequence[float]) -> list[float]:
-    """The series without its outliers."""
+    """Returns the series with its outliers replaced by their neighbours' median."""
     calm = list(values)
     for place in range(len(values) - FEWEST):
         around = [*values[max(place - NEIGHBOURS, 0) : place], *values[place + 1 : place + 1 + NEIGHBOURS]]
@@ -74,22 +75,23 @@ def _calmed(values: Sequence[float]) -> list[float]:
 
 
 def _starts(values: Sequence[float]) -> list[int]:
-    """Where jumpavg's groups begin."""
+    """Returns the indexes at which jumpavg's groups begin."""
     starts, begin = [0], 0
     while True:
         window = values[begin : begin + WINDOW]
-        found = _groups(window)
+        groups = _groups(window)
         if begin + WINDOW >= len(values):
-            return starts + [begin + start for start in found[1:]]
-        if len(found) == 1:
-            # One level so far: its second half stands for it.
+            return starts + [begin + start for start in groups[1:]]
+        if len(groups) == 1:
+            # One level so far: the second half of the window stands for it.
             begin += WINDOW // 2
             continue
-        starts += [begin + start for start in found[1:]]
+        starts += [begin + start for start in groups[1:]]
         begin = starts[-1]
 
 
 def _groups(values: Sequence[float]) -> list[int]:
+    """Returns the indexes at which jumpavg's groups of one window begin. Raises UsageError without jumpavg."""
     try:
         from jumpavg import classify
     except ImportError:
@@ -104,7 +106,7 @@ def _groups(values: Sequence[float]) -> list[int]:
 
 
 def _merged(values: Sequence[float], starts: Sequence[int], least_effect: float) -> list[Level]:
-    """Levels out of where they begin, joined until neighbours differ by the least effect and none is too short."""
+    """Returns the levels that begin at ``starts``, joined until neighbours differ enough and none is too short."""
     bounds = [*starts, len(values)]
     while len(bounds) > 2:
         middles = [median(values[a:b]) for a, b in pairwise(bounds)]
@@ -123,5 +125,6 @@ def _merged(values: Sequence[float], starts: Sequence[int], least_effect: float)
 
 
 def _step(before: float, after: float) -> float:
+    """Returns the change between two levels as a share of the lower one."""
     least = min(abs(before), abs(after))
     return abs(after - before) / least if least else float("inf") if before != after else 0.0

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interval of a figure over launches, in the order in which they ran. Pure.
+"""Computes the interval of a figure over launches, in the order in which they ran. Pure.
 
-What is estimated is the median over launches of one case on one host during the case's own time. Neither bell curves
-nor one band are assumed:
+The estimate is the median over launches of one case on one host during the time of the case. The launches need neither
+follow a bell curve nor lie in one band:
 
-* The interval is that of the sign test, interpolated between order statistics so that it covers what it says for any
-  number of launches, not only for those at which the binomial distribution happens to come near (Hettmansperger and
+* The interval is that of the sign test. It is interpolated between order statistics, so that its coverage is as stated
+  for any number of launches, not only where the binomial distribution happens to come near (Hettmansperger and
   Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters 4, 1986).
-* Launches in two bands are not interpolated: between bands there is nothing to interpolate.
-* A drift that is a straight line is taken out first. It would widen the interval without making the level in the middle
-  of the case's time any less certain. A level that wanders is left as it is, and widens the interval.
+* Launches in two bands are not interpolated, because no launch lies between the bands.
+* A drift along a straight line is removed first. It would widen the interval although the level in the middle of the
+  case's time is no less certain. A level that wanders is left as it is, and widens the interval.
 
 ``benchmarks/validation`` shows the coverage by simulation, stopping rule included.
 """
@@ -27,23 +27,23 @@ from pytest_icbench.stats.bands import Bands, find_bands
 from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate, median, median_rank
 
 #: Coverage, at a fixed number of launches, of intervals whose width decides when to stop; six launches can have it.
-#: Looking again and again costs up to three points of it: so the simulated machines lie evenly around 95 %.
+#: Repeated looks cost up to three points of it, so that the simulated machines lie evenly around 95 %.
 LOOKED_CONFIDENCE = 0.966
-#: Part of series without any drift in which one is found.
+#: Share of the series without any drift in which one is found.
 DRIFT_FALSE_ALARMS = 0.05
-#: A line is no good description if the residuals follow each other: von Neumann's ratio this far below its mean, in
-#: standard deviations.
+#: A line describes the series badly if its residuals follow each other: if von Neumann's ratio is this many standard
+#: deviations below its mean.
 WANDERING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchEstimate:
-    """A median over launches and what was found on the way.
+    """A median over launches, with the bands or the drift in them.
 
     Attributes:
         estimate: with an interval from six launches on; ``coverage`` is nominal.
-        bands: the two bands in which the launches fall, or None.
-        drift: change of the level from the first to the last launch over the level, or None if there is no line.
+        bands: the two bands into which the launches fall, or None.
+        drift: change of the level from the first to the last launch, over the level; None without a straight drift.
     """
 
     estimate: Estimate
@@ -52,9 +52,10 @@ class LaunchEstimate:
 
 
 def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> LaunchEstimate:
-    """The median of a figure over launches, in their order in time, with its interval.
+    """Returns the median of a figure over launches with its interval.
 
     Args:
+        values: the figure of each launch, in order of time.
         confidence: of the interval at a fixed number of launches; at most 31/32, else six launches have none.
 
     Raises:
@@ -69,31 +70,31 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> La
     level, residuals = _residuals(values, slope)
     # A fitted line lies nearer to its points than the true one.
     widened = math.sqrt((len(values) - 1) / (len(values) - 2))
-    found = interpolated([level + residual * widened for residual in residuals], confidence)
-    return LaunchEstimate(found, drift=slope * (len(values) - 1) / abs(level) if level else None)
+    estimate = interpolated([level + residual * widened for residual in residuals], confidence)
+    return LaunchEstimate(estimate, drift=slope * (len(values) - 1) / abs(level) if level else None)
 
 
 def median_over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """``over_launches`` without what was found on the way."""
+    """Returns the estimate of ``over_launches`` alone."""
     return over_launches(values, confidence).estimate
 
 
 def _by_rank(values: Sequence[float], confidence: float) -> Estimate:
     ordered = sorted(values)
-    found = median_rank(len(ordered), confidence)
-    if found is None:
+    ranked = median_rank(len(ordered), confidence)
+    if ranked is None:
         return Estimate(median(ordered))
-    rank, _ = found
+    rank, _ = ranked
     return Estimate(median(ordered), ordered[rank - 1], ordered[-rank], confidence)
 
 
 def interpolated(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Median with Hettmansperger and Sheather's interval; no interval below six values at 95 %."""
+    """Returns the median with Hettmansperger and Sheather's interval; below six values at 95 % without one."""
     ordered = sorted(values)
-    found = _weights(len(ordered), confidence)
-    if found is None:
+    weights = _weights(len(ordered), confidence)
+    if weights is None:
         return Estimate(median(ordered))
-    rank, share = found
+    rank, share = weights
     low = _between(ordered[rank - 1], ordered[rank], share)
     high = _between(ordered[-rank], ordered[-rank - 1], share)
     return Estimate(median(ordered), low, high, confidence)
@@ -105,11 +106,11 @@ def _between(outer: float, inner: float, share: float) -> float:
 
 @cache
 def _weights(n: int, confidence: float) -> tuple[int, float] | None:
-    """The outer rank, and how far the interval's ends lie from it towards the next inner one, from 0 to 1."""
-    found = median_rank(n, confidence)
-    if found is None:
+    """Returns the outer rank, and how far the interval's ends lie from it towards the next inner rank, from 0 to 1."""
+    ranked = median_rank(n, confidence)
+    if ranked is None:
         return None
-    rank, coverage = found
+    rank, coverage = ranked
     if rank >= n // 2:
         return rank, 0.0
     inner = coverage - 2 * math.comb(n, rank) / 2**n
@@ -118,11 +119,11 @@ def _weights(n: int, confidence: float) -> tuple[int, float] | None:
 
 
 def find_slope(values: Sequence[float]) -> float | None:
-    """Change from launch to launch if the values drift along a line, else None.
+    """Returns the change from launch to launch if the values drift along a line, else None.
 
-    The least squares line is believed if its slope is significant (two-sided t-test, ``DRIFT_FALSE_ALARMS``) and if
-    what is left follows no pattern (von Neumann, "Distribution of the ratio of the mean square successive difference
-    to the variance", Annals of Mathematical Statistics 12, 1941). Needs six values.
+    The least squares line counts if its slope is significant (two-sided t-test, ``DRIFT_FALSE_ALARMS``) and if its
+    residuals follow no pattern (von Neumann, "Distribution of the ratio of the mean square successive difference
+    to the variance", Annals of Mathematical Statistics 12, 1941). It takes six values.
     """
     n = len(values)
     if n < FEWEST_LAUNCHES or min(values) == max(values):
@@ -142,7 +143,7 @@ def find_slope(values: Sequence[float]) -> float | None:
 
 
 def _residuals(values: Sequence[float], slope: float) -> tuple[float, list[float]]:
-    """The level in the middle of the series, and how far each value is from the line."""
+    """Returns the level in the middle of the series, and the distance of each value from the line."""
     centre = (len(values) - 1) / 2
     level = math.fsum(values) / len(values)
     return level, [value - level - slope * (index - centre) for index, value in enumerate(values)]
@@ -150,9 +151,10 @@ def _residuals(values: Sequence[float], slope: float) -> tuple[float, list[float
 
 @cache
 def student_quantile(freedom: int, q: float) -> float:
-    """Quantile of Student's distribution, ``freedom`` ≥ 4, within 0.5 % for 0.9 ≤ q ≤ 0.995.
+    """Returns a quantile of Student's distribution, within 0.5 % for ``freedom`` ≥ 4 and 0.9 ≤ q ≤ 0.995.
 
-    Expansion around the normal quantile (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5).
+    The formula is an expansion around the normal quantile (Abramowitz and Stegun, "Handbook of Mathematical Functions",
+    26.7.5).
     """
     z = NormalDist().inv_cdf(q)
     terms = (

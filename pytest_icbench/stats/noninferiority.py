@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Now against before: is a figure worse by more than is tolerated? Pure: numbers in, an answer out.
+"""Decides whether a figure is worse than before by more than is tolerated. Pure: numbers in, an answer out.
 
-The interface, for a baseline, for two versions side by side and for simulations alike:
+The interface is the same for a baseline, for two versions side by side and for simulations:
 
-1. ``ratio_of(now, before)`` is now over before with its interval, from two ``Figure``s. Launches that ran next to each
-   other have ``stats.paired`` instead.
-2. ``Margin(better, tolerated, allowance)`` says what is allowed.
-3. ``margin.change(ratio)`` is better, tolerable, worse or untold; the verdict on each is in ``model.verdict``.
-4. ``launches_until_told(...)`` says how many launches an untold one still needs.
+1. ``ratio_of(now, before)`` is now over before with its interval, from two ``Figure``s. Launches that ran in adjacent
+   pairs use ``stats.paired`` instead.
+2. ``Margin(better, tolerated, allowance)`` is how much worse the figure may be.
+3. ``margin.change(ratio)`` is better, tolerable, worse or untold; ``model.verdict`` has the verdict on each.
+4. ``launches_until_told(...)`` is how many more launches an untold change needs.
 
 This is a test of non-inferiority (Piaggio and others, "Reporting of noninferiority and equivalence randomized trials",
 JAMA 308, 2012): a wide interval can neither accuse nor acquit. *Worse* means that the whole interval is worse than the
-margin, so it is wrong for half the interval's error at most (2.5 %), and by far less without any change; *tolerable*
-means that the whole interval is better than the margin, so that an actual loss beyond it goes through as rarely.
+margin. It is wrong with at most half the interval's error (2.5 %), and far more rarely if nothing changed. *Tolerable*
+means that the whole interval is better than the margin, so that an actual loss beyond it passes just as rarely.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from typing import Literal
 
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, unpaired_ratio
 
-#: Which way a figure is better.
+#: The direction in which a figure is better.
 Better = Literal["higher", "lower"]
-#: What a figure did against its baseline.
+#: How a figure changed against its baseline.
 Change = Literal["better", "tolerable", "worse", "untold"]
 
-#: What figures of one and the same thing differ by from session to session, unless ``thresholds.toml`` says otherwise;
-#: ``icbench calibrate`` measures it.
+#: The share by which figures of the same software differ from session to session, unless ``thresholds.toml`` says
+#: otherwise; ``icbench calibrate`` measures it.
 DEFAULT_ALLOWANCE = 0.03
-#: Beyond so many launches an answer is out of reach: the figure lies at the limit.
+#: Beyond this many launches an answer is out of reach: the figure lies at the limit.
 MOST_LAUNCHES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of one side.
+    """A figure, now or before, with its launches.
 
     Attributes:
         value, low, high: the figure and its interval; None where there are too few launches for one.
-        launches: the figure of each launch, empty where it is not known: the interval decides alone then.
+        launches: the figure of each launch; empty where they are not known, and the interval alone decides.
     """
 
     value: float
@@ -51,10 +51,10 @@ class Figure:
 
 
 def ratio_of(now: Figure, before: Figure, confidence: float = CONFIDENCE) -> Estimate | None:
-    """Now over before with its interval; None if before is not positive.
+    """Returns now over before with its interval; None if before is not positive.
 
-    Mann and Whitney's interval where both sides know their launches, since it is narrower; else the quotient of the
-    intervals' ends, which covers at least what they cover.
+    The interval is Mann and Whitney's where the launches of both figures are known, because it is narrower. Otherwise
+    it is the quotient of the intervals' ends, which covers at least what they cover.
     """
     if now.launches and before.launches and min(before.launches) > 0:
         return unpaired_ratio(now.launches, before.launches, confidence)
@@ -70,12 +70,12 @@ def ratio_of(now: Figure, before: Figure, confidence: float = CONFIDENCE) -> Est
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What is allowed.
+    """The share by which a figure may be worse than before.
 
     Attributes:
-        better: which way the figure is better.
-        tolerated: a worsening that is accepted, as a share of before (``max_drop``, ``max_rise``).
-        allowance: what noise between two sessions does, as a share; both ways.
+        better: the direction in which the figure is better.
+        tolerated: the loss that is accepted, as a share of before (``max_drop``, ``max_rise``).
+        allowance: the noise between two sessions, as a share, in both directions.
     """
 
     better: Better
@@ -90,14 +90,14 @@ class Margin:
 
     @property
     def improvement(self) -> float:
-        """The ratio beyond which a change is a gain and no noise."""
+        """The ratio beyond which a change is a gain and not noise."""
         return 1 + self.allowance if self.better == "higher" else 1 - self.allowance
 
-    def change(self, found: Estimate | None) -> Change:
-        """What a ratio of now to before says; without an interval it tells nothing."""
-        if found is None or found.low is None or found.high is None:
+    def change(self, ratio: Estimate | None) -> Change:
+        """Returns the change that a ratio of now to before shows; "untold" without an interval."""
+        if ratio is None or ratio.low is None or ratio.high is None:
             return "untold"
-        worst, best = (found.low, found.high) if self.better == "higher" else (found.high, found.low)
+        worst, best = (ratio.low, ratio.high) if self.better == "higher" else (ratio.high, ratio.low)
         if self._beyond(worst, self.improvement):
             return "better"
         if not self._beyond(self.limit, worst):
@@ -105,27 +105,28 @@ class Margin:
         return "worse" if self._beyond(self.limit, best) else "untold"
 
     def _beyond(self, ratio: float, other: float) -> bool:
-        """Whether a ratio is better than another."""
+        """Whether a ratio is better than another one."""
         return ratio > other if self.better == "higher" else ratio < other
 
 
-def launches_until_told(found: Estimate | None, limit: float, launches: int, fixed_share: float = 0.0) -> int | None:
-    """How many launches more until an interval that contains its limit lies on one side of it, as an estimate.
+def launches_until_told(estimate: Estimate | None, limit: float, launches: int, fixed_share: float = 0.0) -> int | None:
+    """Estimates how many more launches it takes until an interval that contains its limit lies on one side of it.
 
-    An interval's width goes with 1 / sqrt(launches); its point is taken to stay where it is.
+    The width of an interval is taken to shrink with 1 / sqrt(launches), and its point to stay where it is.
 
     Args:
-        found: the estimate; ``limit`` is in its unit.
-        launches: on which its interval stands.
-        fixed_share: part of the squared width that further launches do not narrow: that of a baseline.
+        estimate: the figure with its interval.
+        limit: in the unit of the estimate.
+        launches: the number of launches behind the interval.
+        fixed_share: the share of the squared width that further launches do not narrow: that of a baseline.
 
     Returns:
-        At least 1; None if no number of launches will do: the figure is at the limit, or the fixed part is too wide.
+        At least 1; None if no number of launches is enough: the figure is at the limit, or the fixed part is too wide.
     """
-    if found is None or found.low is None or found.high is None or launches < 1:
+    if estimate is None or estimate.low is None or estimate.high is None or launches < 1:
         return None
-    distance = abs(found.value - limit)
-    reach = found.value - found.low if found.value >= limit else found.high - found.value
+    distance = abs(estimate.value - limit)
+    reach = estimate.value - estimate.low if estimate.value >= limit else estimate.high - estimate.value
     if distance == 0 or reach <= 0 or not math.isfinite(reach):
         return None
     left = (distance / reach) ** 2 - fixed_share
@@ -136,9 +137,9 @@ def launches_until_told(found: Estimate | None, limit: float, launches: int, fix
 
 
 def fixed_share(now: Figure, before: Figure) -> float:
-    """Part of the squared width of ``ratio_of`` that comes from before, from 0 to 1."""
-    own, fixed = (_relative_width(figure) ** 2 for figure in (now, before))
-    return fixed / (own + fixed) if own + fixed > 0 else 0.0
+    """Returns the share of the squared width of ``ratio_of`` that comes from before, from 0 to 1."""
+    shrinking, fixed = (_relative_width(figure) ** 2 for figure in (now, before))
+    return fixed / (shrinking + fixed) if shrinking + fixed > 0 else 0.0
 
 
 def _relative_width(figure: Figure) -> float:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two versions launched in adjacent pairs: the ratio of their figures with its interval. Pure.
+"""Computes the ratio of two versions' figures, launched in adjacent pairs, with its interval. Pure.
 
-Within a pair the machine is the same to both, and who comes first changes from pair to pair. So under "one is the other
-times a factor" the logarithm of a pair's quotient is as likely above the logarithm of the factor as below it by the
-same amount: its distribution is symmetric, whatever that of a single launch. That is all that Wilcoxon's signed ranks
-ask for. The estimate is Hodges and Lehmann's, the median of the means of all two quotients (each with itself too), and
-the interval is the exact one of Tukey (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed.,
-3.2 and 3.3), both on logarithms. Six pairs are the fewest with an interval of 95 %: the range of their quotients.
+Within a pair the machine is the same for both versions, and the version that comes first changes from pair to pair.
+Suppose that one version is the other times a factor. Then the logarithm of a pair's quotient is as likely above the
+logarithm of the factor as below it by the same amount: its distribution is symmetric, whatever that of a single launch
+is. Wilcoxon's signed ranks assume nothing else. The estimate is Hodges and Lehmann's, the median of the means of all
+two quotients (each with itself too), and the interval is the exact one of Tukey (Hollander, Wolfe and Chicken,
+"Nonparametric Statistical Methods", 3rd ed., 3.2 and 3.3), both on logarithms. Six pairs are the fewest with an
+interval of 95 %: the range of their quotients.
 """
 
 from __future__ import annotations
@@ -18,34 +19,35 @@ from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
-#: Pairs up to which the distribution is counted out; beyond, the normal one is as good.
+#: The most pairs for which the distribution is counted exactly; beyond them the normal one is as good.
 MOST_EXACT = 120
 
 
 def factor(now: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Now over before, for values in adjacent pairs: value n of one ran next to value n of the other.
+    """Returns now over before for values in adjacent pairs: value n of one ran next to value n of the other.
 
-    No interval if there are too few pairs for the confidence (see ``fewest_pairs``).
+    The estimate has no interval if there are too few pairs for the confidence (see ``fewest_pairs``).
 
-    Raises ValueError: other lengths, no values, or one that is not positive.
+    Raises:
+        ValueError: the lengths differ, there are no values, or one is not positive.
     """
     if not now or min(now) <= 0:
         raise ValueError("a factor needs pairs of positive values")
     logs = [math.log(quotient) for quotient in quotients(now, before)]
     means = sorted((a + b) / 2 for place, a in enumerate(logs) for b in logs[place:])
-    found = signed_rank(len(logs), confidence)
-    if found is None:
+    ranked = signed_rank(len(logs), confidence)
+    if ranked is None:
         return Estimate(math.exp(median(means)))
-    rank, coverage = found
+    rank, coverage = ranked
     return Estimate(math.exp(median(means)), math.exp(means[rank - 1]), math.exp(means[-rank]), coverage)
 
 
 @cache
 def signed_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Rank k such that [k-th least, k-th greatest] of the n(n + 1)/2 means covers the centre, and its coverage.
+    """Returns the rank k such that [k-th least, k-th greatest] of the n(n + 1)/2 means covers the centre.
 
-    Coverage is 1 - 2 P(T < k) with T Wilcoxon's statistic, exact up to ``MOST_EXACT`` pairs. None when even the range
-    (k = 1) covers less than ``confidence``.
+    Its coverage, returned too, is 1 - 2 P(T < k) with T Wilcoxon's statistic, exact up to ``MOST_EXACT`` pairs. None
+    when even the range (k = 1) covers less than ``confidence``.
     """
     total = n * (n + 1) // 2
     if n > MOST_EXACT:
@@ -65,7 +67,7 @@ def signed_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | N
 
 @cache
 def _counts(n: int) -> tuple[int, ...]:
-    """How many subsets of 1 … n have each sum, from 0."""
+    """Returns the number of subsets of 1 … n by their sum, from 0."""
     counts = [1]
     for rank in range(1, n + 1):
         longer = counts + [0] * rank
@@ -76,5 +78,5 @@ def _counts(n: int) -> tuple[int, ...]:
 
 
 def fewest_pairs(confidence: float) -> int:
-    """Pairs from which on there is an interval of that confidence: the range of n covers 1 - 2 / 2**n."""
+    """Returns the fewest pairs with an interval of this confidence: the range of n covers 1 - 2 / 2**n."""
     return max(math.ceil(math.log2(2 / (1 - confidence)) - 1e-9), 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Quantiles, intervals and histograms. Pure: numbers in, numbers out.
 
-All intervals are distribution-free: launches of one case come in bands, not in bell curves. None is wider or narrower
-than its data: an interval that the number of values cannot give at the confidence asked for is None, not a guess.
+All intervals are distribution-free: launches of one case come in bands, not in bell curves. No interval is a guess: if
+there are too few values for the confidence, the interval is None.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ from functools import cache
 from statistics import NormalDist
 from typing import Self
 
-#: Confidence of every interval unless another is asked for.
+#: Confidence of an interval unless another is given.
 CONFIDENCE = 0.95
 #: The fewest values whose range is a 95 % interval of the median (1 - 2 / 2**6 = 96.9 %).
 FEWEST_LAUNCHES = 6
-#: A percentile wants at least this many samples beyond it.
+#: A percentile takes at least this many samples beyond it.
 SAMPLES_BEYOND = 10
-#: Pairs of values up to which Mann and Whitney's distribution is counted out; beyond, the normal one is as good.
+#: The most pairs of values for which Mann and Whitney's distribution is counted exactly. Beyond them the normal one is
+#: as good if both sides have at least ``FEWEST_FOR_NORMAL`` values.
 MOST_EXACT_PAIRS = 10_000
 FEWEST_FOR_NORMAL = 20
 
 
 class Estimate(float):
-    """A number with its interval: it compares, counts and is shown as the number; it equals another with its interval.
+    """A number with its interval.
+
+    It compares, counts and prints as the number. It equals another estimate only if the intervals are equal, too.
 
     Attributes:
         low, high: the interval, None where there is none.
-        coverage: the interval's exact confidence, None where there is no interval, or where nobody says it.
+        coverage: the interval's exact confidence; None without an interval, or where it is not known.
     """
 
     __slots__ = ("coverage", "high", "low")
@@ -74,7 +77,7 @@ class Estimate(float):
         return (self.high - self.low) / 2 / abs(self.value) if self.value else math.inf
 
     def scaled(self, factor: float) -> Estimate:
-        """The estimate in another unit; ``factor`` is positive."""
+        """Returns the estimate in another unit; ``factor`` is positive."""
         return Estimate(
             self.value * factor,
             None if self.low is None else self.low * factor,
@@ -84,7 +87,11 @@ class Estimate(float):
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Sample quantile by linear interpolation, 0 ≤ q ≤ 1 (type 7 of Hyndman and Fan, "Sample Quantiles", 1996)."""
+    """Returns the sample quantile by linear interpolation (type 7 of Hyndman and Fan, "Sample Quantiles", 1996).
+
+    Raises:
+        ValueError: no values, or ``q`` is not within 0 and 1.
+    """
     if not values:
         raise ValueError("quantile of no values")
     if not 0 <= q <= 1:
@@ -104,10 +111,10 @@ def median(values: Sequence[float]) -> float:
 
 
 def median_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Rank r such that [r-th least, r-th greatest] of n values covers the median, and its exact coverage.
+    """Returns the rank r such that [r-th least, r-th greatest] of n values covers the median, and its exact coverage.
 
-    The interval of the sign test: coverage is 1 - 2 P(B < r) with B binomial(n, 1/2) (David and Nagaraja, "Order
-    Statistics", 3rd ed., 7.1). None when even the range (r = 1) covers less than ``confidence``.
+    The interval is that of the sign test: coverage is 1 - 2 P(B < r) with B binomial(n, 1/2) (David and Nagaraja,
+    "Order Statistics", 3rd ed., 7.1). None when even the range (r = 1) covers less than ``confidence``.
     """
     best: tuple[int, float] | None = None
     below = 0
@@ -121,20 +128,20 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | N
 
 
 def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Median with its order-statistic interval; no interval below six values at 95 %."""
+    """Returns the median with its order-statistic interval; below six values at 95 % without one."""
     ordered = sorted(values)
-    found = median_rank(len(ordered), confidence)
-    if found is None:
+    ranked = median_rank(len(ordered), confidence)
+    if ranked is None:
         return Estimate(median(ordered))
-    rank, coverage = found
+    rank, coverage = ranked
     return Estimate(median(ordered), ordered[rank - 1], ordered[-rank], coverage)
 
 
 def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Ratios of values measured next to each other: what moves both is in neither.
+    """Returns the ratios of values measured next to each other; what affects both cancels.
 
     Raises:
-        ValueError: other lengths, or a denominator that is not positive.
+        ValueError: the lengths differ, or a denominator is not positive.
     """
     if len(numerators) != len(denominators):
         raise ValueError(f"{len(numerators)} values cannot be paired with {len(denominators)}")
@@ -145,11 +152,11 @@ def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> lis
 
 @cache
 def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Rank k such that [k-th least, k-th greatest] of all n·m pairwise ratios covers the ratio, and its coverage.
+    """Returns the rank k such that [k-th least, k-th greatest] of all n·m ratios covers the ratio, and its coverage.
 
-    Exact null distribution of Mann and Whitney's U (its counts are the coefficients of the Gaussian binomial);
-    coverage is 1 - 2 P(U < k) (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed., 4.3). With
-    more than 10,000 pairs of many on both sides the normal approximation of the same section.
+    The null distribution of Mann and Whitney's U is exact (its counts are the coefficients of the Gaussian binomial),
+    and coverage is 1 - 2 P(U < k) (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed., 4.3).
+    Beyond ``MOST_EXACT_PAIRS`` the normal approximation of the same section takes its place.
     """
     if n * m > MOST_EXACT_PAIRS and min(n, m) >= FEWEST_FOR_NORMAL:
         spread = math.sqrt(n * m * (n + m + 1) / 12)
@@ -172,7 +179,7 @@ def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[i
 
 
 def _times_one_minus(polynomial: list[int], power: int) -> list[int]:
-    """polynomial · (1 - q**power)"""
+    """Returns polynomial · (1 - q**power)."""
     product = polynomial + [0] * power
     for index, coefficient in enumerate(polynomial):
         product[index + power] -= coefficient
@@ -180,7 +187,7 @@ def _times_one_minus(polynomial: list[int], power: int) -> list[int]:
 
 
 def _over_one_minus(polynomial: list[int], power: int) -> list[int]:
-    """polynomial / (1 - q**power), which leaves no remainder here"""
+    """Returns polynomial / (1 - q**power), which leaves no remainder here."""
     quotient = polynomial[: len(polynomial) - power]
     for index in range(power, len(quotient)):
         quotient[index] += quotient[index - power]
@@ -190,34 +197,34 @@ def _over_one_minus(polynomial: list[int], power: int) -> list[int]:
 def unpaired_ratio(
     numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Ratio of two independent samples: median of all pairwise ratios (Hodges and Lehmann's estimate of a factor).
+    """Returns the ratio of two independent samples: the median of all pairwise ratios (Hodges and Lehmann's estimate).
 
     The interval is Mann and Whitney's; it assumes distributions of one shape that differ by a factor.
 
     Raises:
-        ValueError: no values, or one that is not positive in the denominators.
+        ValueError: there are no values on one side, or a denominator is not positive.
     """
     if not numerators or not denominators:
         raise ValueError("a ratio needs values on both sides")
     if any(value <= 0 for value in denominators):
         raise ValueError("a ratio needs positive denominators")
     ratios = sorted(above / below for above in numerators for below in denominators)
-    found = mann_whitney_rank(len(numerators), len(denominators), confidence)
-    if found is None:
+    ranked = mann_whitney_rank(len(numerators), len(denominators), confidence)
+    if ranked is None:
         return Estimate(median(ratios))
-    rank, coverage = found
+    rank, coverage = ranked
     return Estimate(median(ratios), ratios[rank - 1], ratios[-rank], coverage)
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Samples in buckets, as the workload counts them.
+    """The samples of a launch or of several in buckets, as the workload counts them.
 
     Attributes:
         counts: (value, number) in ascending order; ``value`` is the highest that the bucket stands for.
         minimum, maximum, mean: of the samples themselves, not of the buckets; None without samples.
         significant_digits: relative resolution of the buckets is 10 ** -significant_digits.
-        lost: requests that were never answered: slower than every sample.
+        lost: requests that were never answered; they count as slower than every sample.
     """
 
     counts: tuple[tuple[int, int], ...]
@@ -229,13 +236,16 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Samples, without the lost ones."""
+        """The number of samples, without the lost ones."""
         return sum(number for _, number in self.counts)
 
     def percentile(self, q: float) -> int | None:
-        """Value that the part q of all requests (0 < q < 1) did not exceed; lost ones exceed every value.
+        """Returns the value that the share q of all requests (0 < q < 1) did not exceed; lost ones exceed every value.
 
-        None when fewer than ten requests lie beyond it (``SAMPLES_BEYOND``), or when it falls among the lost ones.
+        None if fewer than ten requests lie beyond it (``SAMPLES_BEYOND``), or if it falls among the lost ones.
+
+        Raises:
+            ValueError: ``q`` is not between 0 and 1.
         """
         if not 0 < q < 1:
             raise ValueError(f"q is {q}, not between 0 and 1")
@@ -251,7 +261,7 @@ class Histogram:
         return None
 
     def less_minimum(self) -> Histogram:
-        """The same samples less the least of them (delay to delay variation); buckets keep the delays' resolution."""
+        """Returns the samples less the least of them (delay to delay variation); the buckets keep their resolution."""
         if self.minimum is None or self.maximum is None or self.mean is None:
             return self
         least = self.minimum
@@ -265,34 +275,34 @@ class Histogram:
         )
 
     def variation(self, q: float) -> int | None:
-        """Delay variation that the part q of all requests did not exceed: the delay less the least one.
+        """Returns the delay variation that the share q of all requests did not exceed: the delay less the least one.
 
         This is PDV (RFC 5481, section 4.2) with the least delay of the stream as its reference. None as in
         ``percentile``.
         """
-        found = self.percentile(q)
-        return None if found is None or self.minimum is None else found - self.minimum
+        delay = self.percentile(q)
+        return None if delay is None or self.minimum is None else delay - self.minimum
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """All samples in one histogram: percentiles of several launches come from here and are never averaged.
+    """Returns all samples in one histogram: percentiles of several launches come from here and are never averaged.
 
-    None for no histograms. The resolution is that of the coarsest.
+    None without histograms. The resolution is that of the coarsest one.
     """
-    every = list(histograms)
-    if not every:
+    parts = list(histograms)
+    if not parts:
         return None
     sums: dict[int, int] = {}
-    for histogram in every:
+    for histogram in parts:
         for value, number in histogram.counts:
             sums[value] = sums.get(value, 0) + number
-    filled = [histogram for histogram in every if histogram.count]
+    filled = [histogram for histogram in parts if histogram.count]
     samples = sum(histogram.count for histogram in filled)
     return Histogram(
         counts=tuple(sorted((value, number) for value, number in sums.items() if number)),
         minimum=min((h.minimum for h in filled if h.minimum is not None), default=None),
         maximum=max((h.maximum for h in filled if h.maximum is not None), default=None),
         mean=math.fsum(h.mean * h.count for h in filled if h.mean is not None) / samples if samples else None,
-        significant_digits=min(histogram.significant_digits for histogram in every),
-        lost=sum(histogram.lost for histogram in every),
+        significant_digits=min(histogram.significant_digits for histogram in parts),
+        lost=sum(histogram.lost for histogram in parts),
     )

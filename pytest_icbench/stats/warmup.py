@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where in a launch the rate has become stationary. Pure.
+"""Finds where in a launch the rate has become stationary. Pure.
 
 The rule is MSER: of all points where a series could be cut, take the one after which the standard error of the mean is
 least (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997). A
 window of many frames takes the place of a batch of MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state
-truncation heuristics for simulation", Winter Simulation Conference 2000). A cut counts only if what lies before it
-differs from what follows: else the least of several dozen standard errors, and with it a start that happened to be
-slow, would be chosen by chance and favour high rates.
+truncation heuristics for simulation", Winter Simulation Conference 2000). A cut counts only if the rate before it
+differs from the rate after it. Otherwise the least of several dozen standard errors would be chosen by chance; it would
+cut off a start that happened to be slow, and favour high rates.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from math import fsum
 
 from pytest_icbench.stats.quantiles import median
 
-#: Fewest windows that are judged: a change within fewer is not seen.
+#: The fewest windows that are judged: a change within fewer is not seen.
 FEWEST_WINDOWS = 10
-#: Windows that stand for what follows a cut.
+#: The fewest windows after a cut.
 FEWEST_AFTER = 2
-#: What is cut off differs by more than this many standard deviations of a window …
+#: The windows cut off differ from the rest by more than this many standard deviations of a window …
 DEVIATIONS = 3.0
-#: … and by more than this part of the rate: nobody minds less.
+#: … and by more than this share of the rate: less does not matter.
 LEAST_CHANGE = 0.015
 #: Median of the absolute difference of two normal values, in standard deviations.
 _MEDIAN_DIFFERENCE = 0.954
@@ -32,7 +32,7 @@ _MEDIAN_DIFFERENCE = 0.954
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The measured part of a launch: windows ``discard`` + 1 to ``last``; ``stationary``: whether the rate was."""
+    """The measured part of a launch: windows ``discard`` + 1 to ``last``; ``stationary``: whether its rate was."""
 
     discard: int
     last: int
@@ -40,7 +40,7 @@ class Settled:
 
 
 def truncation(rates: Sequence[float], least_change: float = LEAST_CHANGE) -> int:
-    """How many windows at the beginning are not like the rest; at most all but two.
+    """Returns the number of windows at the beginning that are unlike the rest; at most all but two.
 
     The noise of a window is taken from differences of neighbours, which neither a ramp nor a step makes large.
     """
@@ -59,25 +59,25 @@ def truncation(rates: Sequence[float], least_change: float = LEAST_CHANGE) -> in
 
 
 def _standard_errors(rates: Sequence[float]) -> list[float]:
-    """MSER's statistic by number of windows cut off: squared deviations of the rest over its number squared."""
+    """Returns MSER's statistic by number of windows cut off: squared deviations of the rest over its number squared."""
     mean = fsum(rates) / len(rates)
     total = squares = 0.0
-    found = [0.0] * len(rates)
+    errors = [0.0] * len(rates)
     for cut in reversed(range(len(rates))):
         deviation, left = rates[cut] - mean, len(rates) - cut
         total += deviation
         squares += deviation * deviation
-        found[cut] = max(squares - total * total / left, 0.0) / (left * left)
-    return found
+        errors[cut] = max(squares - total * total / left, 0.0) / (left * left)
+    return errors
 
 
 def settle(rates: Sequence[float], measured: int, most: int) -> Settled | None:
-    """The measured part of a launch, None while another window is needed.
+    """Returns the measured part of a launch; None while another window is needed.
 
     Args:
         rates: of every window so far.
-        measured: windows that are to be measured; at least ``FEWEST_WINDOWS`` are looked at.
-        most: windows that may be discarded; after that the last ones are measured, stationary or not.
+        measured: number of windows to be measured; at least ``FEWEST_WINDOWS`` are judged.
+        most: number of windows that may be discarded; then the last ones are measured, stationary or not.
     """
     n = len(rates)
     if n < max(measured, FEWEST_WINDOWS):
