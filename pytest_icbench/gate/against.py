@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement against a baseline: which entry it may be compared with, and what comes of it. Pure."""
+"""The comparison of a measurement with a baseline: which entry it may be compared with, and the findings. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
-#: What a rate that is "at least" says about an upgrade.
+#: The note on a rate that is "at least": it does not decide about an upgrade.
 _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores, or a search, would tell"
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """What a comparison with a baseline gave.
+    """The outcome of a comparison with a baseline.
 
     Attributes:
-        name: of the baseline.
+        name: the baseline's name.
         findings: one for each figure compared, the main one first; empty without a comparable entry.
-        missing: why there is nothing to compare with; None if there is.
-        incomparable: the facts that differ and must not; None if there are none.
-        treatment: facts about what is tested that differ, as (fact, before, now): what an upgrade changed.
+        missing: why the baseline has no entry to compare with; None if it has one.
+        incomparable: the facts that differ and must not; None if none does.
+        treatment: the differences in what is tested, which are what an upgrade changed.
         warnings: conditions that differ.
     """
 
@@ -42,50 +42,56 @@ class BaselineComparison:
 
 @dataclass(frozen=True)
 class Comparer:
-    """Compares with one baseline.
+    """Compares measurements with one baseline.
 
     Args:
-        patterns: facts that have to be the same; see ``comparable``.
+        patterns: facts that have to be the same; see ``circumstances.matches``.
     """
 
     baseline: Baseline
     patterns: Sequence[str] = circumstances.DEFAULT
 
     def compare(self, measurement: Measurement, margins: Margins) -> BaselineComparison | None:
-        """None for what no baseline holds: a long run, trains of frames, what is INVALID."""
+        """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID."""
         now = entry_of(measurement)
         if now is None:
             return None
         return self.compare_entry(now, margins, measurement)
 
     def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> BaselineComparison:
-        """The same for an entry; without its measurement nobody knows how long its launches took with all around."""
+        """Compares an entry with the most comparable one of the same case, the newest of several.
+
+        Args:
+            measurement: the one that the entry is of; without it the time that more launches take is unknown.
+        """
         name = self.baseline.name
         candidates = self.baseline.about(now)
         if not candidates:
             return BaselineComparison(name, missing=f"baseline {name} has no such case")
-        ranked = [self._rank(circumstances.all_differences(now, each), each) for each in candidates]
+        ranked = [self._rank(circumstances.all_differences(now, entry), entry) for entry in candidates]
         fewest = min(len(hindering) for hindering, _, _ in ranked)
-        hindering, every, before = max(
-            (one for one in ranked if len(one[0]) == fewest), key=lambda one: one[2].measured
+        hindering, differences, before = max(
+            (ranking for ranking in ranked if len(ranking[0]) == fewest), key=lambda ranking: ranking[2].measured
         )
-        changed = tuple(each for each in every if each.fact.startswith("treatment."))
+        changed = tuple(difference for difference in differences if difference.fact.startswith("treatment."))
         if hindering:
-            told = "; ".join(map(str, hindering))
-            return BaselineComparison(name, incomparable=f"baseline {name}: {told}", treatment=changed)
-        warnings = tuple(str(each) for each in every if each.fact.startswith("conditions."))
+            reasons = "; ".join(map(str, hindering))
+            return BaselineComparison(name, incomparable=f"baseline {name}: {reasons}", treatment=changed)
+        warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
         return BaselineComparison(name, tuple(findings), treatment=changed, warnings=warnings)
 
     def _rank(
-        self, every: list[circumstances.Difference], entry: Entry
+        self, differences: list[circumstances.Difference], entry: Entry
     ) -> tuple[list[circumstances.Difference], list[circumstances.Difference], Entry]:
-        return [each for each in every if circumstances.matches(each.fact, self.patterns)], every, entry
+        """The differences that hinder a comparison, all of them, and the entry."""
+        hindering = [difference for difference in differences if circumstances.matches(difference.fact, self.patterns)]
+        return hindering, differences, entry
 
     def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
-        margin, own, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
-        ratio = ratio_of(own, old) if own is not None and old is not None else None
-        found = Finding(
+        margin, new, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
+        ratio = ratio_of(new, old) if new is not None and old is not None else None
+        finding = Finding(
             allowed.name,
             allowed.kind,
             margin.tolerated + margin.allowance,
@@ -93,9 +99,9 @@ class Comparer:
             Verdict.INCONCLUSIVE,
             baseline=self.baseline.name,
             measured=before.measured,
-            value=own.value if own else None,
-            value_low=own.low if own else None,
-            value_high=own.high if own else None,
+            value=new.value if new else None,
+            value_low=new.low if new else None,
+            value_high=new.high if new else None,
             baseline_value=old.value if old else None,
             baseline_value_low=old.low if old else None,
             baseline_value_high=old.high if old else None,
@@ -103,26 +109,30 @@ class Comparer:
             ratio_low=ratio.low if ratio is not None else None,
             ratio_high=ratio.high if ratio is not None else None,
         )
-        if own is None or old is None:
-            missing = "no value" if own is None else "the baseline has no value"
-            lacking = too_few_samples(found, measurement) if own is None and measurement is not None else None
-            return lacking or replace(found, note=missing)
+        if new is None or old is None:
+            missing = "no value" if new is None else "the baseline has no value"
+            lacking = too_few_samples(finding, measurement) if new is None and measurement is not None else None
+            return lacking or replace(finding, note=missing)
         if ratio is None:
-            return replace(found, note="the baseline's value is 0")
+            return replace(finding, note="the baseline's value is 0")
         verdict = Verdict.of_change(margin.change(ratio))
         if allowed.name == "throughput_pps" and (
             now.lower_bound or (before.lower_bound and verdict != Verdict.REGRESSED)
         ):
             # A baseline that is "at least" can still be fallen short of.
-            return replace(found, at_least=now.lower_bound, note=_AT_LEAST)
+            return replace(finding, at_least=now.lower_bound, note=_AT_LEAST)
         if verdict != Verdict.INCONCLUSIVE:
-            return replace(found, verdict=verdict)
+            return replace(finding, verdict=verdict)
         if ratio.low is None and old.low is None:
-            return replace(found, note="the baseline has no interval (too few launches): save it with six at least")
-        if own.low is None and measurement is not None and (lacking := too_few_samples(found, measurement)) is not None:
+            return replace(finding, note="the baseline has no interval (too few launches): save it with six at least")
+        if (
+            new.low is None
+            and measurement is not None
+            and (lacking := too_few_samples(finding, measurement)) is not None
+        ):
             return lacking
         effort = Effort.of(measurement) if measurement is not None else _effort_of(now)
-        return further(found, effort, ratio if ratio.low is not None else None, margin.limit, fixed_share(own, old))
+        return further(finding, effort, ratio if ratio.low is not None else None, margin.limit, fixed_share(new, old))
 
 
 def _effort_of(entry: Entry) -> Effort:

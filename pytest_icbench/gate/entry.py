@@ -15,16 +15,16 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate
 
-#: Conditions that a baseline keeps: settings of the machine. The others are of the moment, and differ always.
+#: Conditions that a baseline keeps: settings of the machine. The others are of the moment and always differ.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """What an entry says of its case beside figures and circumstances; a file has the same.
+    """The facts of an entry's case beside figures and circumstances; a baseline's file has the same fields.
 
     Attributes:
-        measured: when, in UTC (``2026-01-31T12:00:00Z``).
+        measured: time of the measurement in UTC (``2026-01-31T12:00:00Z``).
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
     """
@@ -42,11 +42,12 @@ class CaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class Entry(CaseFacts):
-    """One case on one host.
+    """The figures and circumstances of one case on one host.
 
     Attributes:
-        figures: by name; of those that can be compared, the ones the case has.
-        identity, treatment, conditions, settings: as in a result; of the conditions those that are settings.
+        figures: the comparable figures that the case has, by name.
+        identity, treatment, settings: as in a result.
+        conditions: as in a result, but only ``KEPT_CONDITIONS``.
     """
 
     figures: Mapping[str, Figure]
@@ -57,12 +58,12 @@ class Entry(CaseFacts):
 
     @property
     def about(self) -> tuple[str, str]:
-        """What is measured, wherever and however: dimension and id."""
+        """Dimension and id: the case, whatever the host and the placement."""
         return self.dimension, self.case
 
     @property
     def key(self) -> str:
-        """Name within a file, so within a host. Placements are never compared, so each has an entry of its own."""
+        """The name within a file, so within a host. Placements are never compared, so each has its own entry."""
         return f"{self.dimension} {self.case} {self.placement}"
 
 
@@ -105,7 +106,7 @@ def _figure(measurement: Measurement, name: str) -> Figure | None:
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
-    """The figure of every launch; empty unless each of them has it. Trials of a search are no repetitions."""
+    """The figure of every launch; empty unless all of them have it. Trials of a search are no repetitions."""
     if measurement.search is not None:
         return ()
     launches = [launch for launch in measurement.per_launch if launch.invalid is None]
@@ -129,7 +130,7 @@ def _of_launch(launch: Launch, name: str) -> float | None:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The entries of one baseline, of all hosts."""
+    """The entries of one baseline on all hosts."""
 
     name: str
     entries: tuple[Entry, ...] = ()
@@ -140,5 +141,5 @@ class Baseline:
             self._about.setdefault(entry.about, []).append(entry)
 
     def about(self, entry: Entry) -> list[Entry]:
-        """Entries of the same case, whatever the host and the placement."""
+        """Returns the entries of the same case, whatever the host and the placement."""
         return self._about.get(entry.about, [])

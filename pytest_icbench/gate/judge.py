@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measurement is worth: its limits and its baseline, one verdict. Pure.
+"""The verdict on a measurement, from its limits and its baseline. Pure.
 
 Each limit and each figure of the baseline is a ``Finding``; the worst of them is the verdict, in the order of
-``ORDER``. What fails a test is a matter of ``Policy``.
+``ORDER``. ``Policy`` says which verdicts fail a test.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pytest_icbench.wording import cut, percent, show
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which verdicts fail a test.
+    """The rules by which verdicts fail a test.
 
     Attributes:
-        failing: these do.
-        strict: all do but PASS and IMPROVED.
-        waivers: which cases fail none, for what reason and until when. An INVALID measurement is never waived.
-        today: in UTC; None never matches a waiver.
+        failing: verdicts that fail a test.
+        strict: every verdict but PASS and IMPROVED fails a test.
+        waivers: cases whose verdicts fail no test, with a reason and a last day. INVALID is never waived.
+        today: the day in UTC; None never matches a waiver.
     """
 
     failing: tuple[str, ...] = DEFAULT_FAILING
@@ -46,13 +46,15 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a measurement is worth. True in a condition unless its verdict fails a test.
+    """A verdict with its reasons. True in a condition unless the verdict fails a test.
 
     Attributes:
-        reason: one sentence. details: the findings, and what stands around them, one a line.
+        reason: one sentence.
+        details: the findings and their context, one a line.
         fails: whether the verdict fails a test.
-        findings: the one that decided first. against: what the baseline said.
-        waiver: why, and until when, the verdict fails no test though it would.
+        findings: all findings, the one that decided first.
+        against: the comparison with the baseline; None if there was none.
+        waiver: until when and why a failing verdict is waived; None if it is not.
     """
 
     verdict: Verdict
@@ -67,28 +69,29 @@ class Judgement:
         return not self.fails
 
     def message(self) -> str:
-        """First line of at most 100 characters, then the details, one a line."""
+        """Returns a first line of at most 100 characters, then the details, one a line."""
         return "\n".join((cut(f"{self.verdict}: {self.reason}"), *self.details))
 
     def fields(self) -> dict[str, Any]:
-        """The fields of a measurement that its judgement sets; INVALID keeps its own reason."""
+        """Returns the fields of a measurement that its judgement sets; none for INVALID, which keeps its reason."""
         if self.verdict == Verdict.INVALID:
             return {}
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "verdict": self.verdict,
             "reason": None if self.verdict == Verdict.PASS else self.reason,
             "findings": self.findings,
             "waiver": self.waiver,
         }
         if self.against is not None:
-            found["baseline"] = self.against.name
-            found["treatment_changes"] = {
-                each.fact.partition(".")[2]: [each.there, each.here] for each in self.against.treatment
+            fields["baseline"] = self.against.name
+            fields["treatment_changes"] = {
+                difference.fact.partition(".")[2]: [difference.there, difference.here]
+                for difference in self.against.treatment
             }
             for main in self.against.findings[:1]:
                 ratio = None if main.ratio is None else Estimate(main.ratio, main.ratio_low, main.ratio_high)
-                found["ratio_to_baseline"] = ratio
-        return found
+                fields["ratio_to_baseline"] = ratio
+        return fields
 
 
 def judge(
@@ -98,11 +101,12 @@ def judge(
     against: BaselineComparison | None = None,
     policy: Policy | None = None,
 ) -> Judgement:
-    """The verdict: INVALID first, then the worst of all limits that the measurement's dimension has and its baseline.
+    """Judges a measurement: INVALID comes first, then the worst finding about its limits and its baseline.
 
     Args:
-        against: what a comparison with the baseline gave; None where none is wanted.
-        policy: what fails; by default REGRESSED and INVALID.
+        limits: limits on results that the measurement does not have are left out.
+        against: the comparison with the baseline; None if there is none.
+        policy: which verdicts fail; by default REGRESSED and INVALID.
     """
     policy = policy or Policy()
     if measurement.verdict == Verdict.INVALID:
@@ -111,31 +115,31 @@ def judge(
         return Judgement(Verdict.INVALID, f"{reason} ({measurement.case})", evidence, policy.fails(Verdict.INVALID))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
-    findings.sort(key=lambda each: ORDER.index(each.verdict))
-    found: list[tuple[Verdict, str]] = []
+    findings.sort(key=lambda finding: ORDER.index(finding.verdict))
+    reasons: list[tuple[Verdict, str]] = []
     if findings:
-        found.append((findings[0].verdict, _reason(measurement, findings[0])))
+        reasons.append((findings[0].verdict, _reason(measurement, findings[0])))
     if against is not None and against.missing is not None:
-        found.append((Verdict.NO_BASELINE, f"{against.missing}, {measurement.case}"))
+        reasons.append((Verdict.NO_BASELINE, f"{against.missing}, {measurement.case}"))
     if against is not None and against.incomparable is not None:
-        found.append((Verdict.INCOMPARABLE, f"{against.incomparable}, {measurement.case}"))
-    if not found:
-        found.append((Verdict.NO_BASELINE, f"{measurement.case} has no limit and no baseline"))
-    verdict, reason = min(found, key=lambda one: ORDER.index(one[0]))
+        reasons.append((Verdict.INCOMPARABLE, f"{against.incomparable}, {measurement.case}"))
+    if not reasons:
+        reasons.append((Verdict.NO_BASELINE, f"{measurement.case} has no limit and no baseline"))
+    verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
     waiver, note = _waived(measurement.case, verdict, policy)
-    details = (*(each.sentence() for each in findings), *_around(measurement, verdict, against), *note)
+    details = (*(finding.sentence() for finding in findings), *_context(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, reason, details, fails, tuple(findings), against, waiver)
 
 
 def enforce(judgement: Judgement) -> Judgement:
-    """The judgement, if it does not fail a test.
+    """Returns the judgement unless it fails a test.
 
     Raises:
         Invalid: verdict INVALID.
         Regression: every other verdict that fails; the message is ``Judgement.message``.
     """
-    __tracebackhide__ = True  # of pytest: the test's own line is what matters
+    __tracebackhide__ = True  # pytest then shows the line of the test
     if not judgement.fails:
         return judgement
     if judgement.verdict == Verdict.INVALID:
@@ -144,7 +148,7 @@ def enforce(judgement: Judgement) -> Judgement:
 
 
 def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
-    """The waiver that lets a failing verdict pass, and what is to be said of waivers."""
+    """Returns the waiver that lets a failing verdict pass, and lines about waivers for the message."""
     if not policy.fails(verdict) or policy.today is None:
         return None, []
     holding, expired = find_waiver(policy.waivers, case, policy.today)
@@ -155,12 +159,12 @@ def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, li
     return None, []
 
 
-def _around(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
-    """What stands around the figures of a verdict."""
+def _context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
+    """Returns lines on what else bears on a verdict: changes, warnings and another bottleneck than the switch."""
     lines = []
     if against is not None:
-        lines += [f"changed since baseline {against.name}: {each}" for each in against.treatment]
-        lines += [f"warning: {each}" for each in against.warnings]
+        lines += [f"changed since baseline {against.name}: {difference}" for difference in against.treatment]
+        lines += [f"warning: {warning}" for warning in against.warnings]
     if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
         lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
     return lines
@@ -174,30 +178,30 @@ _WORDS = {
 }
 
 
-def _reason(measurement: Measurement, found: Finding) -> str:
-    if measurement.generator_bound and found.name in LOSSES and found.verdict == Verdict.INCONCLUSIVE:
-        why = found.name
-    elif found.value is None:
-        why = f"{found.name} has no value"
-    elif found.baseline is not None:
-        why = _reason_of_change(found)
-    elif found.value_low is None:
-        why = f"{found.name} {show(found.value)} has no interval"
+def _reason(measurement: Measurement, finding: Finding) -> str:
+    if measurement.generator_bound and finding.name in LOSSES and finding.verdict == Verdict.INCONCLUSIVE:
+        why = finding.name
+    elif finding.value is None:
+        why = f"{finding.name} has no value"
+    elif finding.baseline is not None:
+        why = _reason_of_change(finding)
+    elif finding.value_low is None:
+        why = f"{finding.name} {show(finding.value)} has no interval"
     else:
-        word = _WORDS.get((found.kind, found.verdict), "too near")
-        why = f"{found.name} {show(found.value)} {word} {show(found.limit)}"
-    if found.outlook():
-        why += f"{': ' if found.note else ', '}{found.outlook()}"
+        word = _WORDS.get((finding.kind, finding.verdict), "too near")
+        why = f"{finding.name} {show(finding.value)} {word} {show(finding.limit)}"
+    if finding.outlook():
+        why += f"{': ' if finding.note else ', '}{finding.outlook()}"
     return f"{why}, {measurement.case}"
 
 
-def _reason_of_change(found: Finding) -> str:
+def _reason_of_change(finding: Finding) -> str:
     """``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
-    if found.ratio is None:
-        return f"{found.name} {show(found.value)}"
-    way = "lower" if found.ratio < 1 else "higher"
-    why = f"{found.name} {show(found.value)} {percent(found.ratio - 1)} {way} than {show(found.baseline_value)}"
-    why += f" of {found.baseline}"
-    if found.verdict == Verdict.INCONCLUSIVE and not found.note:
+    if finding.ratio is None:
+        return f"{finding.name} {show(finding.value)}"
+    way = "lower" if finding.ratio < 1 else "higher"
+    why = f"{finding.name} {show(finding.value)} {percent(finding.ratio - 1)} {way} than {show(finding.baseline_value)}"
+    why += f" of {finding.baseline}"
+    if finding.verdict == Verdict.INCONCLUSIVE and not finding.note:
         why += ", but the interval reaches beyond the limit"
     return why

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits on results, and one measurement against one limit. Pure.
+"""Limits on results, and the finding of a measurement against one limit. Pure.
 
-A limit is the worst value that is still allowed. It is missed (REGRESSED) only if the whole interval lies beyond it,
-held (PASS) only if the whole interval lies within, and otherwise the measurement does not tell (INCONCLUSIVE).
+A limit is the worst value that is still allowed. It is missed (REGRESSED) only if the whole interval lies beyond it.
+It is held (PASS) only if the whole interval lies within it. Otherwise the measurement is INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import launches_until_told
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
-#: Numbers about how it was measured, about the load that was asked for, or about other results: no limit names them.
+#: Numbers about the measuring, about the requested load, or about other results: no limit names them.
 BOOKKEEPING = frozenset(
     {
         *("launches", "windows", "confidence", "rules", "started_at", "duration_s", "drift"),
         *("load", "load_of_pps", "ratio_to_baseline", "ratio_to_base"),
     }
 )
-#: How the names of results begin that one dimension alone has; others are of both.
+#: Prefixes of the names of results that only one dimension has; both dimensions have the others.
 _OWNERS = (
     (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
     (("rtt_", "pdv_", "floor_"), "latency"),
@@ -36,27 +36,27 @@ _OWNERS = (
 
 
 def _numbers() -> Iterator[str]:
-    """Names of a measurement's numbers, without the ends of intervals."""
+    """Yields the names of a measurement's numbers, without the ends of intervals."""
     for name, kind in get_type_hints(Measurement).items():
         if {*(get_args(kind) or (kind,))} - {NoneType} <= {int, float, Estimate}:
             yield name
 
 
 def _dimensions(name: str) -> tuple[str, ...]:
-    owners = tuple(dimension for begins, dimension in _OWNERS if name.startswith(begins))
+    owners = tuple(dimension for prefixes, dimension in _OWNERS if name.startswith(prefixes))
     return owners or ("throughput", "latency")
 
 
-#: Results that a limit can name, by the dimensions that have them. Estimates bring an interval, the others none.
+#: Results that a limit can name, with the dimensions that have them. Estimates bring an interval, the others none.
 LIMITABLE = {
     **{name: _dimensions(name) for name in _numbers() if name not in BOOKKEEPING},
     "back_to_back_frames": ("throughput",),
 }
 
-#: Of one kind of measurement only: a limit on them says nothing about the others, whose value is None.
+#: Results that only one kind of measurement has: a limit on them does not apply to others, whose value is None.
 _OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 
-#: What a path does to frames that nobody offered is not known.
+#: Results about lost frames: unknown for the frames that the sender did not offer.
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
 TOO_FEW = "too few launches"
@@ -65,13 +65,13 @@ AT_LIMIT = "the figure lies at the limit: no number of launches would tell"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit.
+    """A limit on one result.
 
     Attributes:
-        name: of a result, one of ``LIMITABLE``.
+        name: the result's name, one of ``LIMITABLE``.
         kind: ``min`` or ``max``.
         value: the worst value allowed, in the result's unit.
-        source: where it is written: file, table and key.
+        source: file, table and key that set it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Limit:
 
 
 def applies(limit: Limit, measurement: Measurement) -> bool:
-    """Whether the measurement's dimension has the result, and its kind: a search, a long run, trains."""
+    """Whether the measurement has the result, by its dimension and by its kind (search, long run, trains)."""
     if limit.name.startswith("search_") and measurement.search is None:
         return False
     if limit.name in _OF_A_KIND and getattr(measurement, limit.name) is None:
@@ -90,17 +90,17 @@ def applies(limit: Limit, measurement: Measurement) -> bool:
 
 
 def find(measurement: Measurement, limit: Limit) -> Finding:
-    """A measurement against a limit."""
+    """Compares a measurement with a limit."""
     value = getattr(measurement, limit.name)
     if value is None:
-        none = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE)
+        no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE)
         if limit.name == "ratio_to_reference":
-            return replace(none, note=measurement.reference_evidence)
-        return too_few_samples(none, measurement) or none
+            return replace(no_value, note=measurement.reference_evidence)
+        return too_few_samples(no_value, measurement) or no_value
     is_estimate = isinstance(value, Estimate)
     low, high = (value.low, value.high) if is_estimate else (value, value)
-    found = measurement.search is not None and limit.name.startswith(("throughput_", "search_"))
-    at_least = found and measurement.lower_bound
+    is_searched = measurement.search is not None and limit.name.startswith(("throughput_", "search_"))
+    at_least = is_searched and measurement.lower_bound
     if limit.name == "back_to_back_frames" and measurement.back_to_back is not None:
         at_least = measurement.back_to_back.at_least
     if at_least:
@@ -134,42 +134,49 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a figure took: by it follows how much longer an answer takes.
+    """The effort behind a figure, from which the effort for a clear answer is computed.
 
-    ``each_s``: seconds of a launch with all around it, 0 if unknown. ``searched``: the figure is from a search.
+    Attributes:
+        launch_s: seconds of a launch including its overhead, 0 if unknown.
+        searched: the figure is from a search.
     """
 
     launches: int
-    each_s: float = 0.0
+    launch_s: float = 0.0
     searched: bool = False
 
     @classmethod
     def of(cls, measurement: Measurement) -> Effort:
-        each_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
-        return cls(measurement.launches, each_s, measurement.search is not None)
+        launch_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
+        return cls(measurement.launches, launch_s, measurement.search is not None)
 
 
 def further(
-    plain: Finding, effort: Effort, found: Estimate | None, limit: float = 0.0, fixed_share: float = 0.0
+    plain: Finding, effort: Effort, estimate: Estimate | None, limit: float = 0.0, fixed_share: float = 0.0
 ) -> Finding:
-    """An INCONCLUSIVE finding with how much longer it would take; arguments as in ``launches_until_told``."""
+    """Returns an INCONCLUSIVE finding with the effort that a clear answer would take.
+
+    Args:
+        estimate: the figure with its interval, or the ratio to the baseline; None without an interval.
+        limit, fixed_share: as in ``stats.noninferiority``.
+    """
     if effort.searched:
         if plain.at_least:
             return replace(plain, note="the search ended at what the senders can offer")
         return replace(plain, note="the search's bounds are too far apart: --icbench-search-width")
     note = None
-    if found is None:
+    if estimate is None:
         more: int | None = max(FEWEST_LAUNCHES - effort.launches, 0) or None
         note = TOO_FEW if more else "no interval"
     else:
-        more = launches_until_told(found, limit, effort.launches, fixed_share)
+        more = launches_until_told(estimate, limit, effort.launches, fixed_share)
         if more is None:
-            both = launches_until_told(found, limit, effort.launches) if fixed_share > 0 else None
+            both = launches_until_told(estimate, limit, effort.launches) if fixed_share > 0 else None
             note = AT_LIMIT
             if both is not None:
                 note = f"about {effort.launches + both} launches would tell, if the baseline had as many too"
     return replace(
-        plain, more_launches=more, more_s=more * effort.each_s if more and effort.each_s else None, note=note
+        plain, more_launches=more, more_s=more * effort.launch_s if more and effort.launch_s else None, note=note
     )
 
 
@@ -177,9 +184,9 @@ _PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
 
 
 def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
-    """The finding about a percentile whose launches have too few round trips for it; None if that is not the reason.
+    """Returns the finding on a percentile that has too few round trips; None if that is not the reason.
 
-    A launch needs ten beyond the percentile, and the interval is over launches; the floor has none and is of them all.
+    A launch needs ten round trips beyond the percentile. The floor is over all launches, so together they need ten.
     """
     match = _PERCENTILE.fullmatch(plain.name)
     if match is None or not measurement.launches:
@@ -189,21 +196,22 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
     samples = {"rtt_first": measurement.rtt_first_samples, "floor": measurement.floor_samples}.get(
         match[1], measurement.rtt_samples + measurement.rtt_lost
     )
-    each = samples if match[1] == "floor" else samples / measurement.launches
-    if each >= needed:
+    round_trips = samples if match[1] == "floor" else samples / measurement.launches
+    if round_trips >= needed:
         reached = plain.value is None and measurement.rtt_lost > 0
         return replace(plain, note="requests that were never answered reach into it") if reached else None
     if not samples:
         return None
-    longer, effort = needed / each, Effort.of(measurement)
+    longer, effort = needed / round_trips, Effort.of(measurement)
     launches = max(measurement.launches, FEWEST_LAUNCHES)
     seconds = measurement.settings.get("duration_s")
     remedy = f"launches {longer:.2g} times as long would tell"
     if seconds:
         remedy = f"--icbench-duration {math.ceil(10 * seconds * longer) / 10:g}"
+    subject = "it" if match[1] == "floor" else "a launch"
     return replace(
         plain,
         more_launches=launches - measurement.launches or None,
-        more_s=(launches * longer - measurement.launches) * effort.each_s or None,
-        note=f"{'it' if match[1] == 'floor' else 'a launch'} takes {needed} round trips and had {each:.0f}: {remedy}",
+        more_s=(launches * longer - measurement.launches) * effort.launch_s or None,
+        note=f"{subject} takes {needed} round trips and had {round_trips:.0f}: {remedy}",
     )

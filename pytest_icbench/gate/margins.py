@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which figures are compared with a baseline, and how much worse each may be. Pure.
+"""The figures that are compared with a baseline, and the margin of each. Pure.
 
 The main figure of a dimension is always compared, with the tolerances ``max_drop`` or ``max_rise`` and ``allowance``.
 Another figure is compared where one of these names it: ``max_rise_rtt_p99_ns``, ``max_rise_cycles_per_packet``.
@@ -14,7 +14,7 @@ from typing import Literal
 
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Better, Margin
 
-#: Figures that can be compared with a baseline: the dimension that has them, and which way they are better.
+#: Figures that can be compared with a baseline, with their dimension and their better direction.
 COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
     {
         "throughput_pps": ("throughput", "higher"),
@@ -26,12 +26,12 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
         "rtt_p99_9_ns": ("latency", "lower"),
     }
 )
-#: The figure by which a dimension is judged unless more are named.
+#: The figure of each dimension that is always compared.
 MAIN: Mapping[str, str] = MappingProxyType({"throughput": "throughput_pps", "latency": "rtt_p50_ns"})
-#: What ``thresholds.toml`` calls the tolerated worsening, by which way a figure is better.
+#: The key of the tolerated worsening in ``thresholds.toml``, by the figure's better direction.
 TOLERANCE: Mapping[Better, str] = MappingProxyType({"higher": "max_drop", "lower": "max_rise"})
 ALLOWANCE = "allowance"
-#: All keys that are about a baseline.
+#: All keys about a baseline.
 KEYS = tuple(
     key
     for name, (_, better) in COMPARED.items()
@@ -42,7 +42,7 @@ KEYS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """How much worse than the baseline one figure may be, and where that is written."""
+    """The margin of one figure against the baseline. ``source``: the keys that set it, with their file."""
 
     name: str
     kind: Literal["drop", "rise"]
@@ -52,18 +52,18 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The keys about baselines that hold for a case, each with its value and where it is written."""
+    """The keys about baselines that hold for a case: key to value and source."""
 
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def of(self, dimension: str) -> list[Allowed]:
-        """What is compared, the main figure first."""
-        found = []
+        """Returns the margins of the compared figures, the main figure first."""
+        margins = []
         for name, (owner, better) in COMPARED.items():
-            own = [self.values.get(f"{base}_{name}") for base in (TOLERANCE[better], ALLOWANCE)]
-            if owner == dimension and (name == MAIN[dimension] or any(own)):
-                found.append(self._allowed(name, better, *own))
-        return found
+            named = [self.values.get(f"{base}_{name}") for base in (TOLERANCE[better], ALLOWANCE)]
+            if owner == dimension and (name == MAIN[dimension] or any(named)):
+                margins.append(self._allowed(name, better, *named))
+        return margins
 
     def _allowed(
         self, name: str, better: Better, tolerated: tuple[float, str] | None, allowance: tuple[float, str] | None
@@ -80,7 +80,7 @@ class Margins:
 
 
 def other_way(key: str) -> str:
-    """The end of a message about a drop of what is better when lower, or the other way round; else empty."""
+    """Returns the end of a message that names the key for the opposite direction, if that one exists; else empty."""
     for base, other, word in (("max_drop_", "max_rise_", "lower"), ("max_rise_", "max_drop_", "higher")):
         name = key.removeprefix(base)
         if name != key and other + name in KEYS:
@@ -89,7 +89,7 @@ def other_way(key: str) -> str:
 
 
 def refusal(key: str, value: float) -> str | None:
-    """Why a value cannot be; None if it can."""
+    """Returns why a value is refused; None if it is accepted."""
     if value < 0:
         return "is negative; give a share such as 0.05"
     if value >= 1 and not key.startswith("max_rise"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict of a measurement that was computed anew, by the limits and the baseline that were in force. Pure."""
+"""The verdict on a recomputed measurement, by the limits and the baseline that were in force. Pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ def rejudged(
     comparer: Comparer | None,
     base: Measurement | None = None,
 ) -> Measurement:
-    """The measurement with its verdict; unchanged if it is INVALID.
+    """Returns the measurement with its verdict; unchanged if it is INVALID.
+
+    A waiver depends on the day, so none is applied here.
 
     Args:
-        limits: as ``Limit`` has them, and recorded_margins: as ``Margins`` has them, both as plain data.
-        base: what was measured side by side with it.
-
-    A waiver depends on the day, so the recorded one is not found again here.
+        limits: the fields of ``Limit`` as plain data.
+        recorded_margins: ``Margins.values`` as plain data.
+        base: the measurement that ran side by side with it, if any.
     """
     if measurement.verdict == Verdict.INVALID:
         return measurement
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins)
-    if measurement.side_by_side is not None:  # what its launches and the base's decided
+    if measurement.side_by_side is not None:  # the base stands in for the baseline
         against = against_base(measurement, base, margins.of(measurement.dimension)[0])
     judgement = judge(measurement, [Limit(**limit) for limit in limits], against=against)
     return replace(measurement, **judgement.fields())

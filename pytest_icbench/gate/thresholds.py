@@ -30,7 +30,7 @@ from pytest_icbench.gate.margins import KEYS, Margins, other_way, refusal
 from pytest_icbench.model import toml
 from pytest_icbench.wording import suggestion
 
-#: Looked for beside a scenario's file.
+#: Name of the file beside a scenario's file.
 FILE_NAME = "thresholds.toml"
 
 _WILD = re.compile(r"[*?[]")
@@ -38,7 +38,7 @@ _WILD = re.compile(r"[*?[]")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is written below one pattern."""
+    """The limits and margins below one pattern."""
 
     pattern: str
     limits: tuple[Limit, ...] = ()
@@ -51,7 +51,7 @@ class Thresholds:
 
     tables: tuple[Table, ...] = ()
     file: toml.TomlFile | None = field(default=None, repr=False, compare=False)
-    #: Tables with a pattern, and those about one case: a file may have thousands of the latter.
+    #: Tables with wildcards, and by id those about one case: a file may have thousands of the latter.
     _wild: list[tuple[int, re.Pattern[str]]] = field(init=False, repr=False, compare=False, default_factory=list)
     _plain: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -64,18 +64,22 @@ class Thresholds:
 
     def _matching(self, ids: tuple[str, ...]) -> list[Table]:
         places = {place for place, pattern in self._wild if any(map(pattern.match, ids))}
-        places.update(self._plain[each] for each in ids if each in self._plain)
+        places.update(self._plain[case_id] for case_id in ids if case_id in self._plain)
         return [self.tables[place] for place in sorted(places)]
 
     def for_case(self, *ids: str) -> tuple[Limit, ...]:
-        """Limits of a case: for each key those of the last table whose pattern matches any of the ``Case.ids``."""
-        found: dict[tuple[str, str], Limit] = {}
+        """Returns the limits of a case: for each key that of the last table whose pattern matches.
+
+        Args:
+            ids: the ``Case.ids``; a pattern matches if it matches any of them.
+        """
+        limits: dict[tuple[str, str], Limit] = {}
         for table in self._matching(ids):
-            found.update({(limit.kind, limit.name): limit for limit in table.limits})
-        return tuple(found.values())
+            limits.update({(limit.kind, limit.name): limit for limit in table.limits})
+        return tuple(limits.values())
 
     def margins(self, *ids: str) -> Margins:
-        """How much worse than its baseline a case may be; tables are chosen as in ``for_case``."""
+        """Returns the margins of a case against its baseline; tables are chosen as in ``for_case``."""
         return Margins({key: value for table in self._matching(ids) for key, value in table.margins})
 
 
@@ -86,7 +90,7 @@ def load(path: Path) -> Thresholds:
 
 
 def parse(text: str, where: str) -> Thresholds:
-    """Thresholds out of TOML. Raises UsageError with one sentence that begins with ``where``."""
+    """Parses TOML. Raises UsageError with one sentence that begins with ``where``."""
     return _thresholds(toml.parse(text, where), where)
 
 

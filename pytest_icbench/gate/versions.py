@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What versions side by side mean for the gate: one decision a case. Pure."""
+"""The gate's comparison of versions side by side: one decision a case. Pure."""
 
 from __future__ import annotations
 
@@ -20,50 +20,55 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
 
 
 def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -> BaselineComparison | None:
-    """The candidate's comparison as the gate judges it; None if it is no number.
+    """Returns the candidate's comparison as the gate judges it; None if it is no number.
 
-    Without ``base`` nothing is said of what differs.
+    Args:
+        now: the candidate's measurement.
+        base: the base's measurement; without it the comparison lists no differences.
+        allowed: the margin of the main figure.
     """
-    found = now.side_by_side
-    if found is None:
+    comparison = now.side_by_side
+    if comparison is None:
         return None
-    more, note = None, found.note
-    if found.decision == Verdict.INCONCLUSIVE and (note is None or found.confirmed is False):
-        more, why = _more_pairs(found, allowed.margin)
+    more, note = None, comparison.note
+    if comparison.decision == Verdict.INCONCLUSIVE and (note is None or comparison.confirmed is False):
+        more, why = _more_pairs(comparison, allowed.margin)
         note = note or why
     finding = Finding(
-        name=found.figure,
+        name=comparison.figure,
         kind=allowed.kind,
-        limit=found.tolerated + found.allowance,
+        limit=comparison.tolerated + comparison.allowance,
         source=allowed.source,
-        verdict=found.decision,
-        value=found.ratio * found.base_value,
-        baseline=f"{found.base} beside it",
-        baseline_value=found.base_value,
-        ratio=found.ratio,
-        ratio_low=found.ratio_low,
-        ratio_high=found.ratio_high,
+        verdict=comparison.decision,
+        value=comparison.ratio * comparison.base_value,
+        baseline=f"{comparison.base} beside it",
+        baseline_value=comparison.base_value,
+        ratio=comparison.ratio,
+        ratio_low=comparison.ratio_low,
+        ratio_high=comparison.ratio_high,
         more_launches=more,
         more_s=None if more is None else more * now.duration_s / max(now.launches, 1),
         note=note,
     )
     changed = tuple(
-        each
-        for each in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
-        if not each.fact.startswith(("treatment.cpus", f"treatment.{CANDIDATE_KEY}"))
+        difference
+        for difference in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
+        if not difference.fact.startswith(("treatment.cpus", f"treatment.{CANDIDATE_KEY}"))
     )
     return BaselineComparison(finding.baseline or "", (finding,), treatment=changed)
 
 
-def _more_pairs(found: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
-    """About how many pairs more would tell, and why it does not where the interval does not say that."""
-    if found.ratio_low is None or found.ratio_high is None:
-        return max(fewest_pairs(CONFIDENCE) - found.pairs, 1), "too few pairs for an interval"
-    worse = (found.ratio < margin.limit) == (margin.better == "higher")
+def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
+    """Returns about how many more pairs a clear answer takes, and a note where the interval does not explain it."""
+    if comparison.ratio_low is None or comparison.ratio_high is None:
+        return max(fewest_pairs(CONFIDENCE) - comparison.pairs, 1), "too few pairs for an interval"
+    worse = (comparison.ratio < margin.limit) == (margin.better == "higher")
     widened = 1.0
-    if found.confirmed is False and worse:  # what has to be confirmed is held to the confidence of the session
+    if comparison.confirmed is False and worse:  # a confirmation is held to the confidence of the session
         normal = NormalDist()
-        widened = normal.inv_cdf(1 - found.error_rate / found.cases) / normal.inv_cdf((1 + CONFIDENCE) / 2)
-    low, high = (found.ratio + widened * (end - found.ratio) for end in (found.ratio_low, found.ratio_high))
-    more = launches_until_told(Estimate(found.ratio, low, high), margin.limit, found.pairs)
+        widened = normal.inv_cdf(1 - comparison.error_rate / comparison.cases) / normal.inv_cdf((1 + CONFIDENCE) / 2)
+    low, high = (
+        comparison.ratio + widened * (end - comparison.ratio) for end in (comparison.ratio_low, comparison.ratio_high)
+    )
+    more = launches_until_told(Estimate(comparison.ratio, low, high), margin.limit, comparison.pairs)
     return more, AT_LIMIT if more is None else None

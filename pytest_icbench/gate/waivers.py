@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waivers: verdicts that fail no test until a day, with a reason. Pure."""
+"""Waivers: cases whose verdicts fail no test until a given day, each with a reason. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pytest_icbench.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What is waived, why, and until when.
+    """A waiver of the verdicts of some cases.
 
     Attributes:
         case: a pattern (``*``, ``?``, ``[...]``) over case ids.
-        reason: for people.
+        reason: why they are waived, for readers.
         until: the last day on which it holds, ``YYYY-MM-DD``, in UTC.
     """
 
@@ -34,10 +34,10 @@ class Waiver:
 
 
 def parse_day(text: str, where: str) -> date:
-    """``YYYY-MM-DD``. Raises UsageError."""
+    """Parses ``YYYY-MM-DD``. Raises UsageError that begins with ``where``."""
     try:
         day = date.fromisoformat(text)
-        if day.isoformat() != text:  # it reads other notations too
+        if day.isoformat() != text:  # fromisoformat reads other notations too
             raise ValueError
         return day
     except ValueError:
@@ -45,8 +45,8 @@ def parse_day(text: str, where: str) -> date:
 
 
 def find(waivers: Sequence[Waiver], case: str, today: date) -> tuple[Waiver | None, Waiver | None]:
-    """The waiver of a case that holds, and one that no longer does; of several the one that lasts longest."""
-    own = sorted((each for each in waivers if fnmatchcase(case, each.case)), key=lambda each: each.until)
-    holding = [each for each in own if each.holds(today)]
-    expired = [each for each in own if not each.holds(today)]
+    """Returns a case's waiver that holds and its waiver that has expired; of several the one that lasts longest."""
+    matching = sorted((waiver for waiver in waivers if fnmatchcase(case, waiver.case)), key=lambda waiver: waiver.until)
+    holding = [waiver for waiver in matching if waiver.holds(today)]
+    expired = [waiver for waiver in matching if not waiver.holds(today)]
     return (holding[-1] if holding else None), (expired[-1] if expired else None)
