@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that is on disk."""
+"""The files of runs, baselines, waivers and the history."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The form of a baseline's file: entries of one host and switch to text and back, strictly. Pure.
+"""The format of a baseline's file: entries of one host and switch to text and back, strictly. Pure.
 
-JSON, since a truncated one is none. It is laid out for people and merges: sorted, a figure a line, and what many cases
-share (the host, versions and settings) written once::
+The format is JSON, since a truncated file is then invalid. It is laid out for readers and for merges: it is sorted, has
+one figure a line, and has facts that many cases share (the host, versions and settings) once::
 
     {
      "format": "pytest-icbench baseline",
@@ -32,7 +32,7 @@ from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
 from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"
-#: Version of the form. A reader refuses newer ones.
+#: Version of the format. A reader refuses newer ones.
 SCHEMA = 1
 
 
@@ -47,14 +47,14 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Case(CaseFacts):
-    """An entry without what its file says once."""
+    """An entry without the facts that its file shares among cases."""
 
     circumstances: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Circumstances:
-    """What of an entry many cases share."""
+    """The facts of an entry that many cases share."""
 
     treatment: dict[str, Any]
     settings: dict[str, Any]
@@ -66,23 +66,27 @@ _SHARED = tuple(field.name for field in fields(_Circumstances))
 
 
 def write(entries: Iterable[Entry]) -> str:
-    """The text of a file. All entries are of one host; of several with one key the last one stays."""
+    """Returns the text of a file. All entries are of one host; of several with the same key the last one stays."""
     circumstances: dict[str, Any] = {}
     cases: dict[str, Any] = {}
     identity: Mapping[str, Any] = {}
     for entry in entries:
         identity = entry.identity
-        around = {name: _sorted(encode(getattr(entry, name))) for name in _SHARED}
-        digest = _digest(around)
-        circumstances[digest] = around
+        shared = {name: _sorted(encode(getattr(entry, name))) for name in _SHARED}
+        digest = _digest(shared)
+        circumstances[digest] = shared
         plain = {name: getattr(entry, name) for name in _CASE_FACTS}
-        cases[entry.key] = {**plain, "circumstances": digest, **{n: encode(f) for n, f in entry.figures.items()}}
+        cases[entry.key] = {
+            **plain,
+            "circumstances": digest,
+            **{name: encode(figure) for name, figure in entry.figures.items()},
+        }
     used = {case["circumstances"] for case in cases.values()}
     data = {
         "format": FORMAT,
         "schema": SCHEMA,
         "identity": _sorted(encode(identity)),
-        "circumstances": {digest: around for digest, around in sorted(circumstances.items()) if digest in used},
+        "circumstances": {digest: shared for digest, shared in sorted(circumstances.items()) if digest in used},
         "cases": dict(sorted(cases.items())),
     }
     return "\n".join(_lines(data, 0)) + "\n"
@@ -98,12 +102,12 @@ def _digest(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
 
 
-#: How deep objects are spread over lines: a figure of a case stands in one, a fact of the circumstances too.
+#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the circumstances.
 _SPREAD = {"circumstances": 3, "cases": 2}
 
 
 def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
-    """JSON text; objects down to depth ``spread`` are spread over lines, what is deeper stands in one."""
+    """Returns JSON text; objects down to depth ``spread`` are spread over lines, deeper ones stand in one line."""
     if not isinstance(value, dict) or depth > spread or not value:
         return [json.dumps(value, allow_nan=False)]
     pad = " " * (depth + 1)
@@ -115,7 +119,7 @@ def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
 
 
 def read(text: str, where: str) -> list[Entry]:
-    """The entries of a file: all of them or none.
+    """Parses a file's entries: all of them or none.
 
     Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
     """
@@ -129,21 +133,21 @@ def read(text: str, where: str) -> list[Entry]:
         raise DamagedData(f"{where}: this is no baseline of pytest-icbench")
     check_schema(data, SCHEMA, where, "this is no baseline of pytest-icbench")
     file = decode(_File, data, where)
-    around = {
-        digest: decode(_Circumstances, one, f"{where}: circumstances {digest}")
-        for digest, one in file.circumstances.items()
+    circumstances = {
+        digest: decode(_Circumstances, facts, f"{where}: circumstances {digest}")
+        for digest, facts in file.circumstances.items()
     }
-    return [_entry(key, case, file, around, f"{where}: {key}") for key, case in file.cases.items()]
+    return [_entry(key, case, file, circumstances, f"{where}: {key}") for key, case in file.cases.items()]
 
 
 def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circumstances], where: str) -> Entry:
     case = decode(_Case, data, where)
-    around = circumstances.get(case.circumstances)
-    if around is None:
+    case_circumstances = circumstances.get(case.circumstances)
+    if case_circumstances is None:
         raise DamagedData(f"{where}: its circumstances {case.circumstances} are not in the file; merge them too")
     figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
     plain = {name: getattr(case, name) for name in _CASE_FACTS}
-    shared = {name: getattr(around, name) for name in _SHARED}
+    shared = {name: getattr(case_circumstances, name) for name in _SHARED}
     entry = Entry(**plain, **shared, figures=figures, identity=file.identity)
     if entry.key != key:
         raise DamagedData(f"{where}: holds the case '{entry.key}'")
@@ -151,8 +155,8 @@ def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circum
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    data = dict(pairs)
+    if len(data) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
-    return found
+    return data

@@ -19,18 +19,18 @@ from pytest_icbench.wording import suggestion
 
 
 def host_name(identity: Mapping[str, Any]) -> str:
-    """A host's directory: its CPU, readable, and a digest of its whole identity."""
+    """Returns the name of a host's directory: its CPU in readable form, and a digest of its whole identity."""
     model = re.sub(r"[^a-z0-9]+", "-", str(identity.get("cpu_model", "")).lower()).strip("-")[:40]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
     return f"{model or 'host'}-{digest}"
 
 
 def load(directory: Path, name: str) -> Baseline:
-    """A baseline, all hosts.
+    """Reads a baseline of all hosts.
 
     Raises:
-        UsageError: there is none of this name, or one of its files cannot be read; DamagedData: a file is damaged, cut
-            off, or newer than this version. Each names the file.
+        UsageError: there is none of this name, or one of its files cannot be read; the message names the file.
+        DamagedData: a file is damaged, cut off, or newer than this version; the message names the file.
     """
     root = directory / name
     if not root.is_dir():
@@ -45,6 +45,7 @@ def _files(root: Path) -> list[Path]:
 
 
 def load_file(path: Path) -> list[Entry]:
+    """Reads the entries of one file. Raises UsageError, DamagedData naming the file."""
     try:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -53,9 +54,9 @@ def load_file(path: Path) -> list[Entry]:
 
 
 def save(directory: Path, name: str, entries: Iterable[Entry]) -> list[Path]:
-    """Puts entries into a baseline: each replaces the one of its key and host, the others stay.
+    """Puts entries into a baseline: an entry replaces the one with its key and host, the others stay.
 
-    Returns the files that were written, each in one step: whatever happens, a file is the old one or the new one.
+    Returns the files that were written. Each is replaced in one step, so it is never half-written.
 
     Raises:
         DamagedData: a file that would be changed is damaged or newer; it is left alone, and nothing is written.
@@ -77,7 +78,7 @@ def _file_part(switch: str) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a file so that readers, and a crash, see the old text or the new one. Raises ProvisionError."""
+    """Writes a file in one step: after a crash it has the old text or the new one. Raises ProvisionError."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latency histograms for other tools: HdrHistogram's compressed V2 encoding, and its log format (``.hlog``).
 
-The workload's buckets are HdrHistogram's (lowest value 1 ns, the same significant digits), so nothing is rounded on
-the way. Lost requests have no value and are in no encoding; results carry their number. Needs the extra ``hdr``.
+The workload's buckets are HdrHistogram's (lowest value 1 ns, the same significant digits), so nothing is rounded. Lost
+requests have no value, so they are not encoded; results carry their number. This module needs the extra ``hdr``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import Histogram
 
-#: Of the workload's histogram (rtt.h): greater values count in its last bucket.
+#: The greatest value of the workload's histogram (rtt.h): greater ones count in its last bucket.
 GREATEST_NS = 2**41 - 1
 LOG_VERSION = "1.3"
 _HISTOGRAMS = ("rtt", "rtt_actual", "rtt_first")
@@ -39,18 +39,18 @@ def _library() -> ModuleType:
 
 
 def encode(histogram: Histogram) -> str:
-    """The compressed V2 encoding in base64 (begins with ``HIST``). Raises UsageError without the library."""
-    made = _library().HdrHistogram(1, GREATEST_NS, histogram.significant_digits)
+    """Returns the compressed V2 encoding in base64 (begins with ``HIST``). Raises UsageError without the library."""
+    encoder = _library().HdrHistogram(1, GREATEST_NS, histogram.significant_digits)
     for value, number in histogram.counts:
-        made.record_value(min(value, GREATEST_NS), number)
-    text: bytes = made.encode()
+        encoder.record_value(min(value, GREATEST_NS), number)
+    text: bytes = encoder.encode()
     return text.decode("ascii")
 
 
 def decode(text: str) -> Histogram:
-    """Inverse of ``encode``; extremes and mean are those of the buckets, since the encoding has no others.
+    """Reverses ``encode``; extremes and mean are those of the buckets, since the encoding has no others.
 
-    Raises UsageError for what is no such encoding, and without the library.
+    Raises UsageError for any other text, and without the library.
     """
     library = _library()
     try:
@@ -59,7 +59,7 @@ def decode(text: str) -> Histogram:
             (read.get_highest_equivalent_value(item.value_iterated_to), item.count_added_in_this_iter_step)
             for item in read.get_recorded_iterator()
         )
-    except Exception as error:  # the library raises a different kind for each way of being wrong
+    except Exception as error:  # the library raises many kinds of errors
         raise UsageError(f"{text[:20]!r}… is no HdrHistogram V2 encoding ({error})") from None
     samples = sum(number for _, number in counts)
     return Histogram(
@@ -72,24 +72,26 @@ def decode(text: str) -> Histogram:
 
 
 def log_lines(measurements: Iterable[Measurement]) -> Iterator[str]:
-    """A log of every launch, in the order in which they ran; nothing if no latency was measured.
+    """Yields a log of all launches in the order in which they ran; nothing if no latency was measured.
 
-    Tags say what an interval is about: the case's id, ``/reference`` for its reference link, and ``/rtt``,
+    A tag names the subject of an interval: the case's id, ``/reference`` for its reference link, and ``/rtt``,
     ``/rtt_actual`` or ``/rtt_first`` as in a launch. Values are nanoseconds; times are relative to the base time.
     """
-    found: list[tuple[str, Launch]] = []
+    launches: list[tuple[str, Launch]] = []
     for measurement in measurements:
-        found += [(measurement.case, launch) for launch in measurement.per_launch]
-        found += [(f"{measurement.case}/reference", launch) for launch in measurement.per_reference_launch]
-    found = sorted(((tag, launch) for tag, launch in found if launch.rtt), key=lambda each: each[1].started_at)
-    if not found:
+        launches += [(measurement.case, launch) for launch in measurement.per_launch]
+        launches += [(f"{measurement.case}/reference", launch) for launch in measurement.per_reference_launch]
+    launches = sorted(
+        ((tag, launch) for tag, launch in launches if launch.rtt), key=lambda tagged: tagged[1].started_at
+    )
+    if not launches:
         return
-    base = found[0][1].started_at
+    base = launches[0][1].started_at
     yield "#[pytest-icbench: round-trip times in nanoseconds]"
     yield f"#[Histogram log format version {LOG_VERSION}]"
     yield f"#[BaseTime: {base:.3f} (seconds since epoch)]"
     yield '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
-    for tag, launch in found:
+    for tag, launch in launches:
         for name in _HISTOGRAMS:
             histogram: Histogram | None = getattr(launch, name)
             if histogram is not None:
@@ -99,7 +101,7 @@ def log_lines(measurements: Iterable[Measurement]) -> Iterator[str]:
 
 
 def write_log(path: Path, measurements: Iterable[Measurement]) -> bool:
-    """Writes ``log_lines`` to a new file; false, and no file, if there are none.
+    """Writes ``log_lines`` to a file; without lines it writes none and returns False.
 
     Raises UsageError without the library, ProvisionError if the file cannot be written.
     """

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.stats.quantiles import Estimate
 
-#: Version of a line. A reader names newer ones and leaves them out.
+#: Version of a line. A reader reports newer ones and leaves them out.
 SCHEMA = 1
 
-#: Figures that a line keeps, by dimension: name, and whether less is better. The first is the one that is shown.
+#: Figures that a line keeps, by dimension: name, and whether less is better. The first one is shown by default.
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
     "throughput": (("throughput_pps", False), ("cycles_per_packet", True)),
     "latency": (("rtt_p50_ns", True), ("rtt_p99_ns", True)),
@@ -33,7 +33,7 @@ FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its 95 % interval, None where there is none."""
+    """A figure with its 95 % interval; None without an interval."""
 
     value: float
     low: float | None = None
@@ -47,10 +47,10 @@ class Entry:
     Attributes:
         at: seconds since the epoch at which it was measured.
         run: name of the run's directory.
-        host: digest of everything that has to be the same in a comparison; see ``host_key``.
-        machine: what the host is called for people: its processor.
-        version: of the switch, where it tells.
-        figures: by name; see ``FIGURES``.
+        host: digest of the facts that have to be the same in a comparison; see ``host_key``.
+        machine: the host's name for readers: its processor.
+        version: the switch's version; None if it is unknown.
+        figures: fields of ``Figure`` by name; see ``FIGURES``.
     """
 
     at: float
@@ -65,13 +65,13 @@ class Entry:
     version: str | None = None
 
     def figure(self, name: str) -> Figure | None:
-        """One of ``figures``."""
-        found = self.figures.get(name)
-        return None if found is None else Figure(found["value"], found.get("low"), found.get("high"))
+        """Returns one of ``figures``; None if the line does not have it."""
+        fields = self.figures.get(name)
+        return None if fields is None else Figure(fields["value"], fields.get("low"), fields.get("high"))
 
 
 def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAULT) -> str:
-    """Twelve hexadecimal digits that two results share if they may be compared: of the facts that have to match."""
+    """Returns twelve hexadecimal digits over the facts that have to match: comparable results share them."""
     kept = {
         name: value
         for name, value in circumstances.facts(result).items()
@@ -81,7 +81,7 @@ def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAUL
 
 
 def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
-    """The line of a result; None for one that is no number (INVALID, or without any of the figures)."""
+    """Returns the line of a result; None for one that is no number (INVALID, or without any of the figures)."""
     if result.verdict == Verdict.INVALID:
         return None
     figures = {}
@@ -106,17 +106,19 @@ def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstan
 
 
 def append(file: Path, entries: Iterable[Entry]) -> int:
-    """Adds lines and syncs them; how many. A line that a killed run left unfinished stays a line of its own.
+    """Appends and syncs lines; returns their number. A line that a killed run left unfinished stays a separate line.
 
     Raises ProvisionError if the file cannot be written.
     """
-    lines = [json.dumps({"schema": SCHEMA, **encode(each)}, allow_nan=False, separators=(",", ":")) for each in entries]
+    lines = [
+        json.dumps({"schema": SCHEMA, **encode(entry)}, allow_nan=False, separators=(",", ":")) for entry in entries
+    ]
     if not lines:
         return 0
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a+b") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # several runs on several hosts may share it
+            fcntl.flock(stream, fcntl.LOCK_EX)  # runs may share the file
             size = stream.seek(0, os.SEEK_END)
             if size:
                 stream.seek(size - 1)
@@ -132,7 +134,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
 
 
 def read(file: Path) -> tuple[list[Entry], list[str]]:
-    """All lines that can be read, in the file's order, and a sentence for each that cannot.
+    """Returns the lines that can be read, in the file's order, and a sentence for each line that cannot.
 
     Raises UsageError if the file cannot be read at all.
     """

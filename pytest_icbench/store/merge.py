@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run whose tests ran on several hosts: what their workers send becomes one run's files here, test by test.
+"""A run whose tests ran on several hosts: the parcels of their workers become one run's files, test by test.
 
-A worker on another host writes its own files there; with a test's report come its results, its windows and how the run
-was made, as texts, and with the first one its baseline. The history is the controller's alone.
+A worker on another host writes its files there. It sends results, windows and ``run.json`` as texts with a test's
+report, and its baseline with the first report. Only the controller writes the history.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecor
 
 
 def parcel(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
-    """What a worker sends with a test's report: its places with the texts of files; with the ``first`` its baseline."""
+    """Returns what a worker sends with a test's report: the places of its results and the texts of files.
+
+    Args:
+        first: with the first report of a worker the baseline is sent too.
+    """
     baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
     return {
         "run": _text(run / RUN_FILE),
@@ -48,13 +52,13 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _write(path: Path, text: str, what: str) -> None:
+def _write(path: Path, text: str, subject: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ProvisionError(
-            f"{what} cannot be written: {error}; make room or name another --icbench-reports"
+            f"{subject} cannot be written: {error}; make room or name another --icbench-reports"
         ) from None
 
 
@@ -62,9 +66,9 @@ class Merge:
     """Writes a run's directory from parcels.
 
     Args:
-        directory: of the run.
-        argv: pytest's arguments, as they were given here.
-        history: to which what was measured is appended.
+        directory: the run's directory.
+        argv: pytest's arguments on the controller.
+        history: the file to which results are appended; None for no history.
         patterns: facts that have to be the same in a comparison.
     """
 
@@ -85,10 +89,15 @@ class Merge:
         self._places: dict[str, list[ResultPlace]] = {}
 
     def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
-        """A test's results, on the disk when it returns. Raises ProvisionError."""
+        """Writes a test's results; they are on the disk when it returns. Raises ProvisionError.
+
+        Args:
+            results: as lines of ``results.jsonl``.
+            sent: the worker's ``parcel``.
+        """
         create_run(self._directory.parent, self._directory.name)
         if sent["run"] is not None:
-            self._tell(json.loads(sent["run"]))
+            self._note_host(json.loads(sent["run"]))
         if sent["run"] is not None and sent.get("baseline"):
             self._keep_baseline(sent["baseline"], host_name(json.loads(sent["run"])["identity"]))
         for result, place in zip(results, sent["places"], strict=True):
@@ -103,14 +112,14 @@ class Merge:
                 append(self._history, [entry] if entry is not None else [])
 
     def _keep_baseline(self, files: Mapping[str, str | None], host: str) -> None:
-        """A host's own figures are those that it was compared with, whatever others think they are."""
+        """Writes a worker's baseline; for a host's figures its own worker's copy wins over the others'."""
         for name, text in files.items():
             path = self._directory / name
             if text is not None and (path.parent.name == host or not path.exists()):
                 _write(path, text, "the baseline")
 
-    def _tell(self, info: Mapping[str, Any]) -> None:
-        """How the run is made: the first worker's words, and what is the hosts' own as soon as there are several."""
+    def _note_host(self, info: Mapping[str, Any]) -> None:
+        """Writes ``run.json``: the first worker's, with the facts of every host as soon as there are several."""
         machine = info["identity"].get("machine")
         if machine in self._hosts:
             return
@@ -122,7 +131,7 @@ class Merge:
         fresh.replace(self._directory / RUN_FILE)
 
     def _raw(self, name: str, text: str | None) -> str:
-        """Writes windows under a name that is free: two hosts can have the same. Returns it."""
+        """Writes windows under a free name, since two hosts can send the same, and returns that name."""
         path = self._directory / name
         number = 1
         while path.exists():
@@ -133,7 +142,7 @@ class Merge:
         return str(path.relative_to(self._directory))
 
     def note(self, record: TestRecord) -> None:
-        """A test is over. Raises ProvisionError."""
+        """Records that a test is over. Raises ProvisionError."""
         create_run(self._directory.parent, self._directory.name)
         places = tuple(self._places.pop(record.nodeid, ()))
         append_test(self._directory, replace(record, results=places))

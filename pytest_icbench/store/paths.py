@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Text as a part of a path. Pure."""
+"""Conversion of text to a component of a path. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_+.=-]", re.ASCII)
 
 
 def path_part(text: str) -> str:
-    """Text as one component of a path: all but ``A-Z a-z 0-9 _ + . = -`` is percent-escaped (UTF-8), 200 bytes at most.
+    """Escapes text as one component of a path, of 200 bytes at most and never empty, ``.`` or ``..``.
 
-    Never empty, ``.`` or ``..``.
+    All but ``A-Z a-z 0-9 _ + . = -`` is percent-escaped (UTF-8).
     """
     safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")), text)
     if safe.strip(".") == "":

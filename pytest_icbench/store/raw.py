@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The raw tree: every window of every measurement.
 
-It is the thesis': ``raw/burst/switch/packet-size/rate/dimension-api-pairs-cores/``, one file a test.
+The layout is the thesis': ``raw/burst/switch/packet-size/rate/dimension-api-pairs-cores/``, one file a test.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pytest_icbench.store.paths import path_part
 
 
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
-    """Where a measurement's windows belong, relative to the run: the thesis' tree.
+    """Returns the directory of a measurement's windows, relative to the run.
 
     Args:
-        api, cores: resolved, as the case leaves out a switch's natural choice.
+        api, cores: the resolved values, since a case leaves out a switch's natural choice.
     """
     axes = measurement.axes
     switch = str(axes["switch"])
@@ -41,10 +41,16 @@ def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
 
 
 def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -> Path:
-    """Writes a measurement's windows as JSON lines; the file has the test's name. Raises ProvisionError.
+    """Writes a measurement's windows as JSON lines to a file with the test's name, and returns its path.
 
-    The first line is the measurement itself without its windows; then for each launch one line with its figures, and
-    one for each of its windows. Latencies are in a ``.hlog`` beside it, if the extra ``hdr`` is installed.
+    The first line is the measurement without its windows. A launch has a line of figures and a line for each window.
+    Latencies are in a ``.hlog`` beside it, if the extra ``hdr`` is installed.
+
+    Args:
+        run: the run's directory.
+        directory: the result of ``raw_directory``.
+
+    Raises ProvisionError if the file cannot be written.
     """
     stem = path_part(test)
     path = run / directory / f"{stem}.jsonl"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run read back from its directory: results with their windows, tests, and how it was made."""
+"""Reads a run back from its directory: its information, its tests, and its results with their windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord, read_info
 class StoredResult:
     """A line of ``results.jsonl``.
 
-    ``names``: what it tells. ``raw``: path of its windows below the run, None where there is none.
+    Attributes:
+        names: the keys of the line.
+        raw: path of its windows below the run; None without windows.
     """
 
     measurement: Measurement
@@ -32,7 +34,7 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run. ``tests`` is empty for runs that are older than ``tests.jsonl``."""
+    """A run on the disk. ``tests`` is empty for runs that are older than ``tests.jsonl``."""
 
     directory: Path
     info: RunInfo | None
@@ -45,9 +47,11 @@ class StoredRun:
 
 
 def read_run(directory: Path) -> StoredRun:
-    """Raises UsageError for what is no run, DamagedData for one that cannot be read; the sentence names file and line.
+    """Reads a run; a last line that was cut off by a crash is left out.
 
-    A last line that was cut off by a crash is left out.
+    Raises:
+        UsageError: the directory is no run, or a file cannot be read.
+        DamagedData: a file is damaged; the sentence names file and line.
     """
     path = directory / FILE_NAME
     info, tests = read_info(directory), read_tests(directory)
@@ -63,16 +67,16 @@ def read_run(directory: Path) -> StoredRun:
     for where, line in whole_lines(text, path):
         measurement = Measurement.from_json(line, where)
         measurements[int(where.rsplit(" ", 1)[1])] = (measurement, frozenset(json.loads(line)))
-    found: dict[int, StoredResult] = {}
+    results: dict[int, StoredResult] = {}
     for test in tests:
         for place in test.results:
             if place.line not in measurements:
                 raise DamagedData(f"{path}: line {place.line}, a result of {test.nodeid}, is missing")
             raw = _below(directory, place.raw)
-            found[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
+            results[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
     if not tests:
-        found = _older(directory, measurements)
-    return StoredRun(directory, info, tuple(tests), tuple(found[line] for line in sorted(found)))
+        results = _older(directory, measurements)
+    return StoredRun(directory, info, tuple(tests), tuple(results[line] for line in sorted(results)))
 
 
 def _below(directory: Path, name: str) -> Path | None:
@@ -83,22 +87,22 @@ def _below(directory: Path, name: str) -> Path | None:
 
 
 def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]) -> dict[int, StoredResult]:
-    """A run without ``tests.jsonl``: raw files are found by what their first lines say."""
+    """Reads a run without ``tests.jsonl``: the first lines of raw files say which results they belong to."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         with path.open(encoding="utf-8") as file:
             head = json.loads(file.readline())
         raws[(head["case"], head["dimension"], head["started_at"])] = path
-    found = {}
-    for line, (each, names) in measurements.items():
-        raw = raws.get((each.case, each.dimension, each.started_at))
-        test = f"{raw.stem if raw else each.dimension}[{each.case}]"
-        found[line] = StoredResult(each, names, test, raw)
-    return found
+    results = {}
+    for line, (measurement, names) in measurements.items():
+        raw = raws.get((measurement.case, measurement.dimension, measurement.started_at))
+        test = f"{raw.stem if raw else measurement.dimension}[{measurement.case}]"
+        results[line] = StoredResult(measurement, names, test, raw)
+    return results
 
 
 def with_windows(result: StoredResult) -> Measurement:
-    """The measurement as it was when it was made, windows included: read from its raw file.
+    """Reads the measurement with its windows from its raw file.
 
     Raises DamagedData for a file that is damaged or that belongs to another result, UsageError if it is missing.
     """
@@ -112,7 +116,7 @@ def with_windows(result: StoredResult) -> Measurement:
 
 
 def read_raw(path: Path) -> Measurement:
-    """A raw file: the measurement, its launches, their windows. Raises DamagedData."""
+    """Reads a raw file: the measurement, its launches and their windows. Raises DamagedData, UsageError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -134,9 +138,9 @@ def read_raw(path: Path) -> Measurement:
     if head is None:
         raise DamagedData(f"{path}: the line of type measurement is missing")
     whole = Measurement.from_dict(head, str(path))
-    own = {kind: [data for (of, _), data in launches.items() if of == kind] for kind in ("case", "reference")}
+    by_kind = {kind: [data for (of, _), data in launches.items() if of == kind] for kind in ("case", "reference")}
     return replace(
         whole,
-        per_launch=tuple(decode(Launch, data, str(path)) for data in own["case"]),
-        per_reference_launch=tuple(decode(Launch, data, str(path)) for data in own["reference"]),
+        per_launch=tuple(decode(Launch, data, str(path)) for data in by_kind["case"]),
+        per_reference_launch=tuple(decode(Launch, data, str(path)) for data in by_kind["reference"]),
     )

@@ -10,18 +10,18 @@ from pathlib import Path
 from pytest_icbench.errors import ProvisionError
 
 FILE_NAME = "results.jsonl"
-#: Link beside the runs that points to the newest.
+#: The link beside the runs that points to the newest one.
 LATEST = "latest"
 
 
 def run_name(now: datetime | None = None, pid: int | None = None) -> str:
-    """Name of a run's directory: UTC time and process id, as ``20190131T235959Z-1234``."""
+    """Returns the name of a run's directory: UTC time and process id, as ``20190131T235959Z-1234``."""
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     return f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid() if pid is None else pid}"
 
 
 def new_run_name(reports: Path) -> str:
-    """A name that no run has: one process can make several within a second."""
+    """Returns a name that no run has: one process can make several runs within a second."""
     name = run_name()
     number = 2
     while (reports / name).exists():
@@ -44,18 +44,18 @@ def create_run(reports: Path, name: str) -> Path:
 
 
 def _point(link: Path, target: str) -> None:
-    """Replaces the link in one step, so that a reader always finds one."""
+    """Replaces the link in one step, so that it always exists for readers."""
     fresh = link.with_name(f".{LATEST}-{os.getpid()}")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
     if link.is_dir() and not link.is_symlink():
         fresh.unlink()
-        return  # somebody's own directory: leave it alone
+        return  # a directory of the user: leave it alone
     fresh.replace(link)
 
 
 def append_line(path: Path, line: str) -> None:
-    """Appends one line and has it on the disk when it returns. Raises ProvisionError with the system's reason."""
+    """Appends a line; it is on the disk when this returns. Raises ProvisionError with the system's reason."""
     data = line.encode() + b"\n"
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)

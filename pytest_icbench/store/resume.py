@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an interrupted run had finished, for ``--icbench-resume``: its measurements are not made again."""
+"""The finished measurements of an interrupted run, which ``--icbench-resume`` takes instead of measuring again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_wi
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import RunInfo
 
-#: Outcomes of a test whose measurements are whole: it came to its end by itself.
+#: Outcomes of a test that came to its end, so that its measurements are complete.
 _FINISHED = ("passed", "failed")
-#: Options with a value that bear on no result.
+#: Options with a value that do not affect results.
 _SHOWING = (
     *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
     *("--durations",),
@@ -25,7 +25,7 @@ _SHOWING = (
 
 
 def find_run(text: str, reports: Path) -> Path:
-    """The directory that a user names: a run's name, or a path. ``latest`` is what it points to now.
+    """Returns the run's directory that a user names by the run's name or by a path. ``latest`` is resolved.
 
     Raises UsageError if there is none.
     """
@@ -36,12 +36,12 @@ def find_run(text: str, reports: Path) -> Path:
 
 
 class Taken:
-    """Results of an interrupted run, by test; each is given once.
+    """The results of an interrupted run, by test; each is given once.
 
     Args:
-        directory: of that run.
+        directory: the run's directory.
 
-    Raises UsageError and DamagedData if it cannot be read, or is too old to be resumed.
+    Raises UsageError or DamagedData if it cannot be read, or is too old to be resumed.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -50,81 +50,84 @@ class Taken:
             raise UsageError(f"--icbench-resume: {directory} has no run.json: it cannot be resumed")
         self.info: RunInfo = self.run.info
         finished = {test.nodeid for test in self.run.tests if test.outcome in _FINISHED}
-        invalid = {each.test for each in self.run.results if each.measurement.verdict == Verdict.INVALID}
+        invalid = {result.test for result in self.run.results if result.measurement.verdict == Verdict.INVALID}
         self._left: dict[str, list[StoredResult]] = {}
-        for each in self.run.results:
-            if each.test in finished - invalid and each.raw is not None:
-                self._left.setdefault(each.test, []).append(each)
+        for result in self.run.results:
+            if result.test in finished - invalid and result.raw is not None:
+                self._left.setdefault(result.test, []).append(result)
 
     @property
     def name(self) -> str:
-        """Of the run that measured."""
+        """The name of the run that measured."""
         return self.run.name
 
     def check(self, now: RunInfo, limits: Path | None) -> None:
-        """Raises UsageError if that run was another one than this."""
+        """Raises UsageError if that run differs from this one; see ``refuse_other``."""
         refuse_other(self.info, now, limits)
 
     def take(self, test: str, case: Case) -> Measurement | None:
-        """What the test measured of the case, windows included; None if it has to be measured."""
-        for place, each in enumerate(self._left.get(test, ())):
-            if (each.measurement.case, each.measurement.dimension) == (case.id, case.dimension):
+        """Returns the test's measurement of the case with its windows; None if it has to be measured."""
+        for place, result in enumerate(self._left.get(test, ())):
+            if (result.measurement.case, result.measurement.dimension) == (case.id, case.dimension):
                 del self._left[test][place]
-                return with_windows(each)
+                return with_windows(result)
         return None
 
     def rest(self, test: str) -> Iterator[Measurement]:
-        """What else the test's measurements stand on, as the search for a rate."""
-        for each in self._left.pop(test, ()):
-            yield with_windows(each)
+        """Yields the test's remaining measurements, such as the search whose rate its load refers to."""
+        for result in self._left.pop(test, ()):
+            yield with_windows(result)
 
     def rates(self) -> dict[Case, Measurement]:
-        """Rates that were looked for: loads of other tests are parts of them."""
-        found = {}
+        """Returns the rates that were searched for: loads of other tests are parts of them."""
+        rates = {}
         for results in self._left.values():
-            for each in results:
-                case = Case.from_dict(each.measurement.axes)
+            for result in results:
+                case = Case.from_dict(result.measurement.axes)
                 if case.rate.is_search:
-                    found[case] = each.measurement
-        return found
+                    rates[case] = result.measurement
+        return rates
 
 
 def arguments_of(argv: Sequence[str]) -> list[str]:
-    """Those that bear on what is measured: without what resumes, and what only shows or writes it."""
+    """Returns the arguments that affect results, without those of resuming, of showing and of writing reports."""
     kept: list[str] = []
     skip_next = False
-    for each in argv:
+    for argument in argv:
         if skip_next:
             skip_next = False
             continue
-        name, equals, _ = each.partition("=")
+        name, equals, _ = argument.partition("=")
         if name in _SHOWING:
             skip_next = not equals
             continue
-        if each in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
+        if argument in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
             continue
-        kept.append(each)
+        kept.append(argument)
     return kept
 
 
 def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
-    """Raises UsageError with one sentence if a run is not the same run again: nothing of it could be taken.
+    """Raises UsageError with one sentence if the runs differ, so that no result could be taken.
 
     Args:
-        limits: the file that the user named.
+        before: the interrupted run.
+        now: this run.
+        limits: the file of limits that the user named; it may differ, since verdicts are made anew.
     """
 
-    def refuse(what: str, old: object, new: object) -> None:
+    def refuse(fact: str, old: object, new: object) -> None:
         raise UsageError(
-            f"--icbench-resume: {what} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
+            f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
         )
 
     if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
         refuse("the command line", " ".join(old), " ".join(new))
-    for what, one, two in (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment)):
-        for key in sorted({*one, *two}):
-            if one.get(key) != two.get(key):
-                refuse(f"the {what}'s {key}", one.get(key), two.get(key))
+    groups = (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment))
+    for group, old_facts, new_facts in groups:
+        for key in sorted({*old_facts, *new_facts}):
+            if old_facts.get(key) != new_facts.get(key):
+                refuse(f"the {group}'s {key}", old_facts.get(key), new_facts.get(key))
     for key in sorted({*before.binaries, *now.binaries}):
         if before.binaries.get(key) != now.binaries.get(key):
             refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run's directory holds beside its results, so that it can be judged, repeated and resumed elsewhere. Pure data.
+"""The files of a run beside its results, by which it can be judged, repeated and resumed elsewhere.
 
-``run.json`` is written once, before anything is measured: how pytest was called, on which host, with which files.
-``tests.jsonl`` has a line a test, written when the test is over: its outcome, and the places of its results.
+``run.json`` is written once, before the first measurement: how pytest was called, on which host, with which files.
+``tests.jsonl`` has a line for each test, written when the test is over: its outcome, and the places of its results.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """How a run was made.
+    """The circumstances of a run.
 
     Attributes:
         run: its name.
         started_at: seconds since the epoch.
         argv: pytest's arguments, as they were given.
-        directory, rootdir: where pytest was called, and what node ids are relative to.
-        options: options and ini values that were set, by the name under which the user wrote them.
-        versions: of pytest, Python and this package.
-        files: text of every file that bears on results and verdicts (limits, configurations of switches, ini file), by
-            the path that it had.
-        binaries: of the workload, and of each switch and candidate: path, SHA-256 and version; None for what lacks.
-        identity, treatment: of the host and of what is tested, as in results; without what only a running switch tells.
-        hosts: of a run on several machines, for each its identity, treatment, versions and binaries; empty for one.
-        baseline: name of the baseline that was compared with, a copy of which is in ``baselines/``.
+        directory: where pytest was called.
+        rootdir: the directory that node ids are relative to.
+        options: options and ini values that were set, by the names that the user wrote.
+        versions: the versions of pytest, Python and this package.
+        files: texts of the files that affect results and verdicts (limits, configurations of switches, ini file), by
+            path.
+        binaries: path, SHA-256 and version of the workload's binary and of each switch's and candidate's; None for a
+            missing one.
+        identity, treatment: facts about the host and about what is tested, as in results, but without those that only
+            a running switch provides.
+        hosts: identity, treatment, versions and binaries of each machine of a run on several; empty for one machine.
+        baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
         incomparable: facts that have to be the same in a comparison.
-        resumed: name of the run from which results were taken, None for none.
+        resumed: name of the run from which results were taken; None if it resumed no run.
     """
 
     run: str
@@ -63,13 +66,14 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class ResultPlace:
-    """Where one result of a test is, and by what it was judged.
+    """The place of one result of a test, and the limits by which it was judged.
 
     Attributes:
-        line: in ``results.jsonl``, from 1.
+        line: number of the line in ``results.jsonl``, from 1.
         raw: path of its windows, relative to the run.
-        limits: as ``Limit`` has them; None if nobody judged it. margins: as ``Margins`` has them.
-        taken_from: the run that measured it, if not this one.
+        limits: the fields of ``Limit``; None if it was not judged.
+        margins: ``Margins.values``.
+        taken_from: the run that measured it; None for this run.
     """
 
     line: int
@@ -81,9 +85,15 @@ class ResultPlace:
 
 @dataclass(frozen=True, slots=True)
 class TestRecord:
-    """One test that is over. ``outcome``: ``passed failed skipped error``; ``reason``: of a failure or a skip."""
+    """A finished test.
 
-    __test__ = False  # pytest
+    Attributes:
+        outcome: ``passed``, ``failed``, ``skipped`` or ``error``.
+        reason: why it failed or was skipped.
+        repeat: the command that repeats it.
+    """
+
+    __test__ = False  # pytest must not collect it
 
     nodeid: str
     outcome: str
@@ -94,31 +104,31 @@ class TestRecord:
 
 
 def write_info(run: Path, info: RunInfo) -> None:
-    """Raises ProvisionError if it cannot be written."""
+    """Writes ``run.json``. Raises ProvisionError if it cannot be written."""
     append_line(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1))
 
 
 def read_info(run: Path) -> RunInfo | None:
-    """None for a run without one: it is older than this file. Raises DamagedData."""
+    """Reads ``run.json``; None for a run that is older than this file. Raises UsageError, DamagedData."""
     path = run / RUN_FILE
     text = _text(path)
     return None if text is None else _decoded(RunInfo, text, str(path))
 
 
 def append_test(run: Path, record: TestRecord) -> None:
-    """On the disk when it returns. Raises ProvisionError if it cannot be written."""
+    """Appends a test; it is on the disk when this returns. Raises ProvisionError if it cannot be written."""
     append_line(run / TESTS_FILE, json.dumps({"schema": SCHEMA, **encode(record)}, allow_nan=False))
 
 
 def read_tests(run: Path) -> list[TestRecord]:
-    """A last line that was cut off, as by a crash, is left out. Raises DamagedData for any other damage."""
+    """Reads the finished tests; a last line that a crash cut off is left out. Raises DamagedData for other damage."""
     path = run / TESTS_FILE
     text = _text(path)
     return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]
 
 
 def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Lines that end as lines do, each with its name for messages."""
+    """Yields the lines that end with a newline, each after its name for messages."""
     for number, line in enumerate(text.split("\n")[:-1], start=1):
         if line:
             yield f"{path} line {number}", line

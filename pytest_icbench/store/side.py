@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One side of a comparison between runs and baselines: what a name on the command line stands for."""
+"""The two sides of a comparison: a name on the command line stands for a run or for a baseline."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ _RESULTS = "results.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSource:
-    """A run's or a baseline's entries."""
+    """The entries of a run or of a baseline."""
 
     name: str
     entries: tuple[Entry, ...]
 
 
 def measurements(source: Path) -> list[Measurement]:
-    """The results of a run: its directory or its ``results.jsonl``.
+    """Reads the results of a run.
 
-    Raises UsageError, DamagedData: the file cannot be read, is damaged or cut off, or newer; with its name and line.
+    Args:
+        source: its directory or its ``results.jsonl``.
+
+    Raises:
+        UsageError: the file cannot be read or has no result.
+        DamagedData: a line is damaged, cut off or newer; the message names file and line.
     """
     path = source / _RESULTS if source.is_dir() else source
     try:
@@ -33,22 +38,27 @@ def measurements(source: Path) -> list[Measurement]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({error}); name a run's directory or its {_RESULTS}") from None
     lines = enumerate(text.split("\n"), 1)
-    found = [Measurement.from_json(line, f"{path} line {number}") for number, line in lines if line]
-    if not found:
+    measured = [Measurement.from_json(line, f"{path} line {number}") for number, line in lines if line]
+    if not measured:
         raise UsageError(f"{path}: holds no result")
-    return found
+    return measured
 
 
 def side_of(text: str, baselines: Path) -> ComparisonSource:
-    """A run if there is such a file or a directory with results, else a baseline of this name.
+    """Reads a run if the text is a file or a directory with results, else the baseline of this name.
 
-    Raises UsageError: neither; DamagedData: damaged.
+    Args:
+        baselines: the directory of baselines.
+
+    Raises:
+        UsageError: there is neither.
+        DamagedData: a file is damaged.
     """
     path = Path(text)
     if path.is_file() or (path / _RESULTS).is_file():
         measured = measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
-        entries = [entry for each in measured if (entry := entry_of(each)) is not None]
+        entries = [entry for measurement in measured if (entry := entry_of(measurement)) is not None]
         return ComparisonSource(text, tuple({(str(entry.identity), entry.key): entry for entry in entries}.values()))
     if path.is_dir() and path.parent != path and any(path.glob("*/*.json")):
         return ComparisonSource(text, load(path.parent, path.name).entries)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waivers on the disk: ``DIR/waivers.json``, readable and sorted."""
+"""The file of waivers: ``DIR/waivers.json``, readable and sorted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pytest_icbench.store.baselines import replace_file
 
 FILE_NAME = "waivers.json"
 FORMAT = "pytest-icbench waivers"
-#: Version of the form. A reader refuses newer ones.
+#: Version of the format. A reader refuses newer ones.
 SCHEMA = 1
 
 
 def load(directory: Path) -> tuple[Waiver, ...]:
-    """The waivers of a directory of baselines; none without a file. Raises UsageError, DamagedData naming the file."""
+    """Reads the waivers of a directory of baselines; none without a file. Raises UsageError, DamagedData naming it."""
     path = directory / FILE_NAME
     try:
         text = path.read_bytes().decode("utf-8")
@@ -32,7 +32,7 @@ def load(directory: Path) -> tuple[Waiver, ...]:
 
 
 def read(text: str, where: str) -> tuple[Waiver, ...]:
-    """All waivers of a file, or DamagedData with one sentence that begins with ``where``."""
+    """Parses a file's waivers. Raises DamagedData with one sentence that begins with ``where``."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -42,27 +42,26 @@ def read(text: str, where: str) -> tuple[Waiver, ...]:
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("waivers"), list):
         raise DamagedData(f"{where}: these are no waivers of pytest-icbench")
     check_schema(data, SCHEMA, where, "these are no waivers of pytest-icbench")
-    found = []
-    for number, one in enumerate(data["waivers"], 1):
-        waiver = decode(Waiver, one, f"{where}: waiver {number}")
+    waivers = []
+    for number, fields in enumerate(data["waivers"], 1):
+        waiver = decode(Waiver, fields, f"{where}: waiver {number}")
         try:
             parse_day(waiver.until, f"{where}: waiver {number}: until")
         except UsageError as error:
             raise DamagedData(str(error)) from None
-        found.append(waiver)
-    return tuple(found)
+        waivers.append(waiver)
+    return tuple(waivers)
 
 
 def write(waivers: Sequence[Waiver]) -> str:
-    """The text of a file: sorted, one value a line."""
-    ordered = sorted(set(waivers), key=lambda each: (each.case, each.until, each.reason))
-    return (
-        json.dumps({"format": FORMAT, "schema": SCHEMA, "waivers": [encode(each) for each in ordered]}, indent=1) + "\n"
-    )
+    """Returns the text of a file: sorted, one value a line."""
+    ordered = sorted(set(waivers), key=lambda waiver: (waiver.case, waiver.until, waiver.reason))
+    data = {"format": FORMAT, "schema": SCHEMA, "waivers": [encode(waiver) for waiver in ordered]}
+    return json.dumps(data, indent=1) + "\n"
 
 
 def save(directory: Path, waivers: Sequence[Waiver]) -> Path:
-    """Replaces the file. Raises ProvisionError."""
+    """Replaces the file and returns its path. Raises ProvisionError."""
     path = directory / FILE_NAME
     replace_file(path, write(waivers))
     return path
