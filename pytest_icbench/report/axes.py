@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A result's axes as reports group and name them, and its figures where it is a number. Pure."""
+"""A result's axes as reports group and name them, and its main value. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_icbench.wording import printable
 
 T = TypeVar("T")
 
-#: Metrics that say what a path can do, and not only what becomes of a given load.
+#: Metrics of a path's capability, as opposed to its behaviour under a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
 
 METRIC_NAMES = {
@@ -26,7 +26,7 @@ METRIC_NAMES = {
 
 
 class Traffic(NamedTuple):
-    """What is sent over a path; results with the same traffic and kind can be ranked."""
+    """The load of a path; results with the same traffic and kind can be ranked."""
 
     packet_size: int
     burst: int
@@ -36,19 +36,19 @@ class Traffic(NamedTuple):
     host: str = ""
 
     def say(self, *without: str) -> str:
-        """``64 B, bursts of 32, 1vs1, max``, leaving out what a figure has on an axis."""
+        """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
         parts = {
             "packet_size": f"{self.packet_size} B",
             "burst": f"bursts of {self.burst}",
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
-        said = [text for name, text in parts.items() if name not in without]
-        return ", ".join([*said, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
+        texts = [text for name, text in parts.items() if name not in without]
+        return ", ".join([*texts, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
 
 
 def traffic(result: Result) -> Traffic:
-    """A result's traffic. The rate is said as the file has it: a later version may know others."""
+    """Returns a result's traffic. The rate is the file's text, since a later version may know others."""
     point, rate = result.point, result.axes.get("rate")
     return Traffic(
         point.traffic.mean_bytes,
@@ -61,10 +61,10 @@ def traffic(result: Result) -> Traffic:
 
 
 def hosts_apart(results: Sequence[Result]) -> list[Result]:
-    """The same results; where more than one machine measured, each with its own as ``host``: ``host 1``.
+    """Returns the results; where more than one machine measured, ``host`` names each result's machine: ``host 1``.
 
-    Figures of different machines are not to be compared, not even with equal parts. Machines are numbered as they
-    first appear; a case on two hosts has both. Several results of one machine, or one pair of them, stay as they are.
+    Values of different machines must not be compared, not even if their parts are equal. Machines are numbered in the
+    order of appearance, and a case on two hosts names both. Results of a single machine or a single pair are unchanged.
     """
     pairs = [_machines(result) for result in results]
     if all(len({pair[end] for pair in pairs if len(pair) > end}) < 2 for end in (0, 1)):
@@ -77,18 +77,19 @@ def hosts_apart(results: Sequence[Result]) -> list[Result]:
     return [replace(result, host=names[pair]) for result, pair in zip(results, pairs, strict=True)]
 
 
-def hosts_told(results: Sequence[Result]) -> list[str]:
-    """A line for each of several machines: what ``host 1`` stands for. Nothing for one."""
+def host_legend(results: Sequence[Result]) -> list[str]:
+    """Returns a line for each machine that explains ``host 1``; nothing for a single machine."""
     if not any(result.host for result in hosts_apart(results)):
         return []
     numbers = _numbers(map(_machines, results))
-    told: dict[str, str] = {}
-    for identity in (each for result in results for each in _identities(result)):
-        cpus = f"{identity['cpus']} CPUs" if identity.get("cpus") else None
-        known = [str(part) for part in (identity.get("cpu_model"), cpus) if part]
-        machine = _machine(identity)
-        told.setdefault(machine, ", ".join([*known, f"machine {machine}"]))
-    return [printable(f"host {number}: {told[machine]}") for machine, number in numbers.items()]
+    descriptions: dict[str, str] = {}
+    for result in results:
+        for identity in _identities(result):
+            cpus = f"{identity['cpus']} CPUs" if identity.get("cpus") else None
+            known = [str(part) for part in (identity.get("cpu_model"), cpus) if part]
+            machine = _machine(identity)
+            descriptions.setdefault(machine, ", ".join([*known, f"machine {machine}"]))
+    return [printable(f"host {number}: {descriptions[machine]}") for machine, number in numbers.items()]
 
 
 def _numbers(pairs: Iterable[tuple[str, ...]]) -> dict[str, int]:
@@ -97,7 +98,7 @@ def _numbers(pairs: Iterable[tuple[str, ...]]) -> dict[str, int]:
 
 
 def _machines(result: Result) -> tuple[str, ...]:
-    """Who measured it: this machine, and of a case on two hosts the other one."""
+    """Returns the machines that measured: this one, and for a case on two hosts the other one."""
     return tuple(map(_machine, _identities(result)))
 
 
@@ -111,7 +112,7 @@ def _identities(result: Result) -> list[Mapping[str, Any]]:
 
 
 def rate_text(rate: object) -> str:
-    """``1M`` for 1000000; texts as they are."""
+    """Returns ``1M`` for 1000000; texts stay as they are."""
     if not isinstance(rate, int):
         return printable(str(rate))
     for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
@@ -121,7 +122,7 @@ def rate_text(rate: object) -> str:
 
 
 def path_of(result: Result) -> str:
-    """What stands before the traffic in a case's id: switch, port, mode, candidate, cores, technique."""
+    """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, technique."""
     point = result.point
     parts = [result.switch]
     if point.port:
@@ -138,7 +139,7 @@ def path_of(result: Result) -> str:
 
 
 def number(result: Result, value: T | None) -> T | None:
-    """A figure of the result; None for a measurement that is no number."""
+    """Returns a value of the result; None for a measurement that is no number."""
     return value if result.is_number else None
 
 
@@ -147,23 +148,23 @@ def is_latency(result: Result) -> bool:
 
 
 def main_figure(result: Result) -> Estimate | None:
-    """The figure by which results of a dimension are compared: median round trip, or frames per second."""
+    """Returns the value by which results of a dimension are compared: median round trip, or frames per second."""
     return number(result, result.rtt_p50_ns if is_latency(result) else result.throughput_pps)
 
 
 def main_unit(result: Result) -> tuple[str, float]:
-    """The unit in which reports show that figure, and the factor to it."""
+    """Returns the unit in which reports show the main value, and the factor to it."""
     return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
 
 
 def short(value: float) -> str:
-    """A number as texts show it: four significant digits, whole thousands with commas."""
+    """Formats a number for texts: four significant digits, whole thousands with commas."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
-    """Results by key, in the order of first appearance."""
-    found: dict[Any, list[Result]] = {}
+    """Groups results by key, in the order of first appearance."""
+    groups: dict[Any, list[Result]] = {}
     for result in results:
-        found.setdefault(key(result), []).append(result)
-    return found
+        groups.setdefault(key(result), []).append(result)
+    return groups

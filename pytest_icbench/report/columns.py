@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reports show of a result: one row a column, for the terminal's tables, Markdown's and the page's rows. Pure.
+"""The columns of reports: the tables of the terminal, the tables in Markdown and the rows of the page. Pure.
 
-The case stands first everywhere and is no column of this table: each report abbreviates it in its own way.
+The case comes first in every report and is not among them, since each report abbreviates it differently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pytest_icbench.wording import percent, printable
 
 
 class In(Flag):
-    """Where a column is shown; the first three are tables of the terminal."""
+    """The reports that show a column; the first three are tables of the terminal."""
 
     THROUGHPUT = auto()
     LATENCY = auto()
@@ -30,17 +30,17 @@ class In(Flag):
 
 
 class Column(NamedTuple):
-    """One column.
+    """A column of reports.
 
     Attributes:
-        name: in the head of tables; ``{metric}`` is the group's, since a rate is never shown without it, and
-            ``{beside}`` tells Markdown's readers of versions side by side.
-        unit: behind the name; the text is without it.
-        text: of a result; empty where it has none. A column without any text is left out of the terminal's tables.
-        shown: where.
-        always: where it stays without any text.
-        phrase: how the page, whose rows have no heads, says it.
-        number: aligned to the right.
+        name: the head in tables. ``{metric}`` is the group's, since a rate is never shown without it. ``{or_base}``
+            is for Markdown, whose results may be compared with the version side by side.
+        unit: the unit after the name; the text is without it.
+        text: returns a result's text; empty where it has none. The terminal leaves out a column without any text.
+        shown: the reports that show it.
+        always: the tables that keep it without any text.
+        phrase: the text on the page, whose rows have no heads.
+        number: whether it is aligned to the right.
     """
 
     name: str
@@ -52,16 +52,17 @@ class Column(NamedTuple):
     number: bool = True
 
     def head(self, **facts: str) -> str:
+        """Returns the head in tables; ``facts`` are the words for the name's placeholders."""
         return f"{self.name} {self.unit}".rstrip().format(**facts)
 
     def say(self, result: Result) -> str:
-        """The phrase; empty where the result has no text."""
+        """Returns the phrase; empty where the result has no text."""
         text = self.text(result)
         return text and self.phrase.format(text=text)
 
 
 def columns(where: In) -> list[Column]:
-    """The columns of one report in their order."""
+    """Returns the columns of a report in their order."""
     return [column for column in COLUMNS if where in column.shown]
 
 
@@ -71,7 +72,7 @@ def microseconds(result: Result, time_ns: float | None) -> str:
 
 
 def first(result: Result) -> str:
-    """Worth a column only where a burst has more than its first frame."""
+    """Returns the median of frames that were first in their burst; empty where a burst has one frame only."""
     return "" if result.point.burst == 1 else microseconds(result, result.rtt_first_p50_ns)
 
 
@@ -83,7 +84,7 @@ def rate(result: Result) -> str:
 
 
 def interval(result: Result) -> str:
-    """Of the rate; of one that was looked for there is none."""
+    """Returns the interval of the rate; a rate that was searched for has none."""
     pps = number(result, result.throughput_pps)
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
@@ -91,7 +92,7 @@ def interval(result: Result) -> str:
 
 
 def bounds(result: Result) -> str:
-    """Of a rate that was looked for: RFC 9971 wants them shown."""
+    """Returns the bounds of a rate that was searched for, which RFC 9971 wants in every report."""
     return remarks.bounds(result, "..")
 
 
@@ -124,18 +125,18 @@ def limit(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """With the reason of an INVALID one."""
+    """Returns the verdict, with the reason if it is INVALID."""
     reason = f" {result.reason}" if not result.is_number and result.reason else ""
     return printable(f"{result.verdict or '-'}{reason}")
 
 
 def judged(result: Result) -> str:
-    """The verdict, and whether it is waived."""
+    """Returns the verdict, and whether it is waived."""
     return f"{result.verdict or '-'}{', waived' if result.waiver else ''}"
 
 
 def _figure(result: Result) -> str:
-    """The main figure with what it is."""
+    """Returns the main value with its unit and metric."""
     if result.is_number and result.back_to_back is not None:
         return f"{train(result)} frames back to back"
     main, (unit, factor) = main_figure(result), main_unit(result)
@@ -146,7 +147,7 @@ def _figure(result: Result) -> str:
 
 
 def _interval_of_figure(result: Result) -> str:
-    """Of the main figure; of a rate that was looked for its relevant bounds."""
+    """Returns the interval of the main value; for a rate that was searched for its relevant bounds."""
     main, (_, factor) = main_figure(result), main_unit(result)
     if main is None or result.back_to_back is not None:
         return ""
@@ -156,10 +157,10 @@ def _interval_of_figure(result: Result) -> str:
 
 
 def _change(result: Result) -> str:
-    """Against the version beside it, or against the baseline."""
-    beside, ratio = result.side_by_side, result.ratio_to_baseline
-    if beside is not None:
-        ratio = Estimate(beside.ratio, beside.ratio_low, beside.ratio_high)
+    """Returns the change against the version side by side, or against the baseline."""
+    comparison, ratio = result.side_by_side, result.ratio_to_baseline
+    if comparison is not None:
+        ratio = Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
     if ratio is None:
         return ""
     if ratio.low is None or ratio.high is None:
@@ -182,7 +183,7 @@ def _limit_of_rate(result: Result) -> str:
 
 _BOTH = In.THROUGHPUT | In.LATENCY
 
-#: In the order in which they are shown.
+#: All columns in their order.
 COLUMNS = (
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
     Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
@@ -199,7 +200,7 @@ COLUMNS = (
     Column("Gbit/s", "", gbps, In.THROUGHPUT),
     Column("figure", "", _figure, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
-    Column("against the baseline{beside}", "", _change, In.MARKDOWN),
+    Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("figures", "", _figures_with_metric, In.PAGE),
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),

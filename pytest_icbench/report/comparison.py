@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two runs or baselines beside each other, as lines of at most 100 columns. Pure."""
+"""The comparison of two runs or baselines, as lines of at most 100 columns. Pure."""
 
 from __future__ import annotations
 
@@ -26,57 +26,70 @@ def compare_sides(
     thresholds: Thresholds,
     patterns: Sequence[str] = circumstances.DEFAULT,
 ) -> tuple[list[str], bool]:
-    """The table of now against before, what differs in what was tested, and whether a case REGRESSED."""
+    """Compares two sides.
+
+    Args:
+        patterns: facts that have to be the same.
+
+    Returns:
+        The table with the differences in what was tested and other notes; and whether a case REGRESSED.
+    """
     comparer = Comparer(Baseline(before.name, before.entries), patterns)
     rows: list[tuple[str, ...]] = []
     verdicts: Counter[str] = Counter()
     changes: Counter[str] = Counter()
     notes: list[str] = []
-    for entry in sorted(now.entries, key=lambda each: each.key):
-        found = comparer.compare_entry(entry, thresholds.margins(entry.case))
-        verdict = _verdict(found)
+    for entry in sorted(now.entries, key=lambda entry: entry.key):
+        comparison = comparer.compare_entry(entry, thresholds.margins(entry.case))
+        verdict = _verdict(comparison)
         verdicts[verdict] += 1
         if verdict != Verdict.NO_BASELINE:
-            changes.update(str(each) for each in found.treatment if not each.fact.startswith("treatment.cpus"))
-        notes += [f"{entry.case}: {note}" for note in (found.incomparable, *found.warnings) if note]
-        notes += [f"{entry.case}: {each.name}: {each.outlook()}" for each in found.findings if each.outlook()]
-        rows += _rows(entry, found)
+            changes.update(
+                str(difference)
+                for difference in comparison.treatment
+                if not difference.fact.startswith("treatment.cpus")
+            )
+        notes += [f"{entry.case}: {note}" for note in (comparison.incomparable, *comparison.warnings) if note]
+        notes += [
+            f"{entry.case}: {finding.name}: {finding.outlook()}" for finding in comparison.findings if finding.outlook()
+        ]
+        rows += _rows(entry, comparison)
     seen = {entry.about for entry in now.entries}
     gone = sorted({entry.case for entry in before.entries if entry.about not in seen})
     lines = [*_table(rows), ""] if rows else []
-    counts = ", ".join(f"{verdicts[one]} {one}" for one in ORDER if verdicts[one])
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ORDER if verdicts[verdict])
     lines.append(f"{now.name} now against {before.name} before: {counts or 'nothing in common'}")
     if changes:
-        lines += ["what is tested differs (here: now, there: before):", *(f"  {each}" for each in sorted(changes))]
+        lines += ["what is tested differs (here: now, there: before):", *(f"  {change}" for change in sorted(changes))]
     lines += notes
     lines += [f"only in {before.name}: {case}" for case in gone]
     return [printable(line) for line in lines], verdicts[Verdict.REGRESSED] > 0
 
 
-def _verdict(found: BaselineComparison) -> str:
-    if found.missing is not None:
+def _verdict(comparison: BaselineComparison) -> str:
+    if comparison.missing is not None:
         return Verdict.NO_BASELINE
-    if found.incomparable is not None:
+    if comparison.incomparable is not None:
         return Verdict.INCOMPARABLE
-    return min((each.verdict for each in found.findings), key=ORDER.index, default=Verdict.INCONCLUSIVE)
+    return min((finding.verdict for finding in comparison.findings), key=ORDER.index, default=Verdict.INCONCLUSIVE)
 
 
-def _rows(entry: Entry, found: BaselineComparison) -> list[tuple[str, ...]]:
-    if not found.findings:
+def _rows(entry: Entry, comparison: BaselineComparison) -> list[tuple[str, ...]]:
+    if not comparison.findings:
         name = MAIN[entry.dimension]
         figure = entry.figures.get(name)
         now = show(figure.value) if figure else ""
-        return [(entry.case, name, "", now, "", "", _verdict(found))]
-    return [(entry.case, *_cells(each)) for each in found.findings]
+        return [(entry.case, name, "", now, "", "", _verdict(comparison))]
+    return [(entry.case, *_cells(finding)) for finding in comparison.findings]
 
 
-def _cells(found: Finding) -> tuple[str, ...]:
-    before, now = (show(value) if value is not None else "" for value in (found.baseline_value, found.value))
+def _cells(finding: Finding) -> tuple[str, ...]:
+    before, now = (show(value) if value is not None else "" for value in (finding.baseline_value, finding.value))
     interval = ""
-    if found.ratio_low is not None and found.ratio_high is not None:
-        interval = f"{_change(found.ratio_low)}..{_change(found.ratio_high)}"
-    change = _change(found.ratio) + " %" if found.ratio is not None else ""
-    return found.name, before, now, change, interval, found.verdict
+    if finding.ratio_low is not None and finding.ratio_high is not None:
+        interval = f"{_change(finding.ratio_low)}..{_change(finding.ratio_high)}"
+    change = _change(finding.ratio) + " %" if finding.ratio is not None else ""
+    return finding.name, before, now, change, interval, finding.verdict
 
 
 def _change(ratio: float) -> str:

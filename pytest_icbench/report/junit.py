@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JUnit XML: a result's JSON line in ``system-out``; writers of reports that nobody needs are taken out."""
+"""JUnit XML: a result's JSON line in ``system-out``; unused report writers are unregistered."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Se
 
 
 def hide_host(path: Path) -> None:
-    """Takes the host's name out of a file that pytest has written; ``localhost`` is what the format has for none."""
+    """Replaces the host's name in a file that pytest has written by ``localhost``, since the format needs a name."""
     try:
         text = path.read_text(encoding="utf-8")
         shown = quoteattr(platform.node())
         path.write_text(text.replace(f"hostname={shown}", 'hostname="localhost"'), encoding="utf-8")
     except OSError:
-        return  # it was not written, or has been taken away
+        return  # it was not written, or has been removed
 
 
 def drop_unused(config: pytest.Config, options: Sequence[str]) -> list[Any]:
-    """Keeps writers that only the ini switch turned on (``xmlpath``, ``htmlpath``) from writing; returns them.
+    """Unregisters writers that only the ini switch turned on, and returns them. It is called before a session ends.
 
-    To be called before a session ends.
+    Args:
+        options: names of those writers' options: ``xmlpath``, ``htmlpath``.
     """
     dropped = []
     for plugin in list(config.pluginmanager.get_plugins()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Long runs and back-to-back trains in words: what tables, pages and JUnit say of them. Pure."""
+"""Texts about long runs and back-to-back trains for tables, pages and JUnit. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
 
-#: Loss events named where there is little room, and where there is more.
+#: Numbers of loss events listed where there is little room, and where there is more.
 FEW_EVENTS, MANY_EVENTS = 5, 50
 
 
 def losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
-    """The first ``most`` loss events of a long run with their times (UTC), or their number; None for other results."""
+    """Returns the first ``most`` loss events of a long run with times (UTC); None for other results.
+
+    Args:
+        most: with 0 only the number of loss events is returned.
+    """
     count = result.loss_event_count
     if count is None or (not count and not result.is_number):
         return None
@@ -36,13 +40,13 @@ def _event(event: LossEvent, several: bool) -> str:
 
 
 def train(result: Measurement) -> str | None:
-    """Frames of the longest train without loss; None for other results."""
+    """Returns the frames of the longest train without loss; None for other results."""
     trains = result.back_to_back
     return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
 
 
 def back_to_back(result: Measurement) -> str | None:
-    """What RFC 9004 wants to be reported of trains: number, mean and spread, buffer times; None for other results."""
+    """Returns the report of trains after RFC 9004: number, mean, spread, buffer times; None for other results."""
     trains = result.back_to_back
     if trains is None:
         return None
@@ -58,7 +62,7 @@ def back_to_back(result: Measurement) -> str | None:
 
 
 def flat(result: Measurement) -> dict[str, Any]:
-    """Both as flat names and values: ``back_to_back_frames`` …, ``loss_events`` as a text."""
+    """Flattens both to names and values: ``back_to_back_frames`` …, and ``loss_events`` as a text."""
     trains: dict[str, Any] = {} if result.back_to_back is None else encode(result.back_to_back)
     flattened: dict[str, Any] = {f"back_to_back_{name}": value for name, value in trains.items()}
     return flattened | ({"loss_events": losses(result)} if result.loss_events else {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run in Markdown, for a CI's summary page or a comment on a merge request. Pure: results in, text out."""
+"""A run in Markdown, for a CI's summary page or a comment on a merge request. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import printable, show
 
-#: Rows at most: a GitLab comment holds a million characters, a GitHub comment 65,536.
+#: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
 
 
 def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]]) -> str:
-    """Counts, what is not as it should be, a table of all cases, and what was skipped.
+    """Returns counts, notable cases, a table of all cases, and the skipped tests.
 
     Args:
-        skipped: test and reason. failed: test and the first line of what it says; without those that have a result.
+        skipped: each test with its reason.
+        failed: each failed test with the first line of its message.
     """
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
     for candidate in candidates(results):
@@ -31,12 +32,12 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.verdict in NOTABLE]
     sentences = [f"* **{escape(judged(result))}** {escape(_reason(result))}" for result in _ordered(notable)]
-    # A test that failed by a verdict is told by its result.
-    sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _told(test, notable)]
+    # A test that failed by its verdict is listed with the result.
+    sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _listed(test, notable)]
     lines += _limited(sentences) + ([""] if sentences else [])
     if results:
-        beside = " or the version beside it" if candidates(results) else ""
-        heads = ["case", *(column.head(beside=beside) for column in columns(In.MARKDOWN))]
+        or_base = " or the version side by side" if candidates(results) else ""
+        heads = ["case", *(column.head(or_base=or_base) for column in columns(In.MARKDOWN))]
         lines += [f"| {' | '.join(heads)} |", f"{'| --- ' * len(heads)}|"]
         lines += _limited([_row(result) for result in _ordered(results)])
         lines.append("")
@@ -53,7 +54,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
 def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequence[object]) -> str:
     verdicts = [result.verdict or "not judged" for result in results]
     order = [*ORDER, "not judged"]
-    parts = [f"{verdicts.count(one)} {escape(one)}" for one in order if one in verdicts]
+    parts = [f"{verdicts.count(verdict)} {escape(verdict)}" for verdict in order if verdict in verdicts]
     parts += [f"{len(skipped)} skipped"] if skipped else []
     parts += [f"{len(failed)} failed"] if failed else []
     return f"{len(results)} result{'' if len(results) == 1 else 's'}: {', '.join(parts)}" if parts else "no results"
@@ -61,10 +62,10 @@ def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequen
 
 def _ordered(results: Sequence[Result]) -> list[Result]:
     order: list[str] = list(ORDER)
-    return sorted(results, key=lambda one: order.index(str(one.verdict)) if one.verdict in order else 99)
+    return sorted(results, key=lambda result: order.index(str(result.verdict)) if result.verdict in order else 99)
 
 
-def _told(test: str, results: Sequence[Result]) -> bool:
+def _listed(test: str, results: Sequence[Result]) -> bool:
     return any(f"[{result.case}]" in test for result in results)
 
 
@@ -83,14 +84,14 @@ def _row(result: Result) -> str:
 
 def _reason(result: Result) -> str:
     reason = result.reason or ""
-    told = reason if result.case in reason else f"{result.case}: {reason}"
+    text = reason if result.case in reason else f"{result.case}: {reason}"
     if not result.is_number and result.evidence:
-        told += f", {result.evidence.splitlines()[0]}"
-    return told + (f" (waived {result.waiver})" if result.waiver else "")
+        text += f", {result.evidence.splitlines()[0]}"
+    return text + (f" (waived {result.waiver})" if result.waiver else "")
 
 
 def _changes(result: Result) -> list[str]:
-    """Versions and configurations that differ from the baseline's; where threads ran is no change of a version."""
+    """Returns versions and configurations that differ from the baseline's, without the CPUs of threads."""
     return [
         f"* {escape(name)}: {escape(_value(before))} → {escape(_value(now))}"
         for name, (before, now) in result.treatment_changes.items()
@@ -105,5 +106,5 @@ def _value(value: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Foreign text as Markdown that shows it as it is: in one line, no markup, no HTML, nobody is mentioned."""
+    """Escapes foreign text for Markdown: one line, no markup, no HTML, no mention of users."""
     return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split()))).replace("\\<", "&lt;").replace("\\&", "&amp;")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A run in the OpenMetrics text format (1.0.0), for Prometheus and GitLab's metrics reports. Pure.
 
-Latencies are in seconds, as the format asks for base units. Of several results of one case the last one stands there:
+Latencies are in seconds, as the format asks for base units. Of several results of a case the last one is written, since
 the format has no place for two.
 """
 
@@ -19,12 +19,12 @@ from pytest_icbench.report.versions import candidates
 from pytest_icbench.stats.quantiles import Estimate
 
 Sample = tuple[dict[str, str], float]
-#: A number out of an estimate.
+#: Returns one number of an estimate.
 _Of = Callable[[Estimate | None], float | None]
 
-#: The family that has what is decided of candidates.
+#: The family of the decisions about candidates.
 _CANDIDATES = "icbench_contender"
-#: An estimate and its ends: what stands in a family's name, how it is got, what the help says.
+#: An estimate and its ends: the part of a family's name, the function that returns it, the part of the help.
 _ENDS: tuple[tuple[str, _Of, str], ...] = (
     ("", lambda estimate: None if estimate is None else estimate.value, ""),
     ("_low", lambda estimate: None if estimate is None else estimate.low, ", lower end of the interval"),
@@ -34,45 +34,51 @@ _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.
 
 
 def text(results: Sequence[Result], skipped: int = 0) -> str:
-    """All results of a run. ``skipped``: cases that did not run."""
-    last = {(one.dimension, one.metric, one.case): one for one in results}
+    """Returns the text of a run's results. ``skipped``: number of cases that did not run."""
+    last = {(result.dimension, result.metric, result.case): result for result in results}
     kept = [last[key] for key in sorted(last)]
     lines: list[str] = []
     for name, unit, help_text, samples in _families(kept, results, skipped):
-        found = list(samples)
-        if not found:
+        known = list(samples)
+        if not known:
             continue
         kind = "info" if name in ("icbench_case", _CANDIDATES) else "gauge"
         lines += [f"# TYPE {name} {kind}"]
         lines += [f"# UNIT {name} {unit}"] if unit else []
         lines += [f"# HELP {name} {_escape(help_text)}"]
         suffix = "_info" if kind == "info" else ""
-        lines += [f"{name}{suffix}{{{_labels(labels)}}} {_number(value)}" for labels, value in found]
+        lines += [f"{name}{suffix}{{{_labels(labels)}}} {_number(value)}" for labels, value in known]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 def _families(
     results: Sequence[Result], every: Sequence[Result], skipped: int
 ) -> Iterator[tuple[str, str, str, Iterator[Sample]]]:
-    """Name, unit, help and samples of each family. ``every``: earlier results of a case too."""
+    """Yields name, unit, help and samples of each family. ``every``: with earlier results of a case."""
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
-    said = "Greatest part of sessions that accuse a version as good as allowed."
-    yield "icbench_side_by_side_error_ratio", "ratio", said, _error_rate(every)
-    for end, of, what in _ENDS:
+    text = "Greatest share of sessions that accuse a version as good as allowed."
+    yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
+    for end, of, end_text in _ENDS:
         rate = _plain(results, partial(_throughput, of))
-        yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{what}.", rate
-        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{what}.", _rtt(results, of)
+        yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
+        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
         ratio = _plain(results, partial(_to_baseline, of))
-        yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{what}.", ratio
-        beside = _beside(results, of)
-        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of the version beside it{what}.", beside
-    loss = _plain(results, lambda one: one.frame_loss_ratio)
+        yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{end_text}.", ratio
+        change = _to_base(results, of)
+        yield (
+            f"icbench_side_by_side{end}_ratio",
+            "ratio",
+            f"Figure over that of its base{end_text}.",
+            change,
+        )
+    loss = _plain(results, lambda result: result.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    yield "icbench_launches", "", "Launches that the figures stand on.", _plain(results, lambda one: one.launches)
-    duration = _plain(results, lambda one: one.duration_s)
-    yield "icbench_duration_seconds", "seconds", "What the case took.", duration
+    launches = _plain(results, lambda result: result.launches)
+    yield "icbench_launches", "", "Launches behind the figures.", launches
+    duration = _plain(results, lambda result: result.duration_s)
+    yield "icbench_duration_seconds", "seconds", "Duration of the case.", duration
 
 
 def _base(result: Result) -> dict[str, str]:
@@ -106,12 +112,12 @@ def _counts(results: Sequence[Result], skipped: int) -> Iterator[Sample]:
 
 
 def _candidates(results: Sequence[Result]) -> Iterator[Sample]:
-    for each in candidates(results):
-        yield {CANDIDATE_KEY: each.candidate, "decision": each.decision}, 1.0
+    for candidate in candidates(results):
+        yield {CANDIDATE_KEY: candidate.candidate, "decision": candidate.decision}, 1.0
 
 
 def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
-    stated = [one.side_by_side.error_rate for one in results if one.side_by_side is not None]
+    stated = [result.side_by_side.error_rate for result in results if result.side_by_side is not None]
     if stated:
         yield {}, max(stated)
 
@@ -124,10 +130,12 @@ def _to_baseline(of: _Of, result: Result) -> float | None:
     return of(result.ratio_to_baseline)
 
 
-def _beside(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
+def _to_base(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
     for result in results:
-        found = result.side_by_side
-        value = None if found is None else of(Estimate(found.ratio, found.ratio_low, found.ratio_high))
+        comparison = result.side_by_side
+        value = (
+            None if comparison is None else of(Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high))
+        )
         if value is not None:
             yield _base(result), value
 
@@ -152,7 +160,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escape(value: str) -> str:
-    """The escapes of the format; lone surrogates cannot be written in UTF-8."""
+    """Escapes a text as the format asks for, and replaces lone surrogates, which UTF-8 cannot encode."""
     safe = value.encode("utf-8", "replace").decode()
     return safe.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"').replace("\r", " ")
 

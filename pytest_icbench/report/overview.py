@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run in a few sentences: what won, by how much, what limited it, what was skipped and why. Pure."""
+"""A run in a few sentences: rankings with leads and limits, verdicts, and reasons of skips. Pure."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from pytest_icbench.report.axes import (
 from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.report.versions import decision_of
 
-#: Reference links: they show what the endpoints can do, and win nothing.
+#: Reference links: they show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Cases of the same traffic in order, best first.
+    """The best of the cases with the same traffic.
 
     Attributes:
-        question: what was measured of which traffic.
-        winner: the best path; its figure and interval with the unit.
-        lead: by how much it leads, and whether the intervals tell the two apart; empty where nobody else ran.
-        limit: what limited the winner.
+        question: the metric and the traffic.
+        winner: the best path.
+        figure: its main value and interval with the unit.
+        lead: its lead over the second path, and whether their intervals overlap; empty without a second path.
+        limit: the bottleneck of the winner.
     """
 
     question: str
@@ -49,8 +50,8 @@ class Ranking:
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
-    """One for each traffic, dimension, metric and host. Figures that are only "at least" are not ranked."""
-    found = []
+    """Ranks the cases of each traffic, dimension, metric and host. Values that are only "at least" are not ranked."""
+    rows = []
     apart = hosts_apart(list(results))
     ranked = [result for result in apart if result.switch not in REFERENCES and _value(result) is not None]
     for (dimension, metric, placement, key), group in grouped(ranked, _key).items():
@@ -62,11 +63,11 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
         best = firm[0]
         rivals = [result for result in firm if path_of(result) != path_of(best)]
         beyond = [result for result in group if result not in firm and (_value(result) or 0) > (_value(best) or 0)]
-        what = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
-        found.append(
+        metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
+        rows.append(
             Ranking(
-                question=f"{what}: {key.say()}" + (f", {placement} placement" if placement else ""),
-                winner="not told" if beyond else path_of(best),
+                question=f"{metric_name}: {key.say()}" + (f", {placement} placement" if placement else ""),
+                winner="undecided" if beyond else path_of(best),
                 figure="" if beyond else figure_text(best),
                 lead=_beyond(beyond, best)
                 if beyond
@@ -74,7 +75,7 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
                 limit="" if latency or beyond else _limit(best),
             )
         )
-    return found
+    return rows
 
 
 def _key(result: Result) -> tuple[str, str, str, object]:
@@ -92,9 +93,9 @@ def _interval(result: Result) -> tuple[float, float] | None:
 
 
 def figure_text(result: Result) -> str:
-    """The main figure with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one.
+    """Returns the main value with its interval: ``7.81 Mpps (7.25 to 8.74), 4.00 Gbit/s``; empty without one.
 
-    Of a search with its relevant bounds: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
+    A search has its relevant bounds instead: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
     """
     latency, value = is_latency(result), main_figure(result)
     if value is None:
@@ -119,31 +120,31 @@ def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
     if not others:
         return ""
     second = others[0]
-    own, other = _value(best) or 0.0, _value(second) or 0.0
-    if not own or not other:
+    best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
+    if not best_value or not second_value:
         return ""
-    percent = (1 - own / other) * 100 if latency else (own / other - 1) * 100
+    percent = (1 - best_value / second_value) * 100 if latency else (best_value / second_value - 1) * 100
     word = "below" if latency else "ahead of"
-    share = f"{own / other:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
-    said = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
+    share = f"{best_value / second_value:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
+    text = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
     decided = _side_by_side(best, second) or _side_by_side(second, best)
     if decided is not None:
-        return f"{said}; {decided}"
+        return f"{text}; {decided}"
     intervals = _interval(best), _interval(second)
     if intervals[0] is None or intervals[1] is None:
-        return f"{said}; too few launches to tell them apart"
+        return f"{text}; too few launches to tell them apart"
     apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
-    return said if apart else f"{said}; their {'bounds' if is_search(best) else 'intervals'} overlap"
+    return text if apart else f"{text}; their {'bounds' if is_search(best) else 'intervals'} overlap"
 
 
-def _side_by_side(one: Result, other: Result) -> str | None:
-    """What was decided of a candidate and its base: launches in adjacent pairs tell more than two intervals."""
-    told = one.side_by_side is not None and one.side_by_side.base == other.case
-    return f"side by side {path_of(one)} is {decision_of(one)}" if told else None
+def _side_by_side(candidate: Result, other: Result) -> str | None:
+    """Returns the decision on a candidate if the other result is its base; it is sharper than their intervals."""
+    is_base = candidate.side_by_side is not None and candidate.side_by_side.base == other.case
+    return f"side by side {path_of(candidate)} is {decision_of(candidate)}" if is_base else None
 
 
 def _beyond(results: Sequence[Result], best: Result) -> str:
-    """Nobody wins against a figure that is only "at least", and greater all the same."""
+    """Returns the lead of a ranking that has no winner, since a greater value is only "at least"."""
     most = max(results, key=lambda result: _value(result) or 0.0)
     return f"{path_of(most)} takes {figure_text(most)}, more than {path_of(best)} with {figure_text(best)}"
 
@@ -158,15 +159,15 @@ def _limit(result: Result) -> str:
 
 
 def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:
-    """How many results have which verdict, the worst first."""
+    """Counts the results of each verdict, the worst first."""
     order: list[str] = list(ORDER)
     counted = Counter(result.verdict or "not judged" for result in results)
-    return sorted(counted.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+    return sorted(counted.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
 
 
 def skips(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Reasons of skipped tests with their ids, the most frequent first."""
-    found: dict[str, list[str]] = {}
+    """Groups the ids of skipped tests by reason, the most frequent first."""
+    tests_by_reason: dict[str, list[str]] = {}
     for test, reason in reasons:
-        found.setdefault(reason, []).append(test)
-    return sorted(found.items(), key=lambda each: -len(each[1]))
+        tests_by_reason.setdefault(reason, []).append(test)
+    return sorted(tests_by_reason.items(), key=lambda item: -len(item[1]))

@@ -16,9 +16,9 @@ _NESTED = (dict, list, tuple)
 
 
 def properties(result: Measurement) -> list[tuple[str, Any]]:
-    """A result's flat values as JUnit properties: the names of the JSON line with a prefix. None is left out.
+    """Returns a result's flat values as JUnit properties: the names of the JSON line with a prefix, without nulls.
 
-    Loss events and trains without loss, whose parts are nested in the line, are made flat.
+    Loss events and trains without loss, whose parts are nested in the line, are flattened.
     """
     return [
         (PREFIX + name, str(value).lower() if isinstance(value, bool) else value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What stands beside a result's main figure, in words that the table and the page share. Pure."""
+"""Remarks on a result beside its main value, in words that tables and the page share. Pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import is_latency, number, short
 from pytest_icbench.stats.quantiles import Estimate
 
-#: Part of a figure by which it drifts before that is said.
+#: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
-#: Metrics of rates that are looked for.
+#: Metrics of rates that are searched for.
 SEARCHES = ("ndr", "pdr")
 
 
 def is_search(result: Result) -> bool:
-    """Whether the rate was looked for: its interval is a bracket then, and no confidence interval."""
+    """Whether the rate was searched for: its interval is then a bracket and no confidence interval."""
     return result.metric in SEARCHES
 
 
 def bounds(result: Result, between: str = " to ") -> str:
-    """The relevant bounds of a search in Mpps; empty where none is proven, or for a result that is none.
+    """Returns the relevant bounds of a search in Mpps; empty where none is proven, and for other results.
 
-    RFC 9971 wants the lower one in every report; an upper one that is not the device's is left out.
+    RFC 9971 wants the lower bound in every report. An upper bound that is not the device's is left out.
     """
     lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
     if not is_search(result) or lower is None:
@@ -35,7 +35,7 @@ def bounds(result: Result, between: str = " to ") -> str:
 
 
 def relevant_bounds(result: Result) -> str:
-    """The same as a sentence, with an upper bound that is not the device's too."""
+    """Returns the relevant bounds as a sentence, including an upper bound that is not the device's."""
     lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
     if not is_search(result) or (lower is None and upper is None):
         return ""
@@ -47,7 +47,7 @@ def relevant_bounds(result: Result) -> str:
 
 
 def round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Percentiles by their names, as all of the following."""
+    """Returns the percentiles of round trips (ns) by name; the functions below do the same for other times."""
     return {
         "p50": result.rtt_p50_ns,
         "p90": result.rtt_p90_ns,
@@ -76,13 +76,13 @@ def floor(result: Measurement) -> dict[str, float | None]:
 
 
 def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
-    """``p50 20 µs, p99 31 µs``: the percentiles that there are, and the greatest time."""
+    """Returns ``p50 20 µs, p99 31 µs``: the known percentiles and the greatest time. Times are in ns."""
     named = {**times, "max": greatest}
     return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
 
 
 def bands(result: Result) -> str:
-    """The two bands of the launches, and where the median lies; empty for one band."""
+    """Returns the two bands of the launches and the place of the median; empty for one band."""
     both = result.bands
     if both is None:
         return ""
@@ -98,13 +98,13 @@ def bands(result: Result) -> str:
 
 
 def drift(result: Result) -> str:
-    """By how much the figure drifted, if that is worth a sentence."""
+    """Returns a sentence on the drift of the value if it is notable."""
     change = result.drift or 0.0
     if abs(change) < NOTABLE_DRIFT:
         return ""
-    return f"drifted by {change:+.1%} while it was measured; the level is that halfway"
+    return f"drifted by {change:+.1%} while it was measured; the level is taken halfway through"
 
 
 def mpps(pps: float) -> str:
-    """Two or three digits behind the point."""
+    """Formats a rate in Mpps with two or three decimals."""
     return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"

@@ -18,11 +18,11 @@ from pytest_icbench.model.measurement import Measurement
 
 #: Columns before those of a result.
 LEADING = ("run", "test")
-#: Axes that are no column of a result themselves.
+#: Axes that are no field of a result.
 _AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", CANDIDATE_KEY)
-#: Types of values that fill a cell; parts of a result with a length of their own stand in ``results.jsonl``.
+#: Types of values that fit a cell; nested parts of a result are in ``results.jsonl`` only.
 _PLAIN = (int, float, str, bool)
-#: What users ask of the nested parts.
+#: Columns from the nested parts: name to path.
 _NESTED = {
     "machine": ("identity", "machine"),
     "cpu_model": ("identity", "cpu_model"),
@@ -36,7 +36,7 @@ _KEYS = keys(Measurement)
 
 
 def _kind(name: str) -> type | None:
-    """Type of a column's values, null apart; None for what fills no cell."""
+    """Returns the type of a column's values that are not null; None for values that fit no cell."""
     if name in ("packet_size", "burst", "pairs", "switch_cores"):
         return int
     if name in ("blocking", "touch", "remote"):
@@ -48,7 +48,7 @@ COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *(name for name in _KEYS
 
 
 def flat(run: str, test: str, measurement: Measurement) -> dict[str, Any]:
-    """One row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
+    """Returns a row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
     result = measurement.to_dict()
     axes = measurement.axes
     row: dict[str, Any] = {"run": run, "test": test}
@@ -63,7 +63,7 @@ def flat(run: str, test: str, measurement: Measurement) -> dict[str, Any]:
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """RFC 4180 in UTF-8 with a line of names; empty for null. Raises UsageError if it cannot be written."""
+    """Writes RFC 4180 in UTF-8 with a line of names; null is empty. Raises UsageError if it cannot be written."""
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
@@ -74,7 +74,7 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The same columns with their types. Raises UsageError without the library, or if it cannot be written."""
+    """Writes the same columns with their types. Raises UsageError without the library, or if it cannot be written."""
     if importlib.util.find_spec("pyarrow") is None:
         raise UsageError("Parquet needs the library pyarrow: pip install 'pytest-icbench[parquet]'")
     arrow = importlib.import_module("pyarrow")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results as tables of at most 100 columns. Pure: results in, lines out."""
+"""Results as tables of at most 100 columns. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, number
+from pytest_icbench.report.axes import host_legend, hosts_apart, is_latency, number
 from pytest_icbench.report.columns import (
     In,
     bounds,
@@ -33,7 +33,7 @@ _METRICS = {
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """A table for each dimension and metric, one host after the other, and below them what the rows leave to say."""
+    """Returns a table for each dimension and metric, one host after the other, then notes on their results."""
     apart = hosts_apart(results)
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
@@ -48,8 +48,8 @@ def table(results: Sequence[Result]) -> list[str]:
         lines += _group(dimension + on, metric, group, In.LATENCY if dimension == "latency" else In.THROUGHPUT)
         if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
-    told = [line for each in hosts_told(results) for line in wrapped(each, WIDTH)]
-    return [*lines, *_notes(apart), *told] if lines else []
+    legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
+    return [*lines, *_notes(apart), *legend] if lines else []
 
 
 def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:
@@ -74,12 +74,12 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
 
 
 def _parts(result: Result) -> list[str]:
-    """The end of an id: the axes that all rows often share."""
+    """Returns the end of an id: the axes that all rows often share."""
     return result.case.rsplit("-", 3)[1:] if result.case.count("-") >= 3 else []
 
 
 def _common(group: Sequence[Result]) -> list[str]:
-    """Burst, pairs and rate, as far as every row has the same: then they need not stand in each."""
+    """Returns those of burst, pairs and rate that all rows share, so that the title has them instead of each row."""
     if len(group) < 2 or any(result.point.remote for result in group):
         return []
     tails = [_parts(result) for result in group]
@@ -96,7 +96,7 @@ def _label(result: Result, common: Sequence[str]) -> str:
 
 
 def _middle(text: str, width: int) -> str:
-    """The text, its middle left out if it is longer than ``width``: both ends of a case's id say something."""
+    """Shortens a text to ``width`` by leaving out its middle, since both ends of a case's id matter."""
     if len(text) <= width:
         return text
     head = (width - 1) // 2
@@ -115,7 +115,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if any(first(result) for result in results):
         notes.append("first: p50 of frames that were the first of their burst")
     if any(number(result, result.floor_p50_ns) is not None for result in results):
-        notes.append("floor: p50 with no switch between: what tool and machine take by themselves")
+        notes.append("floor: p50 with no switch between: the time of tool and machine alone")
     if any(train(result) for result in results):
         notes.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
     if any(bounds(result) for result in results):
@@ -128,20 +128,20 @@ def _notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"{case}: {result.evidence.splitlines()[0]}")
         if result.is_number and result.verdict in NOTABLE and result.reason:
             notes.append(f"{result.verdict}: {result.reason}")
-        said = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
-        notes += [f"{case}: {text}" for text in (*said, longruns.losses(result, longruns.FEW_EVENTS)) if text]
+        texts = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
+        notes += [f"{case}: {text}" for text in (*texts, longruns.losses(result, longruns.FEW_EVENTS)) if text]
         if result.generator_bound and result.metric == "fixed" and result.is_number:
             offered, asked = result.offered_pps, result.point.rate
-            of = "less"
+            actual = "less"
             if asked.pps is not None:
-                of = f"{show(offered)} of {show(asked.pps * result.point.pairs)} frames/s"
-            elif not asked.is_max:  # a part of what the path was found to carry
-                of = f"{show(offered)} frames/s, less than {asked.typed}"
-            notes.append(f"{case}: the sender could offer only {of}")
+                actual = f"{show(offered)} of {show(asked.pps * result.point.pairs)} frames/s"
+            elif not asked.is_max:  # a part of the rate that a search found
+                actual = f"{show(offered)} frames/s, less than {asked.typed}"
+            notes.append(f"{case}: the sender could offer only {actual}")
         if unsettled := result.unsettled_launches:
-            of = f"{unsettled} of {result.launches} launches"
-            what = "median round trip" if is_latency(result) else "rate"
-            notes.append(f"{case}: the {what} of {of} did not become stationary; see --icbench-max-warmup")
+            launches = f"{unsettled} of {result.launches} launches"
+            subject = "median round trip" if is_latency(result) else "rate"
+            notes.append(f"{case}: the {subject} of {launches} did not become stationary; see --icbench-max-warmup")
         if result.is_number and result.search is not None and result.search.evidence:
             notes.append(f"{case}: {result.search.evidence}")
         if result.reference_evidence:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trends: the history of each case on each host, with its levels and changes. Pure; what figures are drawn from."""
+"""Trends: the history of each case on each host, with its levels and changes, from which charts are drawn. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_icbench.store.history import FIGURES, Entry
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One result: seconds since the epoch, the figure, its interval (None where there is none)."""
+    """A result in a trend: seconds since the epoch, value, interval (None without one)."""
 
     at: float
     value: float
@@ -31,11 +31,12 @@ class Change:
     """A change of the level.
 
     Attributes:
-        index: of the first point of the new level.
-        before, after: the levels: medians of their points, in the figure's unit.
+        index: index of the first point of the new level.
+        at: time of that point, in seconds since the epoch.
+        before, after: the levels: medians of their points, in the unit of ``Trend.figure``.
         relative: (after - before) / before.
-        better: more of a rate, less of a time.
-        version_before, version_after: of the switch around the change, None where it does not tell.
+        better: whether a rate became greater or a time less.
+        version_before, version_after: the switch's versions around the change; None if unknown.
     """
 
     index: int
@@ -50,12 +51,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One figure of one case on one host, in the order of time.
+    """The values of one result of one case on one host, in the order of time.
 
     Attributes:
         figure: name of the result, with its unit: ``throughput_pps``, ``rtt_p50_ns``, ...
-        less_is_better: a time.
-        host: digest of what has to be the same in a comparison. machine: for people.
+        less_is_better: whether less is better, as of a time.
+        host: digest of the facts that have to be the same in a comparison.
+        machine: the host's name for readers.
     """
 
     case: str
@@ -70,33 +72,33 @@ class Trend:
     changes: tuple[Change, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Returns plain JSON data."""
         data: dict[str, Any] = encode(self)
         return data
 
 
 def trends(entries: Iterable[Entry], *, least_effect: float = LEAST_EFFECT, every_figure: bool = False) -> list[Trend]:
-    """The trend of each case, metric and host, in the order of cases.
+    """Returns the trend of each case, metric and host, in the order of cases.
 
     Args:
-        entries: in any order; see ``entries.read`` and ``entries.entry_of``.
-        least_effect: changes of a level by less than this part are none.
-        every_figure: not only the first of each dimension.
+        entries: in any order; see ``store.history``.
+        least_effect: smallest change of a level, as a part of it; smaller ones are ignored.
+        every_figure: whether all of ``FIGURES`` are included, not only the first of each dimension.
 
     Raises UsageError if the library for change points is missing.
     """
     groups: dict[tuple[str, str, str, str], list[Entry]] = {}
     for entry in entries:
         groups.setdefault((entry.dimension, entry.case, entry.metric, entry.host), []).append(entry)
-    found = []
+    all_trends = []
     for _, group in sorted(groups.items()):
         group.sort(key=lambda entry: entry.at)
-        wanted = FIGURES.get(group[0].dimension, ())
-        for name, less in wanted if every_figure else wanted[:1]:
+        named = FIGURES.get(group[0].dimension, ())
+        for name, less in named if every_figure else named[:1]:
             points = [point for entry in group if (point := _point(entry, name)) is not None]
             if points:
-                found.append(_trend(group[-1], name, less, points, least_effect))
-    return found
+                all_trends.append(_trend(group[-1], name, less, points, least_effect))
+    return all_trends
 
 
 def _point(entry: Entry, name: str) -> Point | None:
@@ -107,9 +109,9 @@ def _point(entry: Entry, name: str) -> Point | None:
 
 
 def _trend(last: Entry, name: str, less: bool, points: Sequence[Point], least_effect: float) -> Trend:
-    found = levels([point.value for point in points], least_effect)
+    trend_levels = levels([point.value for point in points], least_effect)
     changes = []
-    for before, after in pairwise(found):
+    for before, after in pairwise(trend_levels):
         changes.append(
             Change(
                 index=after.first,
@@ -131,6 +133,6 @@ def _trend(last: Entry, name: str, less: bool, points: Sequence[Point], least_ef
         host=last.host,
         machine=last.machine,
         points=tuple(points),
-        levels=tuple(found),
+        levels=tuple(trend_levels),
         changes=tuple(changes),
     )

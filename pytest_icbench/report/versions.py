@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What versions side by side mean for people: a sentence a case, and one decision overall. Pure."""
+"""Sentences on versions side by side: one for each case, and the overall decision. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pytest_icbench.wording import percent, printable
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """A candidate over all its cases.
+    """The decision on a candidate over all its cases.
 
     Attributes:
-        candidate: ``ovs:new``, and of which run where there are several.
-        decision: the worst of its cases. counts: how many have which.
+        candidate: ``ovs:new``, with the run where there are several.
+        decision: the worst decision of its cases.
+        counts: the number of cases with each decision.
         results: its lines of ``results.jsonl``.
     """
 
@@ -28,14 +29,14 @@ class Overall:
 
     @property
     def sentence(self) -> str:
-        return f"{self.candidate} beside what there is: {self.decision} ({self.counts})"
+        return f"{self.candidate} against its base: {self.decision} ({self.counts})"
 
 
 def candidates(results: Iterable[Result]) -> list[Overall]:
-    """The decision for each candidate, in the order in which they were measured; nothing without candidates.
+    """Returns the decision for each candidate, in the order in which they were measured; nothing without candidates.
 
     Args:
-        results: of one session or of several, as lines of ``results.jsonl``.
+        results: the results of one or several sessions.
     """
     groups: dict[str, list[Result]] = {}
     for result in results:
@@ -43,34 +44,34 @@ def candidates(results: Iterable[Result]) -> list[Overall]:
         if candidate is not None:
             of = f" ({result.run})" if result.run else ""
             groups.setdefault(printable(f"{result.switch}:{candidate}{of}"), []).append(result)
-    found = []
+    decided = []
     for name, group in groups.items():
         decisions = [decision_of(result) for result in group]
-        counts = ", ".join(f"{decisions.count(each)} {each}" for each in ORDER if each in decisions)
-        found.append(Overall(name, min(decisions, key=ORDER.index), counts, tuple(group)))
-    return found
+        counts = ", ".join(f"{decisions.count(decision)} {decision}" for decision in ORDER if decision in decisions)
+        decided.append(Overall(name, min(decisions, key=ORDER.index), counts, tuple(group)))
+    return decided
 
 
 def error_rates(results: Iterable[Result]) -> list[str]:
-    """A sentence on how often a session accuses a good version; one for each of several sessions that differ in it."""
-    stated = (found for result in results if (found := result.side_by_side))
+    """Returns a sentence on how often a session accuses a good version, one for each rate of several sessions."""
+    stated = (comparison for result in results if (comparison := result.side_by_side))
     return [
         f"suspects were measured again: over {count} comparison{'' if count == 1 else 's'} at most {percent(rate)} of"
         " sessions accuse a good version"
-        for count, rate in dict.fromkeys((found.cases, found.error_rate) for found in stated)
+        for count, rate in dict.fromkeys((comparison.cases, comparison.error_rate) for comparison in stated)
     ]
 
 
 def overall(results: Sequence[Result]) -> list[str]:
-    """The decision for each candidate over its cases, each case, and what it stands on, a sentence a line."""
+    """Returns lines: the decision for each candidate, its cases with their changes, and the error rates."""
     lines = []
-    for each in candidates(results):
-        lines += [each.sentence, *(f"  {_line(result)}" for result in each.results)]
+    for candidate in candidates(results):
+        lines += [candidate.sentence, *(f"  {_line(result)}" for result in candidate.results)]
     return lines + error_rates(results)
 
 
 def decision_of(result: Result) -> str:
-    """One of INVALID, REGRESSED, INCONCLUSIVE, IMPROVED and PASS."""
+    """Returns INVALID, REGRESSED, INCONCLUSIVE, IMPROVED or PASS."""
     return result.decision or (Verdict.INCONCLUSIVE if result.is_number else Verdict.INVALID)
 
 
@@ -80,14 +81,14 @@ def _line(result: Result) -> str:
 
 
 def comparison_of(result: Result) -> tuple[str, str]:
-    """What a candidate's comparison gave: the change with its interval, and what else there is to say."""
-    found = result.side_by_side
-    if found is None:
+    """Returns the change of a candidate with its interval, and a remark on it; both may be empty."""
+    comparison = result.side_by_side
+    if comparison is None:
         return "", printable(result.reason or "")
-    text = f"{found.figure} {_change(found.ratio)}"
-    if found.ratio_low is not None and found.ratio_high is not None:
-        text += f" ({_change(found.ratio_low)} to {_change(found.ratio_high)}, {found.pairs} pairs)"
-    return text, f"first {found.screen}, not confirmed" if found.confirmed is False else ""
+    text = f"{comparison.figure} {_change(comparison.ratio)}"
+    if comparison.ratio_low is not None and comparison.ratio_high is not None:
+        text += f" ({_change(comparison.ratio_low)} to {_change(comparison.ratio_high)}, {comparison.pairs} pairs)"
+    return text, f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
 
 
 def _change(ratio: float) -> str:

@@ -182,7 +182,7 @@ def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
 def test_a_candidate_is_told_from_its_base(opened: Opened) -> None:
     page = opened.page
     decided = page.locator("section[aria-label='Side by side']").inner_text()
-    assert "snabb:new beside what there is: REGRESSED (1 REGRESSED)" in decided
+    assert "snabb:new against its base: REGRESSED (1 REGRESSED)" in decided
     assert "at most 1 % of sessions accuse a good version" in decided
     legend = page.locator("#ic-fig-size-0-pps svg .role-legend-label text").all_text_contents()
     assert {"snabb", "snabb:new"} <= set(legend)

@@ -77,7 +77,7 @@ def test_a_candidate_takes_its_bases_place_and_both_results_are_kept(
     assert 'name="icbench.case" value="ovs-64B-b32-1vs1-Rmax"' not in junit
     result.stdout.fnmatch_lines(
         [
-            "ovs:new beside what there is: PASS (2 PASS)",
+            "ovs:new against its base: PASS (2 PASS)",
             "  ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs)",
         ]
     )
@@ -94,7 +94,7 @@ def test_a_regression_fails_with_both_sides_and_their_versions(
         [
             "*REGRESSED: throughput_pps 4.5M 10 % lower than 5M of ovs-64B-b32-1vs1-Rmax beside it*",
             "*changed since*switch.version is 3.2 here and 3.1 there*",
-            "ovs:new beside what there is: REGRESSED (1 REGRESSED)",
+            "ovs:new against its base: REGRESSED (1 REGRESSED)",
             "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version",
         ]
     )
@@ -174,7 +174,7 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}")
     result.assert_outcomes(passed=4)
-    overall = "ovs:new beside what there is: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"
+    overall = "ovs:new against its base: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"
     rate = "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version"
     result.stdout.fnmatch_lines([overall, rate])
     run = inner.path / "reports" / "latest"
@@ -212,7 +212,7 @@ def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeTestbed],
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*Invalid: stalled*", "ovs:new beside what there is: INVALID (1 INVALID)"])
+    result.stdout.fnmatch_lines(["*Invalid: stalled*", "ovs:new against its base: INVALID (1 INVALID)"])
 
 
 def test_a_base_that_does_not_start_is_no_missing_ratio(
@@ -263,4 +263,4 @@ def test_an_ini_file_names_several(inner: Runner, bench: type[FakeTestbed], bina
     inner.write(test_x=FLAT)
     result = inner.run("--icbench-packet-size=64", "--icbench-switch=ovs", "-v")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["ovs:a beside what there is: PASS (1 PASS)", "ovs:b beside what there is: PASS*"])
+    result.stdout.fnmatch_lines(["ovs:a against its base: PASS (1 PASS)", "ovs:b beside what there is: PASS*"])

@@ -19,7 +19,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import overview, remarks, versions
-from pytest_icbench.report.axes import hosts_apart, hosts_told, is_latency, main_figure, main_unit, number
+from pytest_icbench.report.axes import host_legend, hosts_apart, is_latency, main_figure, main_unit, number
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.figure import published, theme, vega
 from pytest_icbench.report.figure.figure import Figure
@@ -125,7 +125,7 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
 def summary(page: Page) -> str:
     """The part above pytest-html's counts: what won, verdicts, skips, what publications state."""
     parts = [f"<style>{_resource('page.css')}{_verdict_colours()}</style>"]
-    for told in (page.sources, hosts_told(page.results)):
+    for told in (page.sources, host_legend(page.results)):
         if told:
             parts.append(f'<p class="ic-dim">{" · ".join(text(each) for each in told)}</p>')
     counted = " · ".join(

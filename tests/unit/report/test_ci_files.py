@@ -136,7 +136,7 @@ def versions() -> list[Result]:
 def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
     page = markdown.summary(versions(), [], []).replace("\\", "")
     lines = page.splitlines()
-    assert "**ovs:new beside what there is: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
+    assert "**ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
     assert "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version" in lines
     assert "| -10 % (-11 % to -9 %) | switch | REGRESSED |" in page
     # Nobody judges a base: there is nothing to say of it.

@@ -34,5 +34,5 @@ def test_every_column_is_shown_somewhere_and_keeps_its_place_where_it_must() -> 
     for column in COLUMNS:
         assert column.shown
         assert column.always in column.shown
-    heads = [(where, column.head(metric="m", beside="")) for where in In for column in columns.columns(where)]
+    heads = [(where, column.head(metric="m", or_base="")) for where in In for column in columns.columns(where)]
     assert len(heads) == len(set(heads))

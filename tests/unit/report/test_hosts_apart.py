@@ -12,7 +12,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import overview
-from pytest_icbench.report.axes import hosts_apart, hosts_told
+from pytest_icbench.report.axes import host_legend, hosts_apart
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.merge import Merge
@@ -39,7 +39,7 @@ def test_one_machine_is_not_told_from_itself() -> None:
     assert hosts(result("ovs", "aa"), result("vpp", "aa")) == [None, None]
     assert hosts(result("ovs", None), result("vpp", None)) == [None, None]
     assert hosts(result("ovs", "aa"), result("vpp", "aa", "bb"), result("ovs", "aa", "bb")) == [None] * 3
-    assert hosts_told([result("ovs", "aa"), result("vpp", "aa", "bb")]) == []
+    assert host_legend([result("ovs", "aa"), result("vpp", "aa", "bb")]) == []
     page = page_of(result("ovs", "aa"), result("vpp", "aa", "bb"))
     assert "host 1" not in html.summary(page) + html.body(page) + "\n".join(table(page.results))
 
@@ -49,7 +49,7 @@ def test_several_machines_have_numbers_in_order() -> None:
     testbeds = [result("ovs", "aa", "bb"), result("ovs", "aa"), result("ovs", "cc", "dd")]
     assert hosts(*testbeds) == ["hosts 1 and 2", "host 1", "hosts 3 and 4"]
     assert hosts(result("ovs", "aa", "bb"), result("ovs", "aa", "cc")) == ["hosts 1 and 2", "hosts 1 and 3"]
-    assert hosts_told(testbeds) == [
+    assert host_legend(testbeds) == [
         "host 1: A, 8 CPUs, machine aa",
         "host 2: B, machine bb",
         "host 3: A, 8 CPUs, machine cc",

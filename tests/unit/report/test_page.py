@@ -123,7 +123,7 @@ def test_at_least_is_not_ranked() -> None:
     assert "1 with “at least” not ranked" in found.lead
     results[1] = result(Case("vpp"), lower_bound=True, **at(10e6))
     (found,) = overview.rankings(results)
-    assert found.winner == "not told"
+    assert found.winner == "undecided"
     assert found.lead.startswith("vpp takes ≥ 10 Mpps")
 
 
@@ -158,7 +158,7 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     for each in [*beside(64), *beside(512, "PASS")]:
         page.add("t", each)
     told = html.summary(page)
-    assert "<b class=ic-REGRESSED>ovs:new beside what there is: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
+    assert "<b class=ic-REGRESSED>ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
     assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
     assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs)" in told
     plain = html.Page()
