@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One figure: a Vega-Lite specification without its data, and the data as a table. Pure."""
+"""A chart: a Vega-Lite specification without its data, and the data as a table. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from pytest_icbench.report.figure import theme
 
-#: Above this greatest-to-least ratio a logarithmic axis shows more.
+#: Ratio of the greatest to the least value above which an axis is logarithmic.
 LOG_RATIO = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``name`` of the field in the data, ``title`` of the column in tables and CSV (with its unit)."""
+    """A column of a chart's data: ``name`` of the field, and ``title`` in tables and CSV (with its unit)."""
 
     name: str
     title: str
@@ -24,12 +24,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Attributes:
-    id: of the element, unique on a page.
-    kind: the section that it belongs to.
-    title, text: what it shows; what a reader who does not see it learns from it.
-    spec: Vega-Lite without ``data`` and ``width``.
-    columns, rows: the data. The first column is the case's id, by which the page filters.
+    """A chart with its data.
+
+    Attributes:
+        id: id of the element, unique on a page.
+        kind: the section that it belongs to.
+        title: its heading.
+        text: its content in words, for readers who cannot see it.
+        spec: Vega-Lite without ``data`` and ``width``.
+        columns, rows: the data. The first column is the case's id, by which the page filters.
     """
 
     id: str
@@ -41,6 +44,7 @@ class Figure:
     rows: tuple[tuple[Any, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns JSON data for the page's script."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -52,7 +56,7 @@ class Figure:
         }
 
 
-#: Columns of every figure with one value and its interval a case.
+#: Columns of every chart with one value and its interval for each case.
 CASE = Column("case", "case")
 SERIES = Column("series", "path")
 SOURCE = Column("source", "source")
@@ -62,7 +66,7 @@ MEASURED = "measured"
 
 
 def interval_columns(x: Column, y: Column) -> tuple[Column, ...]:
-    """``case series x y low high least source``: what ``interval_spec`` draws."""
+    """Returns the columns that ``interval_spec`` draws: ``case series x y low high least source``."""
     low, high = Column("low", f"{y.title}, low"), Column("high", f"{y.title}, high")
     return (CASE, SERIES, x, y, low, high, AT_LEAST, SOURCE)
 
@@ -77,13 +81,13 @@ def interval_spec(
     equal: bool = False,
     extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Lines with marks and intervals over ``x``, one line a series; published values as hollow diamonds.
+    """Returns a chart of marks with intervals over ``x``, one line a series; published values are hollow diamonds.
 
     Args:
-        rows: as ``interval_columns`` names them.
+        rows: the data in the order of ``interval_columns``.
         order: all series of the page.
-        log_x: a logarithmic axis whose ticks are the values that there are.
-        equal: a thin line at y = x.
+        log_x: whether the axis is logarithmic, with a tick at every value.
+        equal: whether a thin line at y = x is drawn.
         extra: further layers.
     """
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
@@ -96,7 +100,7 @@ def interval_spec(
     if log_x:
         x_axis |= {"values": values, "format": "d"}
         x_scale = {"type": "log", "base": 2, "padding": 12, "nice": False}
-    # Beside the line where both are the same, both axes begin at zero.
+    # With the line at y = x both axes begin at zero.
     y_scale, y_title = y_axis([] if equal else [number for row in rows for number in row[3:6]], y.title)
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
@@ -173,7 +177,7 @@ def interval_spec(
 
 
 def y_axis(values: Sequence[Any], title: str) -> tuple[dict[str, Any], str]:
-    """A scale and the axis' title: logarithmic, and said so, where the values lie far apart."""
+    """Returns a scale and the axis' title. Where values lie far apart, the scale is logarithmic, as the title says."""
     known = [float(value) for value in values if isinstance(value, int | float) and isfinite(value)]
     if known and min(known) > 0 and max(known) / min(known) > LOG_RATIO:
         return {"type": "log", "nice": True}, f"{title} (logarithmic)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of a report, drawn from results: rates here, round-trip times in ``figures_latency``. Pure."""
+"""The charts of rates; those of round-trip times are in ``latency``. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")
 PAIRS = Column("pairs", "pairs")
 
-#: Rates in the figures' units: how they are got from a result, the unit, and the factor to it.
+#: Rates in the charts' units: the function that reads them from a result, the unit, and the factor to it.
 _Rate = tuple[Callable[[Result], Estimate | None], str, float]
 _PPS: _Rate = (lambda result: result.throughput_pps, "Mpps", 1e-6)
 _GBPS: _Rate = (lambda result: result.throughput_gbps, "Gbit/s", 1.0)
 
-#: Sections of the page in their order.
+#: Sections of the page in their order: kind of chart and heading.
 KINDS = {
     "load": "Receive rate against sending rate",
     "size": "Maximum rate against packet size",
@@ -34,12 +34,12 @@ KINDS = {
 
 
 def all_series(results: Iterable[Result]) -> list[str]:
-    """Every path of the page, in the order in which they were measured: it fixes their colours and marks."""
+    """Returns the paths of the page in the order in which they were measured, which fixes their colours and marks."""
     return list(dict.fromkeys(path_of(result) for result in results))
 
 
 def rate_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Figures of throughput, in the order of ``KINDS``."""
+    """Returns the charts of throughput, in the order of ``KINDS``."""
     rates = [result for result in results if result.dimension == "throughput"]
     return [*_by_load(rates, order), *_by_size(rates, order), *_by_pairs(rates, order)]
 
@@ -47,7 +47,13 @@ def rate_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure
 def row(
     result: Result, x: float, figure: Estimate | None, factor: float, *, least: bool | None = None
 ) -> tuple[Any, ...] | None:
-    """A row of ``interval_columns`` for a result's figure times ``factor``; None where it has none."""
+    """Returns a row of ``interval_columns``; None where the result has no such value.
+
+    Args:
+        x: the value on the horizontal axis.
+        figure: the result's value, which is multiplied by ``factor``.
+        least: whether the value is "at least"; by default the result says so.
+    """
     figure = number(result, figure)
     if figure is None:
         return None
@@ -68,19 +74,19 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def _published(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]:
-    """Rows for what publications state about the case; ``factor`` is from frames per second to the figure's unit."""
+    """Returns rows of the published values of the case; ``factor`` converts frames per second to the chart's unit."""
     return [
         (
             result.case,
-            f"{path_of(result)}: {each.label}",
+            f"{path_of(result)}: {publication.label}",
             x,
-            _scaled(each.value, factor),
+            _scaled(publication.value, factor),
             None,
             None,
             False,
-            f"published, {each.label}: {each.source}; {each.hardware}",
+            f"published, {publication.label}: {publication.source}; {publication.hardware}",
         )
-        for each in stated(result)
+        for publication in stated(result)
     ]
 
 
@@ -89,27 +95,29 @@ def _present(rows: Iterable[tuple[Any, ...] | None]) -> tuple[tuple[Any, ...], .
 
 
 def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
-    """The text alternative: the best measured point and the range of each series."""
+    """Returns the text alternative: the best measured point and the range of each series."""
     measured = [row for row in rows if row[7] == MEASURED]
     if not measured:
         return ""
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
     parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {short(best[3])} {unit}."]
-    for name, own in _by_series(measured).items():
-        values = [float(row[3]) for row in own]
+    for name, series_rows in _by_series(measured).items():
+        values = [float(row[3]) for row in series_rows]
         parts.append(
-            f"{name}: {short(min(values))} to {short(max(values))}." if len(own) > 1 else f"{name}: {short(values[0])}."
+            f"{name}: {short(min(values))} to {short(max(values))}."
+            if len(series_rows) > 1
+            else f"{name}: {short(values[0])}."
         )
     if len(measured) < len(rows):
-        parts.append("Hollow diamonds are published figures from other hardware.")
+        parts.append("Hollow diamonds are published values from other hardware.")
     return " ".join(parts)
 
 
 def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    for each in rows:
-        found.setdefault(str(each[1]), []).append(each)
-    return found
+    rows_by_series: dict[str, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        rows_by_series.setdefault(str(row[1]), []).append(row)
+    return rows_by_series
 
 
 def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
@@ -119,7 +127,7 @@ def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
 
 
 def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """A2: what arrives of what is offered. Fixed rates, and the points of sweeps."""
+    """Returns charts of A2: received against offered rate, from fixed rates and the points of sweeps."""
 
     def points(result: Result) -> list[tuple[Any, ...] | None]:
         if result.metric == "fixed":
@@ -136,7 +144,7 @@ def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     groups = grouped(results, lambda result: traffic(result)._replace(rate=""))
     for place, (key, group) in enumerate(groups.items()):
         rows = _present(point for result in group for point in points(result))
-        if not any(len({row[2] for row in own}) > 1 for own in _by_series(rows).values()):
+        if not any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values()):
             continue
         y = Column("received", "received, Mpps")
         figures.append(
@@ -158,15 +166,15 @@ def _maxima(results: Iterable[Result]) -> list[Result]:
 
 
 def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """A3, A4: the maximum in frames and in bits per second. A single size makes a figure too: it compares paths."""
+    """Returns charts of A3 and A4: the maximum in frames and in bits per second. A single size still compares paths."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
         for figure_of, unit, factor in (_PPS, _GBPS):
             rows = _present(
-                each
+                chart_row
                 for result in group
-                for each in (
+                for chart_row in (
                     row(result, result.point.traffic.mean_bytes, figure_of(result), factor),
                     *_published(result, result.point.traffic.mean_bytes, _per_frame(result, unit)),
                 )
@@ -193,17 +201,19 @@ def _per_frame(result: Result, unit: str) -> float:
 
 
 def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """A6: what each pair gets (M) and what all get together (T)."""
+    """Returns charts of A6: the mean rate of the pairs (M) and their total (T)."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(pairs=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
         if len({traffic(result).pairs for result in group}) < 2:
             continue
-        for what in ("Mean of the pairs (M)", "Total (T)"):
-            total = what.startswith("Total")
+        for quantity in ("Mean of the pairs (M)", "Total (T)"):
+            total = quantity.startswith("Total")
             rows = _present(
-                row(each, each.point.pairs, each.throughput_pps if total else each.throughput_per_pair_pps, 1e-6)
-                for each in group
+                row(
+                    result, result.point.pairs, result.throughput_pps if total else result.throughput_per_pair_pps, 1e-6
+                )
+                for result in group
             )
             if not rows:
                 continue
@@ -212,7 +222,7 @@ def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                 Figure(
                     id=f"pairs-{place}-{'t' if total else 'm'}",
                     kind="pairs",
-                    title=f"{what} against pairs: {key.say('pairs')}",
+                    title=f"{quantity} against pairs: {key.say('pairs')}",
                     text=best_text(rows, "Mpps"),
                     spec=interval_spec(PAIRS, y, rows, order, log_x=True),
                     columns=interval_columns(PAIRS, y),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The history of cases with their change points, drawn from the trends of a history file. Pure."""
+"""Charts of the history of cases with their change points, from the trends of a history file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
 from pytest_icbench.wording import printable, show
 
-#: Least height of the axis, as a part of the values.
+#: Least height of the axis, as a part of the middle value.
 LEAST_SPAN = 0.1
-#: Below so many days the axis has the time of day too.
+#: Number of days below which the axis shows the time of day.
 LONG_DAYS = 6
-#: Figures of one page; the trends that changed come first.
+#: Greatest number of charts on a page; the trends that changed come first.
 MOST = 200
 
 _COLUMNS = (
@@ -36,18 +36,18 @@ _COLUMNS = (
 )
 
 
-def history_figures(found: Sequence[Trend]) -> list[Figure]:
-    """One figure a trend with at least two points, in microseconds or millions of frames per second."""
-    worth = [trend for trend in found if len(trend.points) > 1]
-    worth.sort(key=lambda trend: (not trend.changes, trend.case))
-    # Hosts with the same processor are told apart by what icbench history calls them.
-    titles = Counter(map(_title, worth))
-    hosts = [f" (host {trend.host})" if titles[_title(trend)] > 1 else "" for trend in worth]
-    return [_figure(place, trend, _title(trend) + hosts[place]) for place, trend in enumerate(worth[:MOST])]
+def history_figures(all_trends: Sequence[Trend]) -> list[Figure]:
+    """Returns a chart for each trend of at least two points, in microseconds or millions of frames per second."""
+    shown = [trend for trend in all_trends if len(trend.points) > 1]
+    shown.sort(key=lambda trend: (not trend.changes, trend.case))
+    # Hosts with the same processor are distinguished by their names in icbench history.
+    titles = Counter(map(_title, shown))
+    hosts = [f" (host {trend.host})" if titles[_title(trend)] > 1 else "" for trend in shown]
+    return [_figure(place, trend, _title(trend) + hosts[place]) for place, trend in enumerate(shown[:MOST])]
 
 
 def history_of(file: Path, cases: Collection[str]) -> tuple[list[Figure], list[str]]:
-    """The figures of some cases out of a history file, and what could not be read.
+    """Returns the charts of some cases from a history file, and a sentence for each line that could not be read.
 
     Raises UsageError if the file cannot be read, or the library for change points is missing.
     """
@@ -70,7 +70,7 @@ def _figure(place: int, trend: Trend, title: str) -> Figure:
     rows = tuple(_rows(trend, factor))
     levels = f"{len(trend.levels)} level{'' if len(trend.levels) == 1 else 's'}"
     text = f"{len(trend.points)} results, {levels}, {'less' if trend.less_is_better else 'more'} is better. "
-    text += " ".join(_say(change, factor, unit) for change in trend.changes[-5:]) or "No change of the level."
+    text += " ".join(_sentence(change, factor, unit) for change in trend.changes[-5:]) or "No change of the level."
     text += " The axis need not begin at zero."
     return Figure(
         id=f"history-{place}",
@@ -83,7 +83,7 @@ def _figure(place: int, trend: Trend, title: str) -> Figure:
     )
 
 
-def _say(change: Change, factor: float, unit: str) -> str:
+def _sentence(change: Change, factor: float, unit: str) -> str:
     versions = ""
     if change.version_after and change.version_before != change.version_after:
         versions = f", version {printable(str(change.version_before))} to {printable(change.version_after)}"
@@ -100,17 +100,17 @@ def _rows(trend: Trend, factor: float) -> list[tuple[Any, ...]]:
     changes = {change.index: change for change in trend.changes}
     rows = []
     for place, point in enumerate(trend.points):
-        level = next(each for each in trend.levels if each.first <= place <= each.last)
+        level = next(level for level in trend.levels if level.first <= place <= level.last)
         change = changes.get(place)
         low, high = (None if end is None else end * factor for end in (point.low, point.high))
-        said = None if change is None else f"{change.relative:+.1%} {'better' if change.better else 'worse'}"
+        change_text = None if change is None else f"{change.relative:+.1%} {'better' if change.better else 'worse'}"
         figures = (point.value * factor, low, high, level.value * factor)
-        rows.append((trend.case, _when(point.at), *figures, said, point.version, point.run, point.verdict))
+        rows.append((trend.case, _when(point.at), *figures, change_text, point.version, point.run, point.verdict))
     return rows
 
 
 def _scale(values: Sequence[float | None], title: str) -> tuple[dict[str, Any], str]:
-    """As wide as the values, so that a small step is seen, but ``LEAST_SPAN`` at least: noise is no step."""
+    """Returns a scale as wide as the values, so that a small step is visible, but of ``LEAST_SPAN`` at least."""
     scale, title = y_axis(values, title)
     if "zero" not in scale:
         return scale, title

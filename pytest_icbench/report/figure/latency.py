@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of round-trip times: against packet size, and by percentile on HdrHistogram's axis. Pure."""
+"""Charts of round-trip times: against packet size, and by percentile on HdrHistogram's axis. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pytest_icbench.report.figure.figure import (
 from pytest_icbench.report.figure.figures import SIZE, best_text, row
 from pytest_icbench.report.remarks import round_trips
 
-#: Points a decade of a percentile curve.
+#: Number of points of a percentile curve for each decade.
 PER_DECADE = 8
-#: A percentile is given only with so many samples beyond it, as everywhere in this project.
+#: Number of samples beyond a percentile without which it is not shown.
 SAMPLES_BEYOND = 10
 
 _NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
@@ -33,32 +33,34 @@ Curve = Sequence[tuple[float, float]]
 
 
 def latency_figures(results: Sequence[Result], order: Sequence[str], curves: Mapping[int, Curve]) -> list[Figure]:
-    """All figures of round-trip times.
+    """Returns the charts of round-trip times.
 
     Args:
-        curves: by a result's place among ``results``.
+        results: results of both dimensions.
+        order: all series of the page.
+        curves: percentile curves by a result's index in ``results``.
     """
-    times = [(place, each) for place, each in enumerate(results) if is_latency(each)]
-    return [*_by_size([each for _, each in times], order), *_by_percentile(times, order, curves)]
+    times = [(place, result) for place, result in enumerate(results) if is_latency(result)]
+    return [*_by_size([result for _, result in times], order), *_by_percentile(times, order, curves)]
 
 
 def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """A8: mean and 99th percentile against packet size."""
+    """Returns charts of A8: mean and 99th percentile against packet size."""
     figures = []
     groups = grouped(results, lambda result: traffic(result)._replace(packet_size=0))
     for place, (key, group) in enumerate(groups.items()):
-        for what in ("Mean", "99th percentile"):
-            figures_of = [(each, each.rtt_mean_ns if what == "Mean" else each.rtt_p99_ns) for each in group]
-            made = (row(each, each.point.traffic.mean_bytes, figure, 1e-3, least=False) for each, figure in figures_of)
-            rows = tuple(sorted((each for each in made if each is not None), key=lambda each: (each[1], each[2])))
+        for quantity in ("Mean", "99th percentile"):
+            times = [(result, result.rtt_mean_ns if quantity == "Mean" else result.rtt_p99_ns) for result in group]
+            points = (row(result, result.point.traffic.mean_bytes, rtt, 1e-3, least=False) for result, rtt in times)
+            rows = tuple(sorted((point for point in points if point is not None), key=lambda point: point[1:3]))
             if not rows:
                 continue
-            y = Column("rtt", f"{what.lower()} RTT, µs")
+            y = Column("rtt", f"{quantity.lower()} RTT, µs")
             figures.append(
                 Figure(
-                    id=f"latency-{place}-{'mean' if what == 'Mean' else 'p99'}",
+                    id=f"latency-{place}-{'mean' if quantity == 'Mean' else 'p99'}",
                     kind="latency",
-                    title=f"{what} round-trip time: {key.say('packet_size')}",
+                    title=f"{quantity} round-trip time: {key.say('packet_size')}",
                     text=best_text(rows, "µs", least_wins=True),
                     spec=interval_spec(SIZE, y, rows, order, log_x=True),
                     columns=interval_columns(SIZE, y),
@@ -86,12 +88,12 @@ def _by_percentile(
     for place, result in results:
         groups.setdefault(traffic(result), []).append((place, result))
     figures = []
-    for number_, (key, group) in enumerate(groups.items()):
-        rows = [each for place, result in group for each in _curve_rows(result, curves.get(place, ()))]
+    for index, (key, group) in enumerate(groups.items()):
+        rows = [point for place, result in group for point in _curve_rows(result, curves.get(place, ()))]
         if rows:
             figures.append(
                 Figure(
-                    id=f"percentiles-{number_}",
+                    id=f"percentiles-{index}",
                     kind="percentiles",
                     title=f"Round-trip time by percentile: {key.say()}",
                     text=_text(group),
@@ -122,21 +124,21 @@ def _percentile(beyond: float) -> str:
 
 
 def _text(group: Sequence[tuple[int, Result]]) -> str:
-    said = []
+    sentences = []
     for _, result in group:
         rtt = round_trips(result)
         named = [(name, number(result, rtt[name])) for name in ("p50", "p99", "p99.9")]
         known = [f"{name} {short(value / 1000)} µs" for name, value in named if value is not None]
         if known:
-            said.append(f"{path_of(result)}: {', '.join(known)}.")
-    return " ".join(said) + " Bars are 95 % intervals of the named percentiles."
+            sentences.append(f"{path_of(result)}: {', '.join(known)}.")
+    return " ".join(sentences) + " Bars are 95 % intervals of the named percentiles."
 
 
 def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:
-    series = sorted({each[1] for each in rows}, key=order.index)
+    series = sorted({row[1] for row in rows}, key=order.index)
     scales = theme.series_scales(series, order)
     legend = {"title": None}
-    ticks = [10.0**power for power in range(6) if 10**power <= 10 * max(each[2] for each in rows)]
+    ticks = [10.0**power for power in range(6) if 10**power <= 10 * max(row[2] for row in rows)]
     x = {
         "field": "beyond",
         "type": "quantitative",
@@ -147,7 +149,7 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
             "labelExpr": "format((1 - 1 / datum.value) * 100, '.6~g') + ' %'",
         },
     }
-    y_scale, y_title = y_axis([value for each in rows for value in each[4:7]], "RTT, µs")
+    y_scale, y_title = y_axis([value for row in rows for value in row[4:7]], "RTT, µs")
     y = {"field": "rtt", "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}}
     colour = {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend}
     marked = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]

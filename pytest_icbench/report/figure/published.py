@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the published experiments state about a case, from ``published.json``: orientation, never an assertion.
+"""Published results of the experiments that a case repeats, from ``published.json``: orientation, never a limit.
 
-They come from other hardware and other versions, and everything that shows them says so.
+They come from other hardware and other versions, and all reports say so.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
 from pytest_icbench.model.result import Result
 
-#: Said wherever a published figure is shown.
+#: Shown with every published value.
 OTHER_HARDWARE = "other hardware"
 
-#: The technique of a kernel switch's case that names none.
+#: The technique of a kernel switch's case that does not name one.
 _NATURAL_API = {"veth": "udp-mmsg", "linux-bridge": "udp-mmsg"}
-#: What an experiment is about where its row does not say otherwise.
+#: The axes of an experiment whose row does not set them.
 _DEFAULTS = {
     "pairs": 1,
     "rate": None,
@@ -35,7 +35,14 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A published rate that belongs to a case: ``row`` of the experiment, and frames per second."""
+    """A published rate of a case.
+
+    Attributes:
+        row: the row of the experiment.
+        value: frames per second.
+        source: the publication.
+        hardware: the machine on which it was measured.
+    """
 
     row: str
     value: float
@@ -55,7 +62,7 @@ def _data() -> Mapping[str, Any]:
 
 
 def _axis(result: Result, name: str) -> Any:
-    """An axis that the file of published figures names."""
+    """Returns an axis of a result by its name in ``published.json``."""
     if name in ("metric", "dimension"):
         return result.metric if name == "metric" else result.dimension
     if name == "api":
@@ -64,16 +71,16 @@ def _axis(result: Result, name: str) -> Any:
 
 
 def stated(result: Result) -> list[Stated]:
-    """Published figures of the same experiment as a result's case."""
-    found = []
+    """Returns the published values of the experiment that a result's case repeats."""
+    published = []
     for entry in _data()["figures"]:
-        wanted = {**_DEFAULTS, **entry["at"]}
+        axes = {**_DEFAULTS, **entry["at"]}
         if result.metric != entry["metric"] or result.dimension != "throughput":
             continue
-        if all(_axis(result, name) == value for name, value in wanted.items()):
+        if all(_axis(result, name) == value for name, value in axes.items()):
             source = entry["row"][0]
             data = _data()
-            found.append(
+            published.append(
                 Stated(
                     entry["row"],
                     float(entry["value"]),
@@ -81,16 +88,20 @@ def stated(result: Result) -> list[Stated]:
                     data["hardware"][source],
                 )
             )
-    return found
+    return published
 
 
 def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
-    """What the publications say in words about experiments of which there are results: row, text, source."""
-    found = []
-    every = list(results)
+    """Returns the publications' statements on experiments with results of two switches or more: row, text, source."""
+    matches = []
+    all_results = list(results)
     for entry in _data()["statements"]:
-        wanted = {"remote": [False], **entry["at"]}
-        matching = [result for result in every if all((_axis(result, k) or False) in v for k, v in wanted.items())]
+        axes = {"remote": [False], **entry["at"]}
+        matching = [
+            result
+            for result in all_results
+            if all((_axis(result, name) or False) in values for name, values in axes.items())
+        ]
         if len({_axis(result, "switch") for result in matching}) >= 2:
-            found.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
-    return found
+            matches.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
+    return matches

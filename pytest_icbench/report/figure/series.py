@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What figures need of a measurement beyond its line: windows over time, and the percentile curve. Pure, compact.
+"""The data of charts beyond a result's line: windows over time, and the percentile curve. Pure.
 
-A page holds the windows of thousands of cases, so they are rounded and, beyond a number, neighbours are put together.
+A page holds the windows of thousands of cases, so they are rounded, and neighbours are merged if there are too many.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import is_latency
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
-#: Windows kept of one case before neighbours are put together.
+#: Number of windows of a case above which neighbours are merged.
 MOST_POINTS = 600
-#: The same for all cases of a page.
+#: The same limit for all cases of a page together.
 MOST_ON_A_PAGE = 500_000
-#: Points a decade of a percentile curve.
+#: Number of points of a percentile curve for each decade.
 PER_DECADE = 8
 
 
@@ -29,10 +29,10 @@ class Windows:
     """The kept windows of a case in the order in which they ran, all pairs together.
 
     Attributes:
-        unit: ``kpps`` received, or ``us`` for the median round trip of a window.
+        unit: ``kpps`` for the received rate, ``us`` for the median round trip of a window.
         launches: for each launch its index, the seconds from the first launch to its first window, the length of a
             point in seconds, and the points; a point is None where it has no value.
-        disturbed: for each launch the places of points in which the host took time from an endpoint.
+        disturbed: for each launch the indices of the points in which the host took time from an endpoint.
     """
 
     unit: str
@@ -40,6 +40,7 @@ class Windows:
     disturbed: tuple[tuple[int, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns JSON data for the page's script."""
         return {
             "unit": self.unit,
             "launches": [[index, start, step, list(points)] for index, start, step, points in self.launches],
@@ -48,17 +49,18 @@ class Windows:
 
     @classmethod
     def from_dict(cls, data: Any) -> Windows:
-        """Inverse of ``to_dict``."""
+        """Reverses ``to_dict``."""
         launches = tuple((index, start, step, tuple(points)) for index, start, step, points in data["launches"])
         return cls(data["unit"], launches, tuple(tuple(places) for places in data["disturbed"]))
 
     @property
     def count(self) -> int:
+        """The number of points of all launches."""
         return sum(len(launch[3]) for launch in self.launches)
 
 
 def windows_of(measurement: Measurement) -> Windows | None:
-    """None where the measurement has no windows: read from a line, or INVALID from the start."""
+    """Returns the kept windows of a measurement; None for one without windows, as when read from a line."""
     launches = [launch for launch in measurement.per_launch if any(window.kept for window in launch.windows)]
     if not launches:
         return None
@@ -77,51 +79,52 @@ def windows_of(measurement: Measurement) -> Windows | None:
 
 
 def _columns(launch: Launch) -> list[list[Window]]:
-    """Kept windows by number: one list holds the same window of every pair."""
-    found: dict[int, list[Window]] = {}
+    """Returns lists of kept windows in the order of their numbers: one list holds the same window of every pair."""
+    windows_by_number: dict[int, list[Window]] = {}
     for window in launch.windows:
         if window.kept:
-            found.setdefault(window.number, []).append(window)
-    return [found[number] for number in sorted(found)]
+            windows_by_number.setdefault(window.number, []).append(window)
+    return [windows_by_number[number] for number in sorted(windows_by_number)]
 
 
 def _rate(column: Sequence[Window]) -> float:
+    """Returns the rate of all pairs in thousands of frames per second."""
     return float(f"{sum(window.throughput_pps for window in column) / 1e3:.4g}")
 
 
 def _median_rtt(column: Sequence[Window]) -> float | None:
-    """The greatest pair's median: medians cannot be put together."""
+    """Returns the greatest of the pairs' medians, since medians cannot be merged; in microseconds."""
     known = [window.rtt_p50_ns for window in column if window.rtt_p50_ns is not None]
     return float(f"{max(known) / 1e3:.4g}") if known else None
 
 
 def thinned(windows: Windows, most: int) -> Windows:
-    """At most about ``most`` points: neighbours of a launch are put together as their mean."""
+    """Returns at most about ``most`` points: neighbours of a launch are merged to their mean."""
     if windows.count <= most:
         return windows
     width = -(-windows.count // most)
     launches, disturbed = [], []
     for (index, start, step, points), places in zip(windows.launches, windows.disturbed, strict=True):
         merged = []
-        for at in range(0, len(points), width):
-            known = [value for value in points[at : at + width] if value is not None]
+        for begin in range(0, len(points), width):
+            known = [value for value in points[begin : begin + width] if value is not None]
             merged.append(float(f"{sum(known) / len(known):.4g}") if known else None)
         launches.append((index, start, step * width, tuple(merged)))
         disturbed.append(tuple(sorted({place // width for place in places})))
     return Windows(windows.unit, tuple(launches), tuple(disturbed))
 
 
-def for_page(every: Iterable[Windows | None]) -> list[Windows | None]:
-    """The same, so thin that a page stays small."""
-    found = list(every)
-    each = max(MOST_ON_A_PAGE // max(sum(windows is not None for windows in found), 1), 20)
-    return [None if windows is None else thinned(windows, each) for windows in found]
+def for_page(all_windows: Iterable[Windows | None]) -> list[Windows | None]:
+    """Thins the windows of all cases so that the page stays small."""
+    windows_of_cases = list(all_windows)
+    most = max(MOST_ON_A_PAGE // max(sum(windows is not None for windows in windows_of_cases), 1), 20)
+    return [None if windows is None else thinned(windows, most) for windows in windows_of_cases]
 
 
 def curve_of(result: Result) -> list[tuple[float, float]]:
-    """The merged round-trip times of a result as points (1/(1-q), ns); empty where there are none.
+    """Returns the merged round-trip times of a result as points (1/(1-q), ns); empty without round trips.
 
-    As everywhere, a percentile has ten requests beyond it at least, and lost requests count as slower than any.
+    At least ten requests lie beyond a percentile, and lost requests count as slower than any answered one.
     """
     if not is_latency(result) or not result.is_number:
         return []

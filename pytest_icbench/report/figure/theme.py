@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How figures look: colours, marks, Vega-Lite's configuration. Pure.
+"""The look of charts: colours, marks, Vega-Lite's configuration. Pure.
 
-Colours are custom properties of the page's style sheet, so that dark mode and print change them without drawing anew;
-the value behind the comma is for a figure saved on its own. They are Okabe and Ito's eight (2008), which readers with
-every kind of colour vision can tell apart; marks and dashes say the same again.
+Colours are custom properties of the page's style sheet, so that dark mode and print change them without a new drawing.
+The value after the comma is for a chart that is saved alone. They are Okabe and Ito's eight (2008), which readers with
+every kind of colour vision can distinguish. Marks and dashes repeat the information.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INK = "var(--ic-ink, #1a1a1a)"
 DIM = "var(--ic-dim, #595959)"
 GRID = "var(--ic-grid, #d9d9d9)"
 
-#: Blue, vermilion, green, black, purple, orange, sky blue, yellow: those that stand out from white come first.
+#: Blue, vermilion, green, black, purple, orange, sky blue, yellow: those with most contrast to white come first.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#1a1a1a", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 COLOURS = tuple(f"var(--ic-c{place}, {colour})" for place, colour in enumerate(_OKABE_ITO))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
@@ -23,10 +23,11 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 
 
 
 def series_scales(series: Sequence[str], order: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Scales for ``color``, ``shape`` and ``strokeDash``: a series looks the same in every figure of a page.
+    """Returns scales for ``color``, ``shape`` and ``strokeDash``: a series looks the same in every chart of a page.
 
     Args:
-        series: those of the figure. order: all of the page.
+        series: the series of the chart.
+        order: all series of the page.
     """
     places = [order.index(name) for name in series]
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Vega, Vega-Lite and Vega-Embed (BSD-3-Clause) as one script that a page holds in itself.
+"""Vega, Vega-Lite and Vega-Embed (BSD-3-Clause) as one script that is embedded in the page.
 
-They come with the package vl-convert-python, so that neither making nor opening a page needs a network.
+They come with the package vl-convert-python, so that neither writing nor opening a page needs a network.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import importlib.util
 import re
 from functools import cache
 
-#: The script sets this name.
+#: The global name that the script sets.
 GLOBAL = "icbenchVega"
-#: Said where the library is missing.
-MISSING = "there are no figures: they need the library vl-convert-python (pip install 'pytest-icbench[html]')"
+#: The message where the library is missing.
+MISSING = "there are no charts: they need the library vl-convert-python (pip install 'pytest-icbench[html]')"
 
 
 def available() -> bool:
@@ -24,10 +24,10 @@ def available() -> bool:
 
 @cache
 def script() -> str:
-    """The script, about 900 kB, made in seconds; empty without the library. Safe within a ``script`` element."""
+    """Returns the script, safe in a ``script`` element: about 900 kB, built in seconds; empty without the library."""
     if not available():
         return ""
     library = importlib.import_module("vl_convert")
     text: str = library.javascript_bundle(f"window.{GLOBAL} = {{embed: vegaEmbed}};")
-    # It is a module: wrapped, so that its names stay its own.
+    # The bundle is a module: the function keeps its names out of the global scope.
     return "(function () {\n" + re.sub("</(?=script)", r"<\\/", text, flags=re.IGNORECASE) + "\n})();"

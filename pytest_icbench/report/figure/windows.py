@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figure of one case's windows over time: the page fills it in for the case that the reader chooses. Pure."""
+"""The chart of a case's windows over time: the page fills it in for the case that the reader chooses. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLUE, _VERMILION = theme.COLOURS[0], theme.COLOURS[1]
 
 
 def _spec() -> dict[str, Any]:
-    """``@unit @value @low @high`` are replaced by the page."""
+    """Returns the specification in which the page replaces ``@unit @value @low @high``."""
     band = {"low": "@low", "high": "@high", "value": "@value"}
     tooltip = [
         {"field": "launch", "title": "launch"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a reader asks of one result beside its figures, as names and texts. Pure."""
+"""The facts about a result on the page, as names and texts. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_icbench.report.overview import figure_text
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
-    """Names and texts, what there is none of left out.
+    """Returns names and texts; facts without a value are left out.
 
     Args:
         repeat: the command that repeats the case.
@@ -56,8 +56,8 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
 def _times(
     result: Result, times: Mapping[str, float | None], greatest: float | None, samples: int | None, *more: str
 ) -> str:
-    said = remarks.percentiles(times, greatest) if result.is_number else ""
-    return said and _joined(said, samples and f"{samples:,} answers", *more)
+    text = remarks.percentiles(times, greatest) if result.is_number else ""
+    return text and _joined(text, samples and f"{samples:,} answers", *more)
 
 
 def _joined(*parts: object) -> str:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report's page: figures drawn from the data that the page holds, their tables and files, and the filter.
-// Texts from results reach the document as text nodes only.
+// The script of the report's page: it draws charts from the page's data, writes their tables and files, and filters.
+// Texts from results enter the document as text nodes only.
 "use strict";
 (function () {
   let page = null;
@@ -54,7 +54,7 @@
     }
   }
 
-  // -- figures
+  // -- charts
 
   function records(figure, rows) {
     return rows.map((row) => Object.fromEntries(figure.columns.map(([name], at) => [name, row[at]])));
@@ -66,7 +66,7 @@
     const rows = rowsOf(entry.figure);
     if (entry.table.open) fillTable(entry);
     if (!rows.length || !window.icbenchVega) {
-      entry.plot.replaceChildren(...(rows.length ? [] : [make("p", {}, "No case of this figure matches the filter.")]));
+      entry.plot.replaceChildren(...(rows.length ? [] : [make("p", {}, "No case in this chart matches the filter.")]));
       return Promise.resolve();
     }
     const width = Math.max(Math.floor(entry.plot.clientWidth), 240);
@@ -80,12 +80,12 @@
     const place = make("div", {});
     entry.width = width;
     const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, hover: false, logLevel: 1 };
-    return window.icbenchVega.embed(place, spec, options).then((made) => {
-      if (turn !== entry.turn) { made.finalize(); return; }
-      if (entry.made) entry.made.finalize();
-      entry.made = made;
+    return window.icbenchVega.embed(place, spec, options).then((chart) => {
+      if (turn !== entry.turn) { chart.finalize(); return; }
+      if (entry.chart) entry.chart.finalize();
+      entry.chart = chart;
       entry.plot.replaceChildren(place);
-    }).catch((error) => console.error("icbench figure:", entry.figure.id, error));
+    }).catch((error) => console.error("icbench chart:", entry.figure.id, error));
   }
 
   function show(value) {
@@ -121,10 +121,10 @@
   }
 
   async function saveSvg(entry) {
-    if (entry.stale || !entry.made) await draw(entry);
-    if (!entry.made) return;
-    const text = await entry.made.view.toSVG();
-    // Saved on its own it has no style sheet: the values behind the commas.
+    if (entry.stale || !entry.chart) await draw(entry);
+    if (!entry.chart) return;
+    const text = await entry.chart.view.toSVG();
+    // A saved chart has no style sheet, so it takes the values after the commas.
     save(`${entry.figure.id}.svg`, "image/svg+xml", text.replace(/var\(--[\w-]+,\s*([^)]+)\)/g, "$1"));
   }
 
@@ -132,7 +132,7 @@
     const plot = make("div", { class: "ic-plot", role: "img", "aria-label": `${figure.title}. ${figure.text}` });
     const tableBody = make("div", { class: "ic-scroll", tabindex: "0", role: "region", "aria-label": `Data of ${figure.title}` });
     const table = make("details", {}, make("summary", {}, "Data as a table"), tableBody);
-    const entry = { figure, plot, table, tableBody, made: null, stale: true, visible: false, width: 0 };
+    const entry = { figure, plot, table, tableBody, chart: null, stale: true, visible: false, width: 0 };
     const tools = make("div", { class: "ic-tools" },
       make("button", { type: "button", class: "ic-csv", onclick: () => save(`${figure.id}.csv`, "text/csv", csv(figure)), "aria-label": `Save data of ${figure.title} as CSV` }, "Save CSV"));
     if (window.icbenchVega) {
@@ -151,7 +151,7 @@
 
   function seen(changes) {
     for (const change of changes) {
-      const entry = [...drawn.values()].find((each) => each.box === change.target);
+      const entry = [...drawn.values()].find((candidate) => candidate.box === change.target);
       if (!entry) continue;
       entry.visible = change.isIntersecting;
       if (entry.visible && entry.box.open && entry.stale) draw(entry);
@@ -167,7 +167,7 @@
     clearTimeout(resizing);
     resizing = setTimeout(() => {
       for (const [, entry] of drawn) {
-        if (!entry.made || Math.abs(entry.plot.clientWidth - entry.width) < 8) continue;
+        if (!entry.chart || Math.abs(entry.plot.clientWidth - entry.width) < 8) continue;
         entry.stale = true;
         if (entry.visible && entry.box.open) draw(entry);
       }
@@ -176,70 +176,70 @@
 
   // -- one case: its facts and its windows over time
 
-  function nameOf(found) {
-    return `${found.test}: ${found.dimension}` + (found.test.includes(found.case) ? "" : ` of ${found.case}`);
+  function nameOf(result) {
+    return `${result.test}: ${result.dimension}` + (result.test.includes(result.case) ? "" : ` of ${result.case}`);
   }
 
   function fillCases() {
     const select = document.getElementById("ic-case");
     if (!select) return;
     const chosen = select.value;
-    const options = page.cases.map((each, at) => [each, at])
-      .filter(([each]) => matches(`${each.test} ${each.case} ${each.verdict}`))
-      .map(([each, at]) => make("option", { value: at }, nameOf(each)));
+    const options = page.cases.map((result, at) => [result, at])
+      .filter(([result]) => matches(`${result.test} ${result.case} ${result.verdict}`))
+      .map(([result, at]) => make("option", { value: at }, nameOf(result)));
     select.replaceChildren(...options);
     if (options.some((option) => option.value === chosen)) select.value = chosen;
     else showCase();
   }
 
-  function windowRows(found) {
+  function windowRows(result) {
     const rows = [];
-    found.windows.launches.forEach(([index, start, step, points], at) => {
-      const disturbed = new Set(found.windows.disturbed[at]);
+    result.windows.launches.forEach(([index, start, step, points], at) => {
+      const disturbed = new Set(result.windows.disturbed[at]);
       points.forEach((value, place) => {
         if (value === null) return;
         const seconds = Math.round((start + (place + 0.5) * step) * 1e4) / 1e4;
-        const shown = found.windows.unit === "kpps" ? value / 1e3 : value;
-        rows.push([found.case, index, seconds, shown, disturbed.has(place)]);
+        const shown = result.windows.unit === "kpps" ? value / 1e3 : value;
+        rows.push([result.case, index, seconds, shown, disturbed.has(place)]);
       });
     });
     return rows;
   }
 
-  function windowFigure(found, at) {
-    const unit = found.windows.unit === "kpps" ? "received, Mpps" : "median RTT, µs";
+  function windowFigure(result, at) {
+    const unit = result.windows.unit === "kpps" ? "received, Mpps" : "median RTT, µs";
     const template = page.windows;
     const spec = JSON.parse(JSON.stringify(template.spec).replaceAll("@unit", unit)
-      .replaceAll('"@low"', JSON.stringify(found.low)).replaceAll('"@high"', JSON.stringify(found.high))
-      .replaceAll('"@value"', JSON.stringify(found.value)));
+      .replaceAll('"@low"', JSON.stringify(result.low)).replaceAll('"@high"', JSON.stringify(result.high))
+      .replaceAll('"@value"', JSON.stringify(result.value)));
     return {
-      id: `windows-${at}`, kind: "windows", title: `Windows over time: ${found.case}`,
-      text: `One point a window, a line a launch; crosses are windows in which the host took time from an endpoint. ${found.band}`,
-      spec: spec, columns: template.columns.map(([name, title]) => [name, title.replace("@unit", unit)]), rows: windowRows(found),
+      id: `windows-${at}`, kind: "windows", title: `Windows over time: ${result.case}`,
+      text: `One point a window, a line a launch; crosses are windows in which the host took time from an endpoint. ${result.band}`,
+      spec: spec, columns: template.columns.map(([name, title]) => [name, title.replace("@unit", unit)]), rows: windowRows(result),
     };
   }
 
   function showCase() {
     const select = document.getElementById("ic-case");
     const place = document.getElementById("ic-case-body");
-    const found = page.cases[select.value];
+    const result = page.cases[select.value];
     for (const id of [...drawn.keys()].filter((key) => key.startsWith("windows-"))) {
       observer.unobserve(drawn.get(id).box);
       drawn.delete(id);
     }
     place.replaceChildren();
-    if (!found) return;
+    if (!result) return;
     const facts = make("dl", { class: "ic-facts" });
-    for (const [name, value] of found.facts) facts.append(make("dt", {}, name), make("dd", {}, value));
+    for (const [name, value] of result.facts) facts.append(make("dt", {}, name), make("dd", {}, value));
     place.append(facts);
-    if (found.windows) place.append(addFigure(windowFigure(found, select.value), true));
-    else place.append(make("p", { class: "ic-dim" }, "No windows were kept of this case."));
+    if (result.windows) place.append(addFigure(windowFigure(result, select.value), true));
+    else place.append(make("p", { class: "ic-dim" }, "No windows of this case were kept."));
   }
 
   function chooseCase(event) {
     const button = event.target.closest && event.target.closest(".ic-show");
     if (!button) return;
-    event.stopPropagation();  // pytest-html folds a row wherever it is clicked
+    event.stopPropagation();  // pytest-html folds a row on any click in it
     event.preventDefault();
     const select = document.getElementById("ic-case");
     select.value = button.dataset.place;
@@ -249,7 +249,7 @@
     section.focus();
   }
 
-  // -- what pytest-html leaves to do for keyboards and screen readers
+  // -- keyboards and screen readers, which pytest-html does not support
 
   function improve() {
     document.documentElement.lang = "en";
@@ -259,7 +259,7 @@
       if (text) box.setAttribute("aria-label", `show ${text.textContent.replace(",", "").trim()}`);
     }
     const environment = document.getElementById("environment-header");
-    if (environment) environment.click();  // long, and rarely what a reader looks for first
+    if (environment) environment.click();  // it is long and rarely read first, so it starts folded
     asButtons();
     document.addEventListener("click", pressed, true);
     document.addEventListener("keydown", (event) => {
@@ -271,7 +271,7 @@
     });
   }
 
-  // What pytest-html makes of a heading or cell by a click alone is a button within it.
+  // A heading or cell that pytest-html makes clickable gets a button, which the keyboard can reach.
   function buttonIn(outer) {
     const first = outer.firstElementChild;
     if (first && first.classList.contains("ic-button")) return first;
@@ -309,17 +309,17 @@
     if (log) setTimeout(asButtons);  // after pytest-html's own listener
     const button = event.target.closest && event.target.closest(".ic-button");
     if (!button) return;
-    event.stopPropagation();  // pytest-html looks at what was clicked, which is to be what the button stands in
+    event.stopPropagation();  // pytest-html looks at the clicked element, which has to be the button's parent
     const outer = button.parentElement;
     const row = outer.closest("tr.collapsible");
     outer.click();
-    asButtons();  // a row is another one now
+    asButtons();  // pytest-html has replaced the row
     const now = row && row.dataset.id ? document.querySelector(`tr[data-id="${row.dataset.id}"] .col-result .ic-button`) : button;
     if (now) now.focus();
   }
 
   function watchTable() {
-    // pytest-html makes a new table whenever it sorts or filters.
+    // pytest-html replaces the table whenever it sorts or filters.
     new MutationObserver((changes) => {
       if (changes.some((change) => [...change.addedNodes].some((node) => node.id === "results-table"))) {
         filterTable();

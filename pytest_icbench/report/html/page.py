@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report as pytest-html shows it: a summary above its table, figures, and lines in the rows. Self-contained.
+"""The parts of the report within pytest-html's page: a summary above its table, charts, and lines in the rows.
 
-All text from outside (ids, versions, reasons, logs) passes ``text`` on its way into markup, or stands in JSON in which
-``<`` is escaped.
+All foreign text (ids, versions, reasons, logs) passes ``text`` on its way into markup, or is in JSON in which ``<`` is
+escaped.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.wording import printable
 
-#: Rows of a table of the summary before the rest folds away.
+#: Number of rows of a table of the summary above which the rest is folded.
 MOST_ROWS = 20
 
 
 def text(value: object) -> str:
-    """Any text as markup that shows it: escaped, control characters replaced."""
+    """Escapes a text for markup and replaces its control characters."""
     return escape(printable(str(value)))
 
 
 @dataclass
 class Page:
-    """What a page shows. ``results``, ``tests`` and ``windows`` go together: one entry a result.
+    """The content of a page. ``results``, ``tests`` and ``windows`` have one entry for each result.
 
     Attributes:
         tests: ids of the tests that the results belong to.
-        repeats: commands that repeat a test, by its id.
+        repeats: the command that repeats a test, by the test's id.
         skipped: ids of skipped tests with their reasons.
-        taken: from which run a result was taken, by place.
-        history: further figures.
-        sources: where the results are from, told in the summary.
+        taken: the run from which a result was taken, by the result's index.
+        history: charts of the history.
+        sources: sentences on the origin of the results, for the summary.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -63,6 +63,7 @@ class Page:
     _places: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, test: str, result: Result, windows: Windows | None = None) -> None:
+        """Adds a result of a test."""
         self._places.setdefault(test, []).append(len(self.results))
         self.results.append(result)
         self.tests.append(test)
@@ -72,12 +73,12 @@ class Page:
         return bool(self.results or self.skipped)
 
     def places_of(self, test: str) -> list[int]:
-        """Places of a test's results."""
+        """Returns the indices of a test's results."""
         return self._places.get(test, [])
 
 
 def add_history(page: Page, file: Path) -> None:
-    """Figures of the history of the page's cases. What goes wrong is told on the page: the report is worth more."""
+    """Adds charts of the history of the page's cases. Errors are shown on the page and do not stop the report."""
     from pytest_icbench.report.figure.history import history_of
 
     try:
@@ -88,7 +89,7 @@ def add_history(page: Page, file: Path) -> None:
 
 
 def figures(page: Page) -> list[Figure]:
-    """All figures of a page, in the order of ``KINDS``."""
+    """Returns the charts of a page, in the order of ``KINDS``."""
     results = hosts_apart(page.results)
     order = all_series(results)
     curves = {place: curve_of(result) for place, result in enumerate(results) if is_latency(result)}
@@ -96,7 +97,7 @@ def figures(page: Page) -> list[Figure]:
 
 
 def _word(verdict: str) -> str:
-    """Of a verdict as a class: an attribute without quotes."""
+    """Returns a verdict as part of a class that needs no quotes."""
     return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
 
 
@@ -105,14 +106,14 @@ def _verdict_colours() -> str:
 
 
 def row_lines(page: Page, places: Sequence[int]) -> str:
-    """The results of a test as lines below its id."""
+    """Returns the results of a test as lines below its id."""
     lines = []
     several = len({page.results[place].case for place in places}) > 1
     for place in places:
         result = page.results[place]
         verdict = result.verdict or "not judged"
         parts = [f"<b class=ic-{_word(verdict)}>{text(verdict)}</b>"]
-        parts += [text(said) for column in columns(In.PAGE) if (said := column.say(result))]
+        parts += [text(phrase) for column in columns(In.PAGE) if (phrase := column.say(result))]
         if place in page.taken:
             parts.append(f"taken from {text(page.taken[place])}")
         # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.
@@ -123,11 +124,11 @@ def row_lines(page: Page, places: Sequence[int]) -> str:
 
 
 def summary(page: Page) -> str:
-    """The part above pytest-html's counts: what won, verdicts, skips, what publications state."""
+    """Returns the part above pytest-html's counts: verdicts, rankings, published values, skips."""
     parts = [f"<style>{_resource('page.css')}{_verdict_colours()}</style>"]
-    for told in (page.sources, host_legend(page.results)):
-        if told:
-            parts.append(f'<p class="ic-dim">{" · ".join(text(each) for each in told)}</p>')
+    for sentences in (page.sources, host_legend(page.results)):
+        if sentences:
+            parts.append(f'<p class="ic-dim">{" · ".join(map(text, sentences))}</p>')
     counted = " · ".join(
         f"<b class=ic-{_word(verdict)}>{count} {text(verdict)}</b>"
         for verdict, count in overview.verdicts(page.results)
@@ -141,7 +142,7 @@ def summary(page: Page) -> str:
 
 
 def _notable(page: Page) -> str:
-    """The cases that are not as they should be, the worst first, and why."""
+    """Returns a table of the notable verdicts, the worst first."""
     notable = [result for result in page.results if result.verdict in NOTABLE]
     notable.sort(key=lambda result: NOTABLE.index(str(result.verdict)))
     rows = [
@@ -156,12 +157,12 @@ def _notable(page: Page) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """On a narrow screen cells stand below each other, each with its head; roles say that it is a table still."""
-    head = "".join(f'<th scope="col" role="columnheader">{text(each)}</th>' for each in heads)
+    """Returns a table. A narrow screen stacks its cells with their heads, so roles mark it as a table."""
+    head_cells = "".join(f'<th scope="col" role="columnheader">{text(head)}</th>' for head in heads)
     body = "".join(f'<tr role="row">{_cells(heads, row)}</tr>' for row in rows)
     return (
         f'<div class="ic-scroll" tabindex="0" role="region" aria-label="{text(", ".join(heads))}">'
-        f'<table class="ic ic-stack" role="table"><thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<table class="ic ic-stack" role="table"><thead role="rowgroup"><tr role="row">{head_cells}</tr></thead>'
         f'<tbody role="rowgroup">{body}</tbody></table></div>'
     )
 
@@ -172,7 +173,7 @@ def _cells(heads: Sequence[str], row: Sequence[str]) -> str:
 
 
 def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose rows beyond a number are folded away."""
+    """Returns a table whose rows after the first ``MOST_ROWS`` are folded."""
     more, rest = "", rows[MOST_ROWS:]
     if rest:
         more = f"<details><summary>{len(rest)} more</summary>{_table(heads, rest)}</details>"
@@ -180,31 +181,33 @@ def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _side_by_side(page: Page) -> str:
-    """What is decided of each candidate, and what that stands on; empty without candidates."""
-    told = []
-    for each in versions.candidates(page.results):
-        told.append(f"<p><b class=ic-{_word(each.decision)}>{text(each.sentence)}</b></p>")
+    """Returns the decision on each candidate with its cases; empty without candidates."""
+    parts = []
+    for candidate in versions.candidates(page.results):
+        parts.append(f"<p><b class=ic-{_word(candidate.decision)}>{text(candidate.sentence)}</b></p>")
         rows = [
             (
                 result.case,
                 versions.decision_of(result),
                 ", ".join(filter(None, versions.comparison_of(result))),
             )
-            for result in each.results
+            for result in candidate.results
         ]
-        told.append(_folded(("Case", "Decision", "Beside what there is (interval)"), rows))
-    if not told:
+        parts.append(_folded(("Case", "Decision", "Change against the base (interval)"), rows))
+    if not parts:
         return ""
-    told += [f"<p>{text(sentence)}</p>" for sentence in versions.error_rates(page.results)]
-    return f'<section class="ic-card" aria-label="Side by side"><h3>Versions side by side</h3>{"".join(told)}</section>'
+    parts += [f"<p>{text(sentence)}</p>" for sentence in versions.error_rates(page.results)]
+    return (
+        f'<section class="ic-card" aria-label="Side by side"><h3>Versions side by side</h3>{"".join(parts)}</section>'
+    )
 
 
 def _rankings(page: Page) -> str:
-    found = overview.rankings(page.results)
-    if not found:
+    rankings = overview.rankings(page.results)
+    if not rankings:
         return ""
-    heads = ("Of", "Best", "Figure (95 % interval; of a search its relevant bounds)", "By how much", "Limited by")
-    rows = [(each.question, each.winner, each.figure, each.lead, each.limit) for each in found]
+    heads = ("Comparison", "Best", "Value (95 % interval; of a search its relevant bounds)", "Lead", "Limited by")
+    rows = [(ranking.question, ranking.winner, ranking.figure, ranking.lead, ranking.limit) for ranking in rankings]
     shown = _folded(heads, rows)
     return f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}</section>'
 
@@ -213,27 +216,29 @@ def _statements(page: Page) -> str:
     rows = []
     for result in hosts_apart(page.results):
         case = result.case + (f" ({result.host})" if result.host else "")
-        for each in published.stated(result):
+        for publication in published.stated(result):
             pps = number(result, result.throughput_pps)
             measured = "" if pps is None else f"{pps / 1e6:.4g} Mpps"
-            rows.append((each.row, case, measured, f"{each.value / 1e6:.4g} Mpps", each.source))
-    said = [(row, statement, source) for row, statement, source in published.statements(page.results)]
-    if not rows and not said:
+            rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))
+    statements = [(row, statement, source) for row, statement, source in published.statements(page.results)]
+    if not rows and not statements:
         return ""
-    shown = _table(("Row", "Case", "Measured here", "Published, other hardware", "Source"), rows[:100]) if rows else ""
-    told = _table(("Row", "Stated about other hardware", "Source"), said) if said else ""
+    value_table = (
+        _table(("Row", "Case", "Measured here", "Published, other hardware", "Source"), rows[:100]) if rows else ""
+    )
+    statement_table = _table(("Row", "Stated about other hardware", "Source"), statements) if statements else ""
     return (
-        '<section class="ic-card" aria-label="Published figures"><h3>Published figures of the same experiments</h3>'
-        f"<p>Other hardware, other versions: orientation, not a limit.</p>{shown}{told}</section>"
+        '<section class="ic-card" aria-label="Published values"><h3>Published values of the same experiments</h3>'
+        f"<p>Other hardware, other versions: orientation, not a limit.</p>{value_table}{statement_table}</section>"
     )
 
 
 def _skips(page: Page) -> str:
-    found = overview.skips(page.skipped)
-    if not found:
+    skips = overview.skips(page.skipped)
+    if not skips:
         return ""
     items = []
-    for reason, tests in found:
+    for reason, tests in skips:
         names = "".join(f"<li>{text(test)}</li>" for test in tests[:200])
         more = f"<li>and {len(tests) - 200} more</li>" if len(tests) > 200 else ""
         count = f"{len(tests)} test{'s' if len(tests) > 1 else ''}"
@@ -242,14 +247,14 @@ def _skips(page: Page) -> str:
 
 
 def body(page: Page) -> str:
-    """The part below the counts: figures, the filter, one case, data and scripts."""
+    """Returns the part below the counts: charts, the filter, one case, data and scripts."""
     drawn = figures(page)
     nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
     return f"""
 <section aria-labelledby="ic-figures-head">
-<h2 id="ic-figures-head">Figures</h2>
+<h2 id="ic-figures-head">Charts</h2>
 {nothing}
-<noscript><p>Figures and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
+<noscript><p>Charts and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
 <div class="ic-controls"><label for="ic-filter">Show only cases with</label>
 <input id="ic-filter" type="search" placeholder="ovs 64B {Verdict.PASS}" autocomplete="off">
 <span id="ic-count" role="status"></span></div>
@@ -305,7 +310,7 @@ def _band_text(result: Result) -> str:
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    """JSON within a script element: neither its end nor a comment can be written in it."""
+    """Returns JSON that is safe in a script element: it can contain neither the element's end nor a comment."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -346,7 +346,7 @@ def test_the_summary_names_the_cases_that_are_not_as_they_should_be() -> None:
         ("Case", "vpp-64B-b32-1vs1-Rmax, throughput"),
         ("Why", "too slow"),
     ]
-    assert table[3][0] == "Of"
+    assert table[3][0] == "Comparison"
 
 
 def test_a_single_result_has_no_history() -> None:
