@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scenarios, drivers and conformance tests may import; everything else of the package can move.
+"""The public names for scenarios, drivers and conformance tests; everything else in the package can move.
 
-A driver is imported at the start of every pytest run of its environment, so this imports at once what drivers need, and
-the rest when somebody asks for it.
+A driver is imported at the start of every pytest run in its environment. Therefore this module imports only the names
+that drivers need, and the others on their first use.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.watched_launch import WatchedLaunch, watched_launch
 
-__all__ = [  # noqa: RUF022 - by who needs them
+__all__ = [  # noqa: RUF022 - grouped by use
     # Scenarios
     "Case",
     "Icbench",
@@ -87,7 +87,7 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "Unsupported",
     "UsageError",
     "WorkloadError",
-    # A switch driver and what it is given and gives
+    # A switch driver, its arguments and its results
     "MAX_FRAME_BYTES",
     "Address",
     "Attachment",
@@ -157,10 +157,10 @@ __all__ = [  # noqa: RUF022 - by who needs them
     "watched_launch",
 ]
 
-if not TYPE_CHECKING:  # to a type checker every name of a module with this function exists
+if not TYPE_CHECKING:  # with this function a type checker would accept any name
 
     def __getattr__(name: str) -> object:
-        """What only a scenario or the conformance suite needs: it has the plugin or the measuring behind it."""
+        """Imports a name on its first use: one that needs the plugin or the measuring code."""
         match name:
             case "Icbench":
                 from pytest_icbench.plugin.fixture import Icbench

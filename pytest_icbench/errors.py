@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can go wrong, and what the test's outcome then is.
+"""The errors of the package, and the outcome of a test that raises them.
 
-Every message is one sentence that names the culprit and the remedy; details (a log's tail) follow on further lines.
+Every message is one sentence that names the cause and the remedy. Details (a log's tail) follow on further lines.
 """
 
 from __future__ import annotations
 
 
 class IcbenchError(Exception):
-    """Base of all errors raised on purpose."""
+    """The base of all errors that are raised on purpose."""
 
 
 class UsageError(IcbenchError):
-    """An option, marker or file of the user is wrong: nothing is run (pytest exits with 4)."""
+    """An option, marker or file of the user is wrong: no test runs (pytest exits with 4)."""
 
 
 class Unsupported(IcbenchError):
-    """This host cannot run the case: the test is skipped; the message is the reason and its remedy."""
+    """This host cannot run the case: the test is skipped, and the message is the reason with its remedy."""
 
 
 class ProvisionError(IcbenchError):
-    """The host could not be prepared, or a switch did not start: the case fails, the next one runs."""
+    """The host could not be prepared, or a switch did not start: the case fails, and the next one runs."""
 
 
 class ConnectionLost(ProvisionError):
-    """The other host cannot be talked to any more: the case fails, the next one connects anew."""
+    """The connection to the other host is lost: the case fails, and the next one connects again."""
 
 
 class WorkloadError(IcbenchError):
-    """A workload process failed, died or hung: the case fails, the next one runs.
+    """A workload process failed, died or hung: the case fails, and the next one runs.
 
     Args:
-        crashed: it ended by a signal, by an error of its port or without a word: another try may succeed.
+        crashed: whether a signal, an error of its port or no message ended it, so that another try may succeed.
     """
 
     def __init__(self, message: str, *, crashed: bool = False) -> None:
@@ -40,12 +40,12 @@ class WorkloadError(IcbenchError):
 
 
 class Invalid(IcbenchError):
-    """A measurement is no number: verdict INVALID.
+    """A measurement is no number: its verdict is INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died generator-bound``, of a search also
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died generator-bound``; of a search also
             ``lossy unfinished``.
-        evidence: one sentence with the figures that show it.
+        evidence: one sentence with the values that show it.
     """
 
     def __init__(self, reason: str, evidence: str) -> None:
@@ -55,10 +55,11 @@ class Invalid(IcbenchError):
 
 
 class Regression(AssertionError):
-    """A limit was missed, or another verdict that fails. The message's first line (at most 100 characters) is it.
+    """The verdict fails the test: a limit was missed, or the policy fails other verdicts too.
 
     Args:
-        verdict: REGRESSED, or with other policies another that decides nothing.
+        message: its first line has at most 100 characters and states the verdict.
+        verdict: REGRESSED, or another one that the policy fails.
     """
 
     def __init__(self, message: str, *, verdict: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The version of this package, and nothing else."""
+"""The version of this package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import metadata
 
 
 def package_version() -> str:
-    """Of the installed package; ``unknown`` in a source tree that is not installed."""
+    """Returns the version of the installed package; ``unknown`` in a source tree that is not installed."""
     try:
         return metadata.version("pytest-icbench")
     except metadata.PackageNotFoundError:

@@ -7,12 +7,12 @@ import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-#: Length of the first line of a message: pytest cuts longer ones in its summary.
+#: Greatest length of a message's first line: pytest cuts longer ones in its summary.
 FIRST_LINE = 100
 
 
 def show(value: float | None) -> str:
-    """A number as messages show it: four significant digits, k and M from 10,000 up."""
+    """Formats a number for messages: four significant digits, k and M from 10,000 up."""
     if value is None:
         return "none"
     for unit, suffix in ((1e6, "M"), (1e3, "k")):
@@ -22,30 +22,30 @@ def show(value: float | None) -> str:
 
 
 def cut(line: str, length: int = FIRST_LINE) -> str:
-    """The line, at most ``length`` characters long."""
+    """Cuts a line to at most ``length`` characters."""
     return line if len(line) <= length else line[: length - 3] + "..."
 
 
 def printable(text: str) -> str:
-    """Text without control characters, for a terminal."""
+    """Replaces the control characters of a text, so that a terminal can show it."""
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
-    """The line in lines of at most ``width``: nothing is lost, and those that go on are indented by two more."""
+    """Wraps a line at ``width`` characters; continuation lines are indented by two more."""
     indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
-    kept = line.replace(" %", "\u00a0%")  # a number and its sign stay together
+    kept = line.replace(" %", "\u00a0%")  # keeps a number and its percent sign together
     parts = textwrap.wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
     return [part.replace("\u00a0%", " %") for part in parts] or [line]
 
 
 def percent(share: float) -> str:
-    """A share without its sign: ``3.1 %``."""
+    """Formats a share without its sign: ``3.1 %``."""
     return f"{abs(share) * 100:.3g} %"
 
 
 def span(seconds: float) -> str:
-    """A length of time: ``40 s``, ``2.5 min``, ``3 h``."""
+    """Formats a length of time: ``40 s``, ``2.5 min``, ``3 h``."""
     for unit, name in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 1.5 * unit:
             return f"{seconds / unit:.2g} {name}"
@@ -53,7 +53,7 @@ def span(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """``0:07``, ``12:30``, ``1:02:03``."""
+    """Formats a length of time as a clock does: ``0:07``, ``12:30``, ``1:02:03``."""
     whole = max(round(seconds), 0)
     hours, rest = divmod(whole, 3600)
     minutes, secs = divmod(rest, 60)
@@ -61,12 +61,15 @@ def clock(seconds: float) -> str:
 
 
 def alternatives(words: Sequence[str]) -> str:
-    """``a, b or c``."""
+    """Joins words: ``a, b or c``."""
     return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """The end of a message about an unknown name: the nearest known one, else ``otherwise``, or all of them."""
+    """Returns the end of a message about an unknown name.
+
+    It suggests the nearest known name. Without a near one it is ``otherwise``, or the list of known names.
+    """
     close = get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]}?"
