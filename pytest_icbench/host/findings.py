@@ -34,7 +34,7 @@ class Finding:
     parameters: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Plain JSON data."""
+        """Returns plain JSON data."""
         return {
             "level": str(self.level),
             "topic": self.topic,

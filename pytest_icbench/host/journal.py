@@ -91,7 +91,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change that has to be undone."""
+    """A change that has to be undone."""
 
     number: int
     kind: str
@@ -115,6 +115,7 @@ class _Content:
 
 
 def _parse(text: str) -> _Content:
+    """Parses a journal's text; lines that are damaged are ignored."""
     owner: Owner | None = None
     version: str | None = None
     entries: dict[int, Entry] = {}

@@ -65,12 +65,13 @@ class HostLock:
             raise
 
     def _busy(self, fd: int) -> str:
+        """Returns the message about the session that holds the lock."""
         try:
             holder = json.loads(os.pread(fd, 4096, 0))
-            who = f"process {holder['pid']}, since {holder['since']}"
+            owner = f"process {holder['pid']}, since {holder['since']}"
         except (ValueError, KeyError, TypeError):
-            who = "a process that has just started"
-        return f"another icbench session runs on this host ({who}): wait for its end, or end it"
+            owner = "a process that has just started"
+        return f"another icbench session runs on this host ({owner}): wait for its end, or end it"
 
     def release(self) -> None:
         """Releases the lock and removes its file. Idempotent."""

@@ -50,7 +50,7 @@ class SignalGuard:
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._when = 0.0
+        self._handled_at = 0.0
         self._old: dict[int, object] = {}
 
     def install(self) -> None:
@@ -68,12 +68,12 @@ class SignalGuard:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
-        if self.received is not None and now - self._when < _GRACE_S:
+        if self.received is not None and now - self._handled_at < _GRACE_S:
             _say("cleaning up, a few seconds more (after kill -9: icbench recover)")
             return
         if self.received is None:
             self.received = number
-        self._when = now
+        self._handled_at = now
         raise KeyboardInterrupt(signal.Signals(number).name)
 
     def __enter__(self) -> SignalGuard:

@@ -31,18 +31,18 @@ class NetnsNode:
 
     @staticmethod
     def probe(_session: HostSession) -> None:
-        """See ``Node.probe``. Raises Unsupported without root."""
+        """Implements ``Node.probe``. Raises Unsupported without root."""
         if os.geteuid() != 0:
             raise Unsupported("network namespaces need root: run pytest as root")
 
     @staticmethod
     def findings() -> tuple[Finding, ...]:
-        """See ``Node.findings``. There are none, as only the kernel is needed."""
+        """Implements ``Node.findings``. There are none, as only the kernel is needed."""
         return ()
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """See ``Node.treatment``."""
+        """Implements ``Node.treatment``."""
         return {}
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
@@ -79,7 +79,7 @@ class NetnsNode:
         return process
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
-        """See ``Node.spawn``. Raises ProvisionError if the node is not running."""
+        """Implements ``Node.spawn``. Raises ProvisionError if the node is not running."""
         if self._holder is None or self._paused:
             state = "paused" if self._paused else "not running"
             raise ProvisionError(f"{argv[0]} cannot be started in node {self.spec.name}: it is {state}")

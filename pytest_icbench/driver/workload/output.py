@@ -91,7 +91,7 @@ class WindowRtt:
 
 @dataclass(frozen=True, slots=True)
 class WindowLine:
-    """One window of one process. ``sent``, ``received`` and ``rtt`` are None if its role does not have them.
+    """A window of a process. ``sent``, ``received`` and ``rtt`` are None if its role does not have them.
 
     Attributes:
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).

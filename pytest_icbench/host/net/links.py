@@ -69,7 +69,7 @@ def _quiet(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a veth pair.
+    """An end of a veth pair.
 
     Attributes:
         name: its name in its namespace.

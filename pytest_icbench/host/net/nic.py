@@ -301,6 +301,7 @@ def _drop_program(route: Any, index: int) -> None:
 
 
 def _restore(before: State) -> None:
+    """Restores the state of a NIC that is back under its old name. Raises ProvisionError."""
     with netlink(doing=f"to restore {before.name}") as route:
         index = link_index(route, before.name)
         up = before.flags & _IFF_UP

@@ -86,6 +86,7 @@ def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True,
 
 
 def _set_governor(session: Holder, cpu: int, warnings: list[str]) -> None:
+    """Sets a CPU's governor to performance, or adds a warning."""
     root, policy = session.root, _policy(cpu)
     now = root.read(f"{policy}/scaling_governor")
     if now is None or now == GOVERNOR:
@@ -103,6 +104,7 @@ def _set_governor(session: Holder, cpu: int, warnings: list[str]) -> None:
 
 
 def _set(session: Holder, name: str, text: str, warnings: list[str]) -> None:
+    """Writes a journaled file, or adds a warning. Does nothing if the file is missing or has that text."""
     root = session.root
     old = root.read(name)
     if old is None or old == text:

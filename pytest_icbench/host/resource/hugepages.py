@@ -140,6 +140,7 @@ def _name(size_kib: int) -> str:
 
 
 def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
+    """Raises ProvisionError if a node has too little memory for so many more pages."""
     available = available_kib(root, node)
     if available is not None and pages * size_kib > available:
         raise ProvisionError(
@@ -149,6 +150,7 @@ def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
 
 
 def _refusal(node: int, size_kib: int, *, requested: int, granted: int) -> str:
+    """Returns the message about fewer pages than requested."""
     size = _name(size_kib)
     return (
         f"NUMA node {node} gave {granted} of {requested} more huge pages of {size}"

@@ -143,7 +143,7 @@ class LxcNode:
 
     @staticmethod
     def probe(session: HostSession) -> None:
-        """See ``Node.probe``."""
+        """Implements ``Node.probe``."""
         load()
         if os.geteuid() != 0:
             raise Unsupported("LXC containers need root: run pytest as root")
@@ -157,7 +157,7 @@ class LxcNode:
 
     @staticmethod
     def findings() -> Iterator[Finding]:
-        """See ``Node.findings``."""
+        """Implements ``Node.findings``."""
         try:
             installed = version()
         except ImportError as error:
@@ -172,7 +172,7 @@ class LxcNode:
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """See ``Node.treatment``."""
+        """Implements ``Node.treatment``."""
         return {"lxc": str(load().version)}
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
