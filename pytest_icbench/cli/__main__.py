@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m pytest_icbench.cli``."""
+"""Runs the command by ``python -m pytest_icbench.cli``."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench accept``, ``waive`` and ``compare``: what people do with baselines between runs."""
+"""``icbench accept``, ``waive`` and ``compare``: the work with baselines between runs."""
 
 from __future__ import annotations
 
@@ -23,55 +23,60 @@ from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import ComparisonSource, measurements, side_of
 from pytest_icbench.wording import printable
 
-#: Where a command looks unless told otherwise, below the current directory: what pytest uses in its root directory.
+#: The default paths below the current directory, which are those of pytest below its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"
 
 
 def add_commands(commands: Any) -> None:
     """Declares the subcommands; each sets ``command``."""
-    accept = commands.add_parser("accept", help="take a run's figures as the baseline of the cases named")
-    accept.add_argument("name", metavar="NAME", help="of the baseline; made if there is none")
+    accept = commands.add_parser("accept", help="make a run's figures the baseline of the named cases")
+    accept.add_argument("name", metavar="NAME", help="the name of the baseline, which is created if missing")
     accept.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids")
     accept.add_argument("--all", action="store_true", help="all cases of the run")
     accept.add_argument("--run", metavar="RUN", default=NEWEST, help=f"directory or results.jsonl (default: {NEWEST})")
     accept.set_defaults(command=accept_command)
 
-    waive = commands.add_parser("waive", help="let a case's verdict fail no test until a day")
+    waive = commands.add_parser("waive", help="keep a case's verdict from failing tests until a day")
     waive.add_argument("case", metavar="CASE", nargs="?", help="pattern (*, ?, [...]) over case ids")
-    waive.add_argument("--reason", help="why; shown with every verdict that is waived")
-    waive.add_argument("--until", metavar="DATE", help="last day on which it holds, as 2026-01-31 (UTC)")
-    waive.add_argument("--remove", action="store_true", help="take back what was waived for exactly this CASE")
+    waive.add_argument("--reason", help="the reason, shown with every waived verdict")
+    waive.add_argument("--until", metavar="DATE", help="the last day on which it holds, such as 2026-01-31 (UTC)")
+    waive.add_argument("--remove", action="store_true", help="remove the waivers of exactly this CASE")
     waive.set_defaults(command=waive_command)
 
-    compare = commands.add_parser("compare", help="two runs or baselines in a table: B now against A before")
+    compare = commands.add_parser("compare", help="compare two runs or baselines in a table: B now with A before")
     compare.add_argument("a", metavar="A", help="a run's directory or results.jsonl, or a baseline's name")
-    compare.add_argument("b", metavar="B", help="the same; judged by A")
-    compare.add_argument("--case", metavar="CASE", help="only these: a pattern over case ids")
+    compare.add_argument("b", metavar="B", help="the same; it is judged against A")
+    compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
     compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
-    compare.add_argument("--incomparable", metavar="LIST", help="as the option --icbench-incomparable")
+    compare.add_argument("--incomparable", metavar="LIST", help="see the option --icbench-incomparable")
     compare.set_defaults(command=compare_command)
-    for each in (accept, waive, compare):
-        each.add_argument("--baselines", metavar="DIR", default=BASELINES, help=f"(default: {BASELINES})")
+    for command in (accept, waive, compare):
+        command.add_argument("--baselines", metavar="DIR", default=BASELINES, help=f"(default: {BASELINES})")
 
 
 def accept_command(arguments: argparse.Namespace) -> int:
+    """Saves figures as a baseline. The exit code is 1 if a named case was refused. Raises UsageError."""
     name = values.baseline_name(arguments.name, "accept")
     if bool(arguments.case) == arguments.all:
         raise UsageError("accept: name the cases (patterns over their ids), or give --all")
     source = Path(arguments.run)
-    found = measurements(source)
+    results = measurements(source)
     patterns = ["*"] if arguments.all else arguments.case
     for pattern in patterns:
-        if not any(fnmatchcase(each.case, pattern) for each in found):
+        if not any(fnmatchcase(measurement.case, pattern) for measurement in results):
             raise UsageError(f"accept: {source} has no case '{pattern}'")
     accepted: dict[tuple[Path | str, ...], Entry] = {}
     refused = []
-    for each in found:
-        if any(fnmatchcase(each.case, pattern) for pattern in patterns):
-            entry = entry_of(each)
+    for measurement in results:
+        if any(fnmatchcase(measurement.case, pattern) for pattern in patterns):
+            entry = entry_of(measurement)
             if entry is None:
-                why = each.reason if each.verdict == Verdict.INVALID else "a long run or trains, which are not compared"
-                refused.append(f"{each.dimension} {each.case}: not accepted: {why}")
+                reason = (
+                    measurement.reason
+                    if measurement.verdict == Verdict.INVALID
+                    else "a long run or trains, which are not compared"
+                )
+                refused.append(f"{measurement.dimension} {measurement.case}: not accepted: {reason}")
             else:
                 accepted[(str(entry.identity), entry.key)] = entry
     files = save(Path(arguments.baselines), name, accepted.values())
@@ -85,16 +90,17 @@ def accept_command(arguments: argparse.Namespace) -> int:
 
 
 def waive_command(arguments: argparse.Namespace) -> int:
+    """Adds, removes or lists waivers. Raises UsageError."""
     directory, today = Path(arguments.baselines), datetime.now(UTC).date()
     present = waivers.load(directory)
     if arguments.case is None:
         if arguments.reason or arguments.until or arguments.remove:
             raise UsageError("waive: name the case, or a pattern over case ids")
-        for each in present:
-            state = f"until {each.until}" if each.holds(today) else f"expired on {each.until}"
-            print(printable(f"{each.case}: {state}: {each.reason}"))
+        for waiver in present:
+            state = f"until {waiver.until}" if waiver.holds(today) else f"expired on {waiver.until}"
+            print(printable(f"{waiver.case}: {state}: {waiver.reason}"))
         return 0
-    kept = [each for each in present if each.case != arguments.case]
+    kept = [waiver for waiver in present if waiver.case != arguments.case]
     if arguments.remove:
         if len(kept) == len(present):
             raise UsageError(f"waive: nothing is waived for '{arguments.case}'")
@@ -111,7 +117,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    """Exit code 1 if a case REGRESSED."""
+    """Prints a comparison. The exit code is 1 if a case REGRESSED. Raises UsageError."""
     directory = Path(arguments.baselines)
     before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
@@ -129,4 +135,5 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
 
 def _only(side: ComparisonSource, pattern: str) -> ComparisonSource:
-    return ComparisonSource(side.name, tuple(each for each in side.entries if fnmatchcase(each.case, pattern)))
+    """Returns the side with the matching cases alone."""
+    return ComparisonSource(side.name, tuple(entry for entry in side.entries if fnmatchcase(entry.case, pattern)))

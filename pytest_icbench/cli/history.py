@@ -18,60 +18,61 @@ from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history
 from pytest_icbench.wording import printable, show
 
-#: Version of the form of ``--json``.
+#: The version of the format of ``--json``.
 SCHEMA = 1
-#: Changes of one trend that the text shows.
+#: The number of a trend's changes that the text shows.
 SHOWN = 5
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
-    """The subcommand."""
-    command = commands.add_parser("history", help="trends by case and host, and where they changed")
-    command.add_argument("file", metavar="FILE", help="written with --icbench-history")
+    """Adds the subcommand."""
+    command = commands.add_parser("history", help="show trends by case and host, and where they changed")
+    command.add_argument("file", metavar="FILE", help="a file written with --icbench-history")
     command.add_argument(
-        "--case", metavar="PATTERN", default="*", help="only these cases: *, ?, [...] over ids (default: all)"
+        "--case", metavar="PATTERN", default="*", help="only cases whose id matches (*, ?, [...]; default: all)"
     )
     command.add_argument(
         "--least-effect",
         metavar="P",
         default=f"{LEAST_EFFECT:.0%}",
-        help="changes of the level by less are none (default: %(default)s)".replace("3%", "3%%"),
+        help="ignore changes of the level by less than this (default: %(default)s)".replace("3%", "3%%"),
     )
-    command.add_argument("--all-figures", action="store_true", help="p99 and cycles per packet too")
-    command.add_argument("--json", action="store_true", help="every point, level and change as JSON")
+    command.add_argument("--all-figures", action="store_true", help="show p99 and cycles per packet too")
+    command.add_argument("--json", action="store_true", help="print every point, level and change as JSON")
     command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the trends. 1 if a line of the file could not be read; each is named."""
-    least = values.precision(arguments.least_effect, "--least-effect")
-    found, troubles = history.read(Path(arguments.file))
-    chosen = [entry for entry in found if fnmatchcase(entry.case, arguments.case)]
-    drawn = trends(chosen, least_effect=least, every_figure=arguments.all_figures)
+    """Prints the trends. The exit code is 1 if a line of the file could not be read; each such line is named."""
+    least_effect = values.precision(arguments.least_effect, "--least-effect")
+    entries, troubles = history.read(Path(arguments.file))
+    selected = [entry for entry in entries if fnmatchcase(entry.case, arguments.case)]
+    shown = trends(selected, least_effect=least_effect, every_figure=arguments.all_figures)
     if arguments.json:
-        document = {"schema": SCHEMA, "least_effect": least, "trends": [trend.to_dict() for trend in drawn]}
+        document = {"schema": SCHEMA, "least_effect": least_effect, "trends": [trend.to_dict() for trend in shown]}
         print(json.dumps(document, indent=1))
     else:
-        for line in render(drawn) or ["no result"]:
+        for line in render(shown) or ["no result"]:
             print(line)
     for trouble in troubles:
         print(f"icbench: {trouble}", file=sys.stderr)
     return int(bool(troubles))
 
 
-def render(drawn: Sequence[Trend]) -> list[str]:
-    """The trends, host by host: a line each, and one for each of its last changes."""
+def render(shown: Sequence[Trend]) -> list[str]:
+    """Returns the trends as text, host by host: a line for each, and one for each of its last changes."""
     lines: list[str] = []
-    hosts = dict.fromkeys((trend.host, trend.machine) for trend in drawn)
+    hosts = dict.fromkeys((trend.host, trend.machine) for trend in shown)
     for host, machine in hosts:
         lines += [*([""] if lines else []), f"host {host}: {printable(machine)}"]
-        for trend in drawn:
+        for trend in shown:
             if trend.host == host:
                 lines += _trend(trend)
     return lines
 
 
 def _trend(trend: Trend) -> list[str]:
+    """Returns the lines of a trend."""
     first, last = trend.points[0], trend.points[-1]
     level = trend.levels[-1]
     count = len(trend.points)
@@ -88,6 +89,7 @@ def _trend(trend: Trend) -> list[str]:
 
 
 def _change(change: Change) -> str:
+    """Returns the line of a change."""
     word = "better" if change.better else "worse"
     text = f"{_day(change.at)}  {change.relative:+.1%} ({word}): {show(change.before)} to {show(change.after)}"
     if change.version_before != change.version_after:
@@ -96,4 +98,5 @@ def _change(change: Change) -> str:
 
 
 def _day(at: float) -> str:
+    """Formats a time, in seconds since the epoch, as day and minute in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stored runs through pytest-html: a session that runs nothing, and reports every test as it was."""
+"""Pages of stored runs by pytest-html: a session that runs no test, and reports every one as recorded."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from pytest_icbench.store.run import TestRecord
 
 
 def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) -> None:
-    """Writes the page that pytest-html makes of the tests. Raises UsageError if it is missing or cannot be written."""
+    """Writes the page that pytest-html makes of the tests.
+
+    Raises UsageError if pytest-html is missing or the page cannot be written.
+    """
     if importlib.util.find_spec("pytest_html") is None:
         raise UsageError("an HTML report needs pytest-html: pip install 'pytest-icbench[html]'")
-    said = io.StringIO()
+    output = io.StringIO()
     arguments = [
         *("--html", str(path), "--self-contained-html", "--capture=no", "-q", "-p", "no:cacheprovider"),
         *("-c", "/dev/null", "--rootdir", str(path.parent)),
@@ -31,17 +34,17 @@ def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) 
     plugins: list[Any] = [_Replay(tests, title), HtmlHooks(lambda: page)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _no_autoload(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with _no_autoload(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             pytest.main(arguments, plugins=plugins)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
     if not path.is_file():
-        raise UsageError(f"{path} was not written: {said.getvalue().strip()[-500:]}")
+        raise UsageError(f"{path} was not written: {output.getvalue().strip()[-500:]}")
 
 
 @contextlib.contextmanager
 def _no_autoload() -> Any:
-    """Other plugins of the environment have no part in this session."""
+    """Keeps the other plugins of the environment out of the session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
@@ -50,18 +53,20 @@ def _no_autoload() -> Any:
 
 
 class _Replay:
-    """Reports instead of running."""
+    """A plugin that reports tests instead of running them."""
 
     def __init__(self, tests: Sequence[TestRecord], title: str) -> None:
         self._tests = tests
         self._title = title
 
     def pytest_collection(self, session: pytest.Session) -> bool:
+        """Collects nothing, but counts the tests."""
         session.items = []
         session.testscollected = len(self._tests)
         return True
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Reports the tests."""
         for test in self._tests:
             for report in _reports(test):
                 session.config.hook.pytest_runtest_logreport(report=report)
@@ -69,24 +74,26 @@ class _Replay:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_report_title(self, report: Any) -> None:
+        """Sets the page's title."""
         report.title = self._title
 
 
 def _reports(test: TestRecord) -> list[pytest.TestReport]:
-    """The three phases of a test, as its line says they went."""
-    when = "call" if test.outcome in ("passed", "failed") or test.results else "setup"
+    """Returns the reports of a test's phases, as recorded."""
+    phase = "call" if test.outcome in ("passed", "failed") or test.results else "setup"
     outcome: Any = "failed" if test.outcome == "error" else test.outcome
     longrepr: Any = test.reason if outcome == "failed" else None
     if outcome == "skipped":
         longrepr = (test.nodeid.partition("::")[0], 0, f"Skipped: {test.reason}")
-    own = _report(test, when, outcome, longrepr, test.duration_s)
+    main = _report(test, phase, outcome, longrepr, test.duration_s)
     if test.repeat and outcome == "failed":
-        own.sections.append(("icbench", f"repeat with: {test.repeat}"))
-    before = [_report(test, "setup", "passed", None, 0.0)] if when == "call" else []
-    return [*before, own, _report(test, "teardown", "passed", None, 0.0)]
+        main.sections.append(("icbench", f"repeat with: {test.repeat}"))
+    before = [_report(test, "setup", "passed", None, 0.0)] if phase == "call" else []
+    return [*before, main, _report(test, "teardown", "passed", None, 0.0)]
 
 
 def _report(test: TestRecord, when: Any, outcome: Any, longrepr: Any, duration_s: float) -> pytest.TestReport:
+    """Returns the report of one phase; the arguments are as in ``pytest.TestReport``."""
     location = (test.nodeid.partition("::")[0], 0, test.nodeid)
     return pytest.TestReport(
         test.nodeid, location, {}, outcome, longrepr, when, sections=[], duration=duration_s, start=0.0, stop=duration_s

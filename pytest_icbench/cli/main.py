@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command ``icbench``. Each subcommand is a function that takes the parsed arguments and returns the exit code."""
+"""The command ``icbench``. A subcommand is a function that takes the parsed arguments and returns the exit code."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
+    """Prints the findings about a host. The exit code is 1 if something is missing."""
     from pytest_icbench.host.findings import exit_code, kernel_line, render
     from pytest_icbench.testbed.doctor import examine
 
@@ -43,22 +44,23 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _recover(arguments: argparse.Namespace) -> int:
+    """Undoes the changes of dead sessions. The exit code is 1 if some remain. Raises UsageError without root."""
     from pytest_icbench.host.recover import recover
     from pytest_icbench.host.session import RUN_DIR
     from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
     if os.geteuid() != 0:
-        raise UsageError("recover changes the host back and needs root: run it as root")
-    done = recover(RUN_DIR, UNDO_KINDS, forget=arguments.forget)
-    for sentence in done.sentences() or ["nothing to undo"]:
+        raise UsageError("recover undoes changes of the host and needs root: run it as root")
+    recovery = recover(RUN_DIR, UNDO_KINDS, forget=arguments.forget)
+    for sentence in recovery.sentences() or ["nothing to undo"]:
         print(sentence)
-    for sentence in done.failures:
+    for sentence in recovery.failures:
         print(f"failed: {sentence}", file=sys.stderr)
-    return int(bool(done.failures))
+    return int(bool(recovery.failures))
 
 
 def packaged_scenarios() -> Path:
-    """Directory of the package's scenarios, else of the checkout's. Raises UsageError if there is none."""
+    """Returns the directory of the package's scenarios, else of the checkout's. Raises UsageError if there is none."""
     package = Path(str(files("pytest_icbench")))
     for directory in (package / "scenarios", package.parent / "scenarios"):
         if any(directory.glob("test_*.py")):
@@ -67,6 +69,7 @@ def packaged_scenarios() -> Path:
 
 
 def _scenarios(arguments: argparse.Namespace) -> int:
+    """Copies the packaged scenarios. Raises UsageError if one exists or cannot be written."""
     source, target = packaged_scenarios(), Path(arguments.directory)
     names = sorted(
         path.relative_to(source)
@@ -90,6 +93,7 @@ def _scenarios(arguments: argparse.Namespace) -> int:
 
 
 def _hlog(arguments: argparse.Namespace) -> int:
+    """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.store.hdr import write_log
 
@@ -100,15 +104,18 @@ def _hlog(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"{source} cannot be read ({getattr(error, 'strerror', error)}): name a results.jsonl"
         ) from None
-    found = [Measurement.from_json(line, f"{source} line {number}") for number, line in enumerate(lines, 1) if line]
-    chosen = [each for each in found if arguments.case is None or arguments.case in each.case]
-    if not write_log(Path(arguments.output), chosen):
-        named = f" of a case with {arguments.case!r} in its id" if arguments.case else ""
-        raise UsageError(f"{source} holds no latency{named}: nothing was written")
+    measurements = [
+        Measurement.from_json(line, f"{source} line {number}") for number, line in enumerate(lines, 1) if line
+    ]
+    selected = [item for item in measurements if arguments.case is None or arguments.case in item.case]
+    if not write_log(Path(arguments.output), selected):
+        restriction = f" of a case with {arguments.case!r} in its id" if arguments.case else ""
+        raise UsageError(f"{source} holds no latency{restriction}: nothing was written")
     return 0
 
 
 def _topology(arguments: argparse.Namespace) -> int:
+    """Prints a topology to edit. Raises UsageError."""
     from pytest_icbench.config.topology.fields import pair_number
     from pytest_icbench.config.topology.model import default
     from pytest_icbench.config.topology.writing import to_toml
@@ -120,33 +127,33 @@ def _topology(arguments: argparse.Namespace) -> int:
         pairs = pair_number(arguments.pairs)
     except ValueError as error:
         raise UsageError(f"topology: {error}") from None
-    here = len(FramePath(pairs).leaders if arguments.remote else FramePath(pairs).endpoints)
-    places = plan(Topology.read(), workers=arguments.switch_cores, endpoints=here, policy="auto").endpoints
-    print(to_toml(default(pairs, remote=arguments.remote, cpus=places), hints=True), end="")
+    local_endpoints = len(FramePath(pairs).leaders if arguments.remote else FramePath(pairs).endpoints)
+    cpus = plan(Topology.read(), workers=arguments.switch_cores, endpoints=local_endpoints, policy="auto").endpoints
+    print(to_toml(default(pairs, remote=arguments.remote, cpus=cpus), hints=True), end="")
     return 0
 
 
 def _cores(text: str) -> int:
-    """Raises ArgumentTypeError."""
+    """Parses a number of cores. Raises ArgumentTypeError."""
     if text.isdecimal() and int(text) <= 64:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line. A new subcommand sets ``command``, its ``Command``, as a default."""
+    """Returns the parser of the command line. Each subcommand sets the default ``command``, its ``Command``."""
     top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    doctor = commands.add_parser("doctor", help="what this host lacks, and what would disturb a measurement on it")
-    doctor.add_argument("--json", action="store_true", help="findings as JSON")
+    doctor = commands.add_parser("doctor", help="show what this host lacks, and what would disturb a measurement on it")
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     doctor.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
-    doctor.add_argument("--remote", metavar="[USER@]HOST", help="examine the host at the other end of ssh instead")
-    doctor.add_argument("--remote-python", metavar="PATH", help="the Python with this package there")
+    doctor.add_argument("--remote", metavar="[USER@]HOST", help="examine this host, by ssh, instead")
+    doctor.add_argument("--remote-python", metavar="PATH", help="the Python on that host with this package")
     doctor.set_defaults(command=_doctor)
 
     recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")
-    recover.add_argument("--forget", action="store_true", help="drop the journal of what cannot be undone")
+    recover.add_argument("--forget", action="store_true", help="drop the journal of changes that cannot be undone")
     recover.set_defaults(command=_recover)
 
     scenarios = commands.add_parser("scenarios", help="write the packaged scenarios into a directory, to start from")
@@ -160,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
 
     hlog = commands.add_parser("hlog", help="write the latencies of a results.jsonl as a log for HdrHistogram's tools")
     hlog.add_argument("results", metavar="RESULTS")
-    hlog.add_argument("output", metavar="FILE", help="the log, by custom with the suffix .hlog")
+    hlog.add_argument("output", metavar="FILE", help="the log; its usual suffix is .hlog")
     hlog.add_argument("--case", metavar="TEXT", help="only cases with this text in their id")
     hlog.set_defaults(command=_hlog)
 
@@ -169,8 +176,10 @@ def parser() -> argparse.ArgumentParser:
     calibration.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")
-    topology.add_argument("pairs", metavar="NvsN", help="its pairs, as 4vs4")
-    topology.add_argument("--remote", action="store_true", help="the second of each pair on the remote host")
+    topology.add_argument("pairs", metavar="NvsN", help="its pairs, such as 4vs4")
+    topology.add_argument(
+        "--remote", action="store_true", help="put the second endpoint of each pair on the remote host"
+    )
     topology.add_argument(
         "--switch-cores", type=_cores, default=1, metavar="N", help="cores left for the switch (default: 1)"
     )
@@ -179,6 +188,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    """Runs a subcommand and prints its error. Returns the exit code."""
     try:
         arguments = parser().parse_args(argv)
         command: Command = arguments.command
@@ -194,7 +204,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a subcommand. Exit codes: 0, 1 (something is missing or failed), 2 (usage)."""
+    """Runs a subcommand. Returns the exit code: 0, 1 (something is missing or failed), 2 (usage)."""
     try:
         return _run(argv)
     except BrokenPipeError:  # `icbench doctor | head`

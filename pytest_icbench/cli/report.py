@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench report``: stored runs as a table, a page, CSV or Parquet, computed anew from what was measured."""
+"""``icbench report``: stored runs as a table, a page, CSV or Parquet, computed anew from their windows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_wi
 from pytest_icbench.store.run import BASELINES, TestRecord
 from pytest_icbench.wording import printable, wrapped
 
-#: Differences that are named; the rest is counted.
+#: The number of differences that are named. The others are counted.
 MOST_NAMED = 10
 
 
@@ -35,7 +35,9 @@ MOST_NAMED = 10
 class Anew:
     """A result computed anew.
 
-    ``differing``: names whose recorded values are others. ``unsupported_reason``: the reason if it was not computed.
+    Attributes:
+        differing: names of the fields whose recorded values differ.
+        unsupported_reason: the reason why it was not computed; None if it was.
     """
 
     run: StoredRun
@@ -47,7 +49,7 @@ class Anew:
 
 
 def anew(run: StoredRun) -> Iterator[Anew]:
-    """Every result of a run. What cannot be computed anew is taken as it was recorded."""
+    """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
     info, comparer, lost = run.info, None, None
     if info is not None and info.baseline is not None:
         try:
@@ -65,36 +67,39 @@ def anew(run: StoredRun) -> Iterator[Anew]:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=lost)
             continue
         try:
-            found, place = recomputed(whole), stored.place
-            if place is not None and place.limits is not None:  # else nobody judged it
-                found = rejudged(found, place.limits, place.margins, comparer, _base_of(run, stored))
-            found = replace(found, waiver=recorded.waiver)
+            measurement, place = recomputed(whole), stored.place
+            if place is not None and place.limits is not None:  # otherwise it was not judged
+                measurement = rejudged(measurement, place.limits, place.margins, comparer, _base_of(run, stored))
+            measurement = replace(measurement, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))
             continue
-        # Launches without their windows, as lines have them.
-        yield Anew(run, stored, found, windows_of(whole), tuple(differences(recorded, found, stored.names)))
+        # Its launches have no windows, like those of a stored line.
+        yield Anew(run, stored, measurement, windows_of(whole), tuple(differences(recorded, measurement, stored.names)))
 
 
 def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
-    """What was measured side by side with it, by the same test."""
-    found = stored.measurement.side_by_side
-    named = (each.measurement for each in run.results if each.test == stored.test)
-    return next((each for each in named if found is not None and each.case == found.base), None)
+    """Returns the base that the same test measured side by side with a result; None without one."""
+    side_by_side = stored.measurement.side_by_side
+    same_test = (result.measurement for result in run.results if result.test == stored.test)
+    return next((item for item in same_test if side_by_side is not None and item.case == side_by_side.base), None)
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Exit code 0; 1 if something recorded is not what its windows say. Raises UsageError and DamagedData."""
-    runs = [read_run(Path(each)) for each in arguments.runs]
+    """Prints and writes the report. The exit code is 1 if a recorded value differs from the one computed anew.
+
+    Raises UsageError and DamagedData.
+    """
+    runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
         raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
-    found = [each for run in runs for each in anew(run)]
+    recomputations = [item for run in runs for item in anew(run)]
     several = len(runs) > 1
-    results = [Result.of(each.measurement, each.run.name if several else None) for each in found]
+    results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
     if not arguments.quiet:
-        for line in (*table(results), *(line for each in overall(results) for line in wrapped(each))):
+        for line in (*table(results), *(line for sentence in overall(results) for line in wrapped(sentence))):
             print(line)
-    rows = [flat(each.run.name, each.stored.test, result) for each, result in zip(found, results, strict=True)]
+    rows = [flat(item.run.name, item.stored.test, result) for item, result in zip(recomputations, results, strict=True)]
     if arguments.csv:
         write_csv(Path(arguments.csv), rows)
     if arguments.parquet:
@@ -102,25 +107,29 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.html:
         from pytest_icbench.cli.html import write_html
 
-        page = _page(runs, found, results, several=several)
+        page = _page(runs, recomputations, results, several=several)
         if arguments.history:
             add_history(page, Path(arguments.history))
         title = "icbench report: " + ", ".join(run.name for run in runs)
-        write_html(Path(arguments.html), page, _tests(runs, found), title)
-    return _tell(found)
+        write_html(Path(arguments.html), page, _tests(runs, recomputations), title)
+    return _print_differences(recomputations)
 
 
 def _id(run: StoredRun, test: str, *, several: bool) -> str:
+    """Returns a test's name, with its run if there are several."""
     return f"{run.name}/{test}" if several else test
 
 
-def _page(runs: Sequence[StoredRun], found: Sequence[Anew], results: Sequence[Result], *, several: bool) -> Page:
+def _page(
+    runs: Sequence[StoredRun], recomputations: Sequence[Anew], results: Sequence[Result], *, several: bool
+) -> Page:
+    """Returns the page of the results, skipped tests and sources."""
     page = Page()
-    for each, result in zip(found, results, strict=True):
-        place = each.stored.place
+    for item, result in zip(recomputations, results, strict=True):
+        place = item.stored.place
         if place is not None and place.taken_from is not None:
             page.taken[len(page.results)] = place.taken_from
-        page.add(_id(each.run, each.stored.test, several=several), result, each.windows)
+        page.add(_id(item.run, item.stored.test, several=several), result, item.windows)
     for run in runs:
         for test in run.tests:
             name = _id(run, test.nodeid, several=several)
@@ -128,43 +137,43 @@ def _page(runs: Sequence[StoredRun], found: Sequence[Anew], results: Sequence[Re
                 page.skipped.append((name, test.reason or ""))
             if test.repeat:
                 page.repeats[name] = test.repeat
-        made = "" if run.info is None else f": pytest {' '.join(run.info.argv)}"
-        page.sources.append(f"{run.name}{made}")
+        command_line = "" if run.info is None else f": pytest {' '.join(run.info.argv)}"
+        page.sources.append(f"{run.name}{command_line}")
     return page
 
 
-def _tests(runs: Sequence[StoredRun], found: Sequence[Anew]) -> list[TestRecord]:
-    """Of every run, its tests; of one that is older than these, what its results tell."""
+def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[TestRecord]:
+    """Returns the tests of all runs. A run without records of tests has one for each result."""
     several = len(runs) > 1
     tests = []
     for run in runs:
         records = list(run.tests) or [
             TestRecord(
-                each.stored.test,
-                "failed" if each.measurement.verdict in DEFAULT_FAILING else "passed",
-                each.measurement.duration_s,
-                each.measurement.reason,
+                item.stored.test,
+                "failed" if item.measurement.verdict in DEFAULT_FAILING else "passed",
+                item.measurement.duration_s,
+                item.measurement.reason,
             )
-            for each in found
-            if each.run is run
+            for item in recomputations
+            if item.run is run
         ]
         tests += [replace(record, nodeid=_id(run, record.nodeid, several=several)) for record in records]
     return tests
 
 
-def _tell(found: Sequence[Anew]) -> int:
-    differing = [each for each in found if each.differing]
-    missing = [each for each in found if each.unsupported_reason is not None]
-    same = len(found) - len(differing) - len(missing)
-    print(
-        f"{same} of {len(found)} results computed anew from their windows and histograms, to the last digit as recorded"
-    )
-    for each in differing[:MOST_NAMED]:
-        names = ", ".join(each.differing[:8]) + (" …" if len(each.differing) > 8 else "")
-        print(printable(f"{each.run.name}: {each.stored.test}: recorded otherwise: {names}"), file=sys.stderr)
-    for each in missing[:MOST_NAMED]:
+def _print_differences(recomputations: Sequence[Anew]) -> int:
+    """Prints how many results are as recorded, and names the others. Returns the exit code."""
+    differing = [item for item in recomputations if item.differing]
+    missing = [item for item in recomputations if item.unsupported_reason is not None]
+    total = len(recomputations)
+    same = total - len(differing) - len(missing)
+    print(f"{same} of {total} results computed anew from their windows and histograms, to the last digit as recorded")
+    for item in differing[:MOST_NAMED]:
+        names = ", ".join(item.differing[:8]) + (" …" if len(item.differing) > 8 else "")
+        print(printable(f"{item.run.name}: {item.stored.test}: recorded otherwise: {names}"), file=sys.stderr)
+    for item in missing[:MOST_NAMED]:
         print(
-            printable(f"{each.run.name}: {each.stored.test}: as recorded, {each.unsupported_reason}"), file=sys.stderr
+            printable(f"{item.run.name}: {item.stored.test}: as recorded, {item.unsupported_reason}"), file=sys.stderr
         )
     more = max(len(differing) - MOST_NAMED, 0) + max(len(missing) - MOST_NAMED, 0)
     if more:
@@ -173,11 +182,13 @@ def _tell(found: Sequence[Anew]) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``icbench report``."""
+    """Adds the arguments of ``icbench report``."""
     parser.add_argument("runs", metavar="DIR", nargs="+", help="a run: a directory below reports/, or reports/latest")
     parser.add_argument("--html", metavar="FILE", help="write a page with figures (extra html)")
-    parser.add_argument("--history", metavar="FILE", help="with the history of its cases (--icbench-history)")
-    parser.add_argument("--csv", metavar="FILE", help="write one row a result")
+    parser.add_argument(
+        "--history", metavar="FILE", help="add the history of its cases to the page (--icbench-history)"
+    )
+    parser.add_argument("--csv", metavar="FILE", help="write one row per result")
     parser.add_argument("--parquet", metavar="FILE", help="the same as Parquet (extra parquet)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no table")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no table")
     parser.set_defaults(command=report)

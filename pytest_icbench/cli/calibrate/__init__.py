@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this host can tell apart, and how long it takes."""
+"""The differences that a comparison can detect on this host, and the time that it takes."""

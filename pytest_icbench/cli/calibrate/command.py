@@ -25,27 +25,27 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.wording import printable, suggestion
 
-#: Version of the form of the file.
+#: The version of the file's format.
 SCHEMA = 1
 TIME_S = (60.0, 86_400.0)
-#: Least time between two lines of progress in a pipe.
+#: The least time in seconds between two lines of progress in a pipe.
 PLAIN_INTERVAL_S = 10.0
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
-    """The subcommand."""
+    """Adds the subcommand."""
     command = commands.add_parser(
-        "calibrate", help="which change a comparison of versions finds on this host, and in which time (root)"
+        "calibrate", help="measure which change a comparison of versions detects on this host, and how fast (root)"
     )
     command.add_argument("--time", metavar="T", default="10m", help="how long to measure (default: %(default)s)")
     command.add_argument(
         "--switch",
         metavar="NAME",
         default=KNOWN,
-        help="measured beside itself; a slow-down is injected only into forward (default: %(default)s)",
+        help="the switch to compare with itself; only forward gets an injected slow-down (default: %(default)s)",
     )
     command.add_argument(
-        "--variant", metavar="NAME", help=f"of the switch; of {KNOWN} one with a cost (default: cost{COST})"
+        "--variant", metavar="NAME", help=f"the switch's variant; {KNOWN} needs one with a cost (default: cost{COST})"
     )
     command.add_argument("--packet-size", metavar="N", default="64", help="frame in bytes (default: %(default)s)")
     command.add_argument("--api", metavar="API", help="technique of the endpoints (default: the switch's)")
@@ -55,16 +55,19 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "--duration", metavar="S", default="1", help="measured part of a launch (default: %(default)s)"
     )
     command.add_argument("--node", metavar="KIND", default=Options().node, help="default: %(default)s")
-    command.add_argument("--binary", metavar="PATH", help="of the switch, where it is not on PATH")
+    command.add_argument("--binary", metavar="PATH", help="the switch's binary, if it is not on PATH")
     command.add_argument(
-        "--target", metavar="T", default="20m", help="the time that the sentence is about (default: %(default)s)"
+        "--target",
+        metavar="T",
+        default="20m",
+        help="the duration of the comparison in the final sentence (default: %(default)s)",
     )
-    command.add_argument("--out", metavar="FILE", help="where the figures go (default: calibration-TIME.json)")
+    command.add_argument("--out", metavar="FILE", help="the file for the figures (default: calibration-TIME.json)")
     command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measures, prints, saves. Raises UsageError before the host is changed."""
+    """Measures, prints and saves. Raises UsageError before the host is changed."""
     case, options, settings = plan(arguments)
     budget_s = values.Seconds(*TIME_S)(arguments.time, "--time")
     target_s = values.Seconds(1.0, 604_800.0)(arguments.target, "--target")
@@ -83,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
-    """What is measured. Raises UsageError."""
+    """Returns the case to measure, with its options and settings. Raises UsageError."""
     from pytest_icbench.driver.node.registry import node_kind
     from pytest_icbench.driver.switch.registry import builtin_switches
 
@@ -124,44 +127,48 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
 
 
 def measured(case: Case, options: Options, settings: Settings, budget_s: float) -> Recorded:
-    """The launches, on a host that is held and given back as by a run of benchmarks."""
+    """Measures the launches. The host is held and restored as by a run of benchmarks."""
     from pytest_icbench.driver.switch.registry import builtin_switches
     from pytest_icbench.host.signals import SignalGuard
     from pytest_icbench.plugin.run import check_root
     from pytest_icbench.testbed.testbed import Testbed
 
     check_root()
-    cases = [replace(case, candidate=each.name) for each in options.variant]
-    bench = Testbed(builtin_switches(), options, cases, {})
-    for each in options.variant:
-        bench.placement(replace(case, candidate=each.name))
+    cases = [replace(case, candidate=candidate.name) for candidate in options.variant]
+    testbed = Testbed(builtin_switches(), options, cases, {})
+    for candidate in options.variant:
+        testbed.placement(replace(case, candidate=candidate.name))
     progress = _Progress()
     with ExitStack() as undo:
         undo.enter_context(SignalGuard())
-        bench.hold()
-        undo.callback(bench.close)
+        testbed.hold()
+        undo.callback(testbed.close)
         undo.callback(progress.clear)
-        return calibrate(bench, case, settings, budget_s, progress.tell)
+        return calibrate(testbed, case, settings, budget_s, progress.show)
 
 
 def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
-    """The figures, and the text that shows them. Pure."""
-    wanted = int(target_s / (LOOKS * recorded.pair_s)) if recorded.pair_s else 0
-    points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(wanted, 200))]
+    """Returns the figures as JSON data, with the text that shows them. Pure.
+
+    Args:
+        target_s: duration of the comparison in the final sentence.
+    """
+    longest = int(target_s / (LOOKS * recorded.pair_s)) if recorded.pair_s else 0
+    points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(longest, 200))]
     text = [
         f"{case.id}, {sum(map(len, recorded.same))} pairs of the same version, {recorded.pair_s:.1f} s a pair",
         *table(points),
     ]
     injected = None
     if recorded.slower:
-        own = [value for block in recorded.slower for value in block]
-        found = factor(own, [1.0] * len(own))
+        ratios = [value for block in recorded.slower for value in block]
+        estimate = factor(ratios, [1.0] * len(ratios))
         injected = {
             "cycles": INJECTED,
             "expected": recorded.expected,
-            "ratio": found.value,
-            "low": found.low,
-            "high": found.high,
+            "ratio": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
         }
         text.append(_injected(injected))
     text.append(sentence(points, target_s))
@@ -173,7 +180,7 @@ def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
         "pair_s": recorded.pair_s,
         "false_alarms": FALSE_ALARMS,
         "confirming": confirming(1),
-        "points": [asdict(each) for each in points],
+        "points": [asdict(item) for item in points],
         "injected": injected,
         "same": recorded.same,
         "slower": recorded.slower,
@@ -182,22 +189,24 @@ def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
     }
 
 
-def _injected(found: dict[str, Any]) -> str:
-    shown = f"{(found['ratio'] - 1) * 100:+.1f} %"
-    if found["low"] is not None:
-        shown += f" ({(found['low'] - 1) * 100:+.1f} % to {(found['high'] - 1) * 100:+.1f} %)"
-    text = f"injected slow-down: measured {shown}"
-    return text if found["expected"] is None else f"{text}, its cycles make {(found['expected'] - 1) * 100:+.1f} %"
+def _injected(figures: dict[str, Any]) -> str:
+    """Returns the sentence about the injected slow-down."""
+    ratio = f"{(figures['ratio'] - 1) * 100:+.1f} %"
+    if figures["low"] is not None:
+        ratio += f" ({(figures['low'] - 1) * 100:+.1f} % to {(figures['high'] - 1) * 100:+.1f} %)"
+    text = f"injected slow-down: measured {ratio}"
+    return text if figures["expected"] is None else f"{text}, its cycles make {(figures['expected'] - 1) * 100:+.1f} %"
 
 
 class _Progress:
-    """A line on a terminal that is written over, or a line now and then in a pipe."""
+    """The display of progress: a line that is overwritten on a terminal, a line now and then in a pipe."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
         self._last: float | None = None
 
-    def tell(self, text: str) -> None:
+    def show(self, text: str) -> None:
+        """Shows a text, in a pipe at most every ``PLAIN_INTERVAL_S``."""
         now = time.monotonic()
         if self._live:
             sys.stderr.write(f"\r{text[:99]}\x1b[K")
@@ -207,6 +216,7 @@ class _Progress:
             print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
+        """Clears the line on a terminal."""
         if self._live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

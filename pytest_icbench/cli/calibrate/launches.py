@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The launches of a calibration: one version beside itself, and beside a known slower one, on rigs built anew now and
-then, since what a rig draws when it is built is part of what differs between two runs.
+"""The launches of a calibration: a version compared with itself, and with one that is slower by a known amount.
+
+New rigs are built now and then, because the random properties of a rig are part of the difference between two runs.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.testbed.testbed import Testbed
 
-#: The switch whose slowness is known: the workload's own forwarder, and what it adds to each frame, in cycles.
+#: The switch whose slow-down is known, the workload's forwarder, and the cycles that it adds to each frame.
 KNOWN, COST = "forward", 4000
 #: Names of the candidates.
 SAME, SLOWER = "same", "slower"
-#: Part of the time for the injected slow-down, and by how much it costs cycles.
+#: The share of the time for the injected slow-down, and the share of cycles that it adds.
 INJECTING, INJECTED = 0.2, 0.05
-#: Pairs on the same two rigs.
+#: The number of pairs on the same two rigs.
 BLOCK = 12
-#: Nothing is judged here: no ratio is beyond this.
+#: A margin that no ratio exceeds, because nothing is judged here.
 _ANY = Margin("higher", allowance=0.999)
 
 Tell = Callable[[str], None]
@@ -43,13 +44,14 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Recorded:
-    """What was measured.
+    """The record of a calibration's launches.
 
     Attributes:
-        same: quotients of the version beside itself, a list for each two rigs.
-        slower: quotients of the slower one, likewise; empty where none can be injected.
-        expected: what the median of the latter should be, from the version's cycles a frame; None where unknown.
-        pairs, seconds: of all, without building.
+        same: quotients of the version over itself, a list for each two rigs.
+        slower: quotients of the slower version, likewise; empty if no slow-down can be injected.
+        expected: the expected median of ``slower``, from the version's cycles per frame; None if unknown.
+        pairs: number of all pairs.
+        seconds: time that they took, without building the rigs.
         surroundings: placement, identity, treatment and conditions of a result.
     """
 
@@ -62,43 +64,48 @@ class Recorded:
 
     @property
     def pair_s(self) -> float:
-        """What a pair takes."""
+        """The time that a pair takes, in seconds."""
         return self.seconds / self.pairs if self.pairs else 0.0
 
 
 def candidates(case: Case) -> tuple[Candidate, ...]:
-    """The version beside itself, and the slower one."""
+    """Returns the version itself, and the slower one if the switch is ``KNOWN``."""
     same = Candidate(case.switch, SAME, "variant", case.mode or "")
     if case.switch != KNOWN:
         return (same,)
     return same, Candidate(case.switch, SLOWER, "variant", slowed(case.mode or "", INJECTED))
 
 
-def slowed(mode: str, by: float) -> str:
-    """The forwarder's mode with this part more cycles a frame. Raises UsageError if it has no cost to raise."""
+def slowed(mode: str, share: float) -> str:
+    """Returns the forwarder's mode with more cycles per frame. Raises UsageError if it has no cost to raise.
+
+    Args:
+        share: the share of the new cycles that is added, 0 to 1.
+    """
     parts = mode.split("+")
     costs = [part for part in parts if part.startswith("cost")]
     if not costs:
         raise UsageError(
             f"icbench calibrate: {KNOWN}:{mode} costs no cycles that could be raised; give --variant cost{COST}"
         )
-    more = f"cost{round(int(costs[0].removeprefix('cost')) / (1 - by))}"
-    return "+".join(more if part == costs[0] else part for part in parts)
+    raised = f"cost{round(int(costs[0].removeprefix('cost')) / (1 - share))}"
+    return "+".join(raised if part == costs[0] else part for part in parts)
 
 
-def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, tell: Tell) -> Recorded:
-    """Measures until the time is up; at least one block of each kind.
+def calibrate(testbed: Testbed, case: Case, settings: Settings, budget_s: float, tell: Tell) -> Recorded:
+    """Measures until the time is up, and at least one block of each kind.
 
     Args:
-        bench: holds the host; knows the candidates.
-        tell: progress, a line each.
+        testbed: holds the host, and knows the candidates.
+        budget_s: the time to measure, in seconds.
+        tell: called with each line of progress.
 
     Raises Unsupported, ProvisionError, WorkloadError, and Invalid if no frames pass.
     """
-    found = Recorded()
+    recorded = Recorded()
     began = time.monotonic()
 
-    def told(text: str) -> None:
+    def tell_with_time_left(text: str) -> None:
         tell(f"{text}, {max(budget_s - (time.monotonic() - began), 0) / 60:.1f} min left")
 
     injecting = case.switch == KNOWN
@@ -106,36 +113,40 @@ def calibrate(bench: Testbed, case: Case, settings: Settings, budget_s: float, t
     for name, until_s in kinds:
         while True:
             block_began = time.monotonic()
-            _block(bench, replace(case, candidate=name), settings, found, told)
+            _block(testbed, replace(case, candidate=name), settings, recorded, tell_with_time_left)
             now = time.monotonic()
             if now - began + (now - block_began) > until_s:
                 break
-    return found
+    return recorded
 
 
-def _block(bench: Testbed, case: Case, settings: Settings, found: Recorded, tell: Tell) -> None:
-    with _rigs(bench, case, settings) as rigs:
+def _block(testbed: Testbed, case: Case, settings: Settings, recorded: Recorded, tell: Tell) -> None:
+    """Measures a block and adds it to ``recorded``. Raises Invalid if it has no result."""
+    with _rigs(testbed, case, settings) as rigs:
         began = time.monotonic()
-        tell(f"{case.candidate}, block {len(_of(found, case)) + 1}")
-        now, base = bench.measure_versions(rigs, case, replace(settings, repeats=BLOCK), _ANY, 1, _progress(tell))
-        took = time.monotonic() - began
+        tell(f"{case.candidate}, block {len(_of(recorded, case)) + 1}")
+        now, base = testbed.measure_versions(rigs, case, replace(settings, repeats=BLOCK), _ANY, 1, _progress(tell))
+        elapsed_s = time.monotonic() - began
     if now.verdict == Verdict.INVALID:
         raise Invalid(now.reason or "unknown", now.evidence or "no evidence was kept")
-    _of(found, case).append(_quotients(case, now, base))
-    found.pairs += BLOCK
-    found.seconds += took
-    if case.candidate == SLOWER and found.expected is None:
-        found.expected = expected(case, base)
-    found.surroundings = {
+    _of(recorded, case).append(_quotients(case, now, base))
+    recorded.pairs += BLOCK
+    recorded.seconds += elapsed_s
+    if case.candidate == SLOWER and recorded.expected is None:
+        recorded.expected = expected(case, base)
+    recorded.surroundings = {
         name: getattr(base, name) for name in ("placement", "identity", "treatment", "conditions", "settings")
     }
 
 
-def _of(found: Recorded, case: Case) -> list[list[float]]:
-    return found.same if case.candidate == SAME else found.slower
+def _of(recorded: Recorded, case: Case) -> list[list[float]]:
+    """Returns the blocks of a case's candidate."""
+    return recorded.same if case.candidate == SAME else recorded.slower
 
 
 def _progress(tell: Tell) -> OnProgress:
+    """Returns a function that shows the number of the present pair."""
+
     def show(progress: Any) -> None:
         if progress.receive_mpps is None and progress.launch:
             tell(f"{progress.case}: pair {progress.launch} of {progress.launches}")
@@ -144,36 +155,44 @@ def _progress(tell: Tell) -> OnProgress:
 
 
 @contextmanager
-def _rigs(bench: Testbed, case: Case, settings: Settings) -> Iterator[tuple[Any, Any]]:
-    pool: RigPool[Any] = RigPool(bench.make_rig)
+def _rigs(testbed: Testbed, case: Case, settings: Settings) -> Iterator[tuple[Any, Any]]:
+    """Builds the two rigs of a comparison for the block. Raises Invalid if the second fails."""
+    pool: RigPool[Any] = RigPool(testbed.make_rig)
     try:
-        got = pool.acquire(bench.need(case, settings))
-        if got.reference is None:
-            raise Invalid("died", got.trouble or "the second rig could not be built")
-        yield got.rig, got.reference
+        rigs = pool.acquire(testbed.need(case, settings))
+        if rigs.reference is None:
+            raise Invalid("died", rigs.trouble or "the second rig could not be built")
+        yield rigs.rig, rigs.reference
     finally:
         pool.close()
 
 
 def _quotients(case: Case, now: Measurement, base: Measurement) -> list[float]:
-    """Speed of the candidate over the base's: of latency, the base's time over the candidate's."""
-    own, other = ([main_figure(case, launch) for launch in each.per_launch] for each in (now, base))
-    return quotients(own, other) if case.dimension == "throughput" else quotients(other, own)
+    """Returns the speed of the candidate over that of the base. For latency, the speed is the inverse of the time."""
+    candidate_figures, base_figures = (
+        [main_figure(case, launch) for launch in measurement.per_launch] for measurement in (now, base)
+    )
+    return (
+        quotients(candidate_figures, base_figures)
+        if case.dimension == "throughput"
+        else quotients(base_figures, candidate_figures)
+    )
 
 
 def expected(case: Case, base: Measurement) -> float | None:
-    """The ratio of rates that the added cycles should make, where the forwarder limits both: cycles a frame are the
-    clock over the rate.
+    """Returns the ratio of rates to expect from the added cycles if the forwarder limits both; None if unknown.
+
+    The cycles per frame are the clock over the rate.
     """
     clock = next((launch.tsc_hz for launch in base.per_launch if launch.tsc_hz), None)
     if case.dimension != "throughput" or clock is None or not base.throughput_pps:
         return None
     cost = int((case.mode or "").rpartition("cost")[2].partition("+")[0])
-    more = round(cost / (1 - INJECTED)) - cost
+    added = round(cost / (1 - INJECTED)) - cost
     cycles = clock / base.throughput_pps
-    return cycles / (cycles + more)
+    return cycles / (cycles + added)
 
 
 def options_for(options: Options, case: Case) -> Options:
-    """The options with what is compared."""
+    """Returns the options with the candidates to compare."""
     return replace(options, variant=candidates(case))
