@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a switch does with frames what its driver declares: one suite for all of them, also for one from outside.
+"""The suite that checks whether a switch treats frames as its driver declares, for built-in and other switches.
 
-``pytest --pyargs pytest_icbench.conformance --icbench-switch NAME``. Needs the extra ``conformance`` (Scapy, which is
-GPL-2.0-only: nothing but the tests of this package imports it).
+It is run by ``pytest --pyargs pytest_icbench.conformance --icbench-switch NAME``. It needs the extra ``conformance``:
+Scapy, which is GPL-2.0-only, so that only the tests of this package import it.
 """

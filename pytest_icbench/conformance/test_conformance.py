@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch does with frames, against what its driver declares. A declared ability that is missing fails, and so
-does one that is there but not declared.
+"""Checks how a switch treats frames against the abilities that its driver declares.
+
+A declared ability that is missing is a failure, and so is an ability that is not declared.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from pytest_icbench.api import Abilities, Icbench, abilities, builtin_switches, 
 from pytest_icbench.conformance import traffic as t
 from pytest_icbench.conformance.traffic import Traffic
 
-#: All that groups stand for, and those that are asked for by name alone.
+#: All switches that groups stand for, and those that are selected by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
 VARIANTS = ["default", "wires"]
 SIZES = [64, 65, 67, 68, 128, 255, 256, 511, 512, 1024, 1280, 1500, 1514, 1517, 1518]
 JUMBO_SIZES = [64, 1518, 1519, 1522, 2048, 2049, 4096, 8192, 9000, 9216]
-#: A flow of this length is long enough for a switch with several queues or batches to mix it up.
+#: The length of a flow, in frames: enough for a switch with several queues or batches to reorder it.
 FLOW = 150
 
-#: How long frames may go where an address was before: a switch can have cached its decision (Open vSwitch revalidates
-#: its flows within half a second).
+#: The time in seconds during which frames may go where an address was before, because a switch may have cached its
+#: decision. Open vSwitch revalidates its flows within half a second.
 _MOVED_S = 1.0
-#: How long an address has to be kept by a switch that declares no ageing.
+#: The time in seconds that a switch without declared ageing has to keep an address.
 _KEPT_S = 3.0
 
 each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, reference=False)
@@ -34,18 +35,20 @@ each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, re
 
 @pytest.fixture
 def declared(icbench: Icbench) -> Abilities:
+    """The abilities that the switch's driver declares for the case."""
     return abilities(icbench.switch, icbench.case.mode)
 
 
 @pytest.fixture
 def traffic(icbench: Icbench, declared: Abilities) -> Traffic:
-    """At all endpoints of the case's switch, which has seen the address of each."""
-    found = Traffic(icbench.exchange(), echoes=declared.filters)
-    found.introduce()
-    return found
+    """The traffic at all endpoints of the case's switch, which has seen the address of each."""
+    traffic_of_case = Traffic(icbench.exchange(), echoes=declared.filters)
+    traffic_of_case.introduce()
+    return traffic_of_case
 
 
 def both_ways(traffic: Traffic, sizes: list[int]) -> None:
+    """Checks that IPv4 and IPv6 frames of these sizes in bytes are delivered within pair 1."""
     a, b = traffic.addresses[:2]
     there = [(t.ipv4(a, b, size), {1}) for size in sizes] + [(t.ipv6(a, b, size), {1}) for size in sizes if size >= 84]
     back = [(t.ipv4(b, a, size), {0}) for size in sizes]
@@ -54,21 +57,21 @@ def both_ways(traffic: Traffic, sizes: list[int]) -> None:
 
 @each_switch
 def test_frames_of_every_length_reach_their_peer_alone(traffic: Traffic) -> None:
-    """64 to 1518 bytes, both ways, once and unaltered; nothing of it reaches pair 2, whose addresses are known."""
+    """Frames of 64 to 1518 bytes pass both ways, once and unaltered. None reaches pair 2, whose addresses are known."""
     both_ways(traffic, SIZES)
 
 
 @pytest.mark.icbench_long
 @pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, packet_size=9216, reference=False)
 def test_jumbo_frames_reach_their_peer_alone(traffic: Traffic, declared: Abilities) -> None:
-    """Up to 9216 bytes, on ports with the MTU for them. A switch that declares less is skipped with that limit."""
+    """Frames of up to 9216 bytes pass ports with such an MTU. A switch that declares a lower limit is skipped."""
     assert declared.jumbo
     both_ways(traffic, JUMBO_SIZES)
 
 
 @each_switch
 def test_frames_of_every_kind_pass(traffic: Traffic) -> None:
-    """IPv4, IPv6, a fragment, a wrong checksum (none of a switch's business), an EtherType of nobody's."""
+    """IPv4, IPv6, a fragment, a wrong checksum (not checked by a switch) and an unassigned EtherType pass."""
     a, b = traffic.addresses[2:4]
     there = [(frame, {3}) for frame in t.kinds(a, b).values()]
     traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.kinds(b, a).values()]})
@@ -76,25 +79,25 @@ def test_frames_of_every_kind_pass(traffic: Traffic) -> None:
 
 @each_switch
 def test_vlan_tags_pass_if_declared(traffic: Traffic, declared: Abilities) -> None:
-    """Unaltered, to their peer alone; what a card filters may be missing."""
+    """Tagged frames reach their peer alone, unaltered. Frames that a card filters may be missing."""
     a, b = traffic.addresses[:2]
     if declared.vlan:
         traffic.introduce_tagged(t.VLANS)
-        traffic.deliver({0: [(frame, {1}) for frame in t.tagged(a, b).values()]}, all_of_them=not declared.filters)
+        traffic.deliver({0: [(frame, {1}) for frame in t.tagged(a, b).values()]}, complete=not declared.filters)
     else:
         for name, frame in t.tagged(a, b).items():
-            assert frame not in traffic.heard(0, [frame], 1)[1], f"{name} passes, and vlan = False is declared"
+            assert frame not in traffic.received(0, [frame], 1)[1], f"{name} passes, and vlan = False is declared"
 
 
 @each_switch
 @pytest.mark.parametrize("kind", ["broadcast", *t.MULTICAST])
 def test_broadcast_and_multicast_reach_who_is_declared(traffic: Traffic, declared: Abilities, kind: str) -> None:
-    """Multicast no further than that, where a card filters it."""
+    """Broadcast reaches the declared endpoints. Multicast reaches the same, or fewer if a card filters it."""
     to = t.MULTICAST.get(kind, t.BROADCAST)
-    all_of_them = kind == "broadcast" or not declared.filters
+    complete = kind == "broadcast" or not declared.filters
     for index in traffic.indexes:
         frame, reached = t.ethernet(traffic.addresses[index].mac, to), traffic.reached(index, declared.broadcast)
-        traffic.deliver({index: [(frame, reached)]}, all_of_them=all_of_them)
+        traffic.deliver({index: [(frame, reached)]}, complete=complete)
 
 
 @each_switch
@@ -106,52 +109,53 @@ def test_a_frame_to_an_unknown_address_reaches_who_is_declared(traffic: Traffic,
 
 @each_switch
 def test_it_learns_where_an_address_is_if_declared(traffic: Traffic, declared: Abilities) -> None:
-    """An address shows up behind endpoint 3, then behind endpoint 2: frames follow it. A wire takes no notice."""
-    wanderer, here = t.stranger(), traffic.addresses[0].mac
+    """Frames follow an address from endpoint 3 to endpoint 2. A wire ignores addresses."""
+    wanderer, sender = t.stranger(), traffic.addresses[0].mac
     for home in (3, 2):
-        show = (t.ethernet(wanderer, t.BROADCAST), traffic.reached(home, declared.broadcast))
-        traffic.deliver({home: [show]})
+        announcement = (t.ethernet(wanderer, t.BROADCAST), traffic.reached(home, declared.broadcast))
+        traffic.deliver({home: [announcement]})
         if declared.learns and home == 2:
             time.sleep(_MOVED_S)
         reached = {home} if declared.learns else traffic.reached(0, declared.unknown_unicast)
-        traffic.deliver({0: [(t.ethernet(here, wanderer), reached) for _ in range(3)]})
+        traffic.deliver({0: [(t.ethernet(sender, wanderer), reached) for _ in range(3)]})
 
 
 @pytest.mark.icbench_long
 @each_switch
 def test_it_forgets_addresses_if_declared(traffic: Traffic, declared: Abilities, icbench: Icbench) -> None:
-    """After twice the least ageing time a frame reaches everybody again; without ageing it does not. A wire has nothing
-    to forget: frames go where they went.
+    """After twice the least ageing time a frame reaches all endpoints again; without ageing it does not.
+
+    A wire has nothing to forget: frames go where they went before.
     """
-    wanderer, here = t.stranger(), traffic.addresses[0].mac
+    wanderer, sender = t.stranger(), traffic.addresses[0].mac
     anywhere = traffic.reached(0, declared.unknown_unicast)
     known = {3} if declared.learns else anywhere
     least = declared.least_ageing_s
     if least is not None:
         icbench.exchange().set_ageing(least)
     traffic.deliver({3: [(t.ethernet(wanderer, t.BROADCAST), traffic.reached(3, declared.broadcast))]})
-    traffic.deliver({0: [(t.ethernet(here, wanderer), known)]})
+    traffic.deliver({0: [(t.ethernet(sender, wanderer), known)]})
     time.sleep(_KEPT_S if least is None else 2 * least + 1)
     traffic.forgotten()
-    traffic.deliver({0: [(t.ethernet(here, wanderer), known if least is None else anywhere)]})
+    traffic.deliver({0: [(t.ethernet(sender, wanderer), known if least is None else anywhere)]})
 
 
 @each_switch
 def test_flows_keep_their_order_and_their_pair(traffic: Traffic) -> None:
-    """All endpoints send at once; each gets the frames of its peer, of either size in the order they were sent in."""
+    """All endpoints send at once. Each gets its peer's frames, of two sizes, in the order of sending."""
     sent = {
         index: t.flow(traffic.addresses[index], traffic.addresses[traffic.path.peer(index)], (64, 1280), FLOW)
         for index in traffic.indexes
     }
-    found = traffic.deliver_in_order(sent)
-    for index, frames in found.items():
+    arrived = traffic.deliver_in_order(sent)
+    for index, frames in arrived.items():
         assert len(frames) > FLOW // 2, f"endpoint {index} got {len(frames)} of {FLOW} frames"
 
 
 @pytest.mark.icbench_long
 @each_switch
 def test_a_measured_launch_stays_in_its_pair(icbench: Icbench) -> None:
-    """Pair 1 is measured as ever, while pair 2 captures: not one measuring frame comes there."""
+    """Pair 1 is measured as usual while pair 2 captures. No measuring frame arrives at pair 2."""
     launch = watched_launch(icbench.rig(), icbench.case)
     assert launch.received > 0
     assert launch.leaked == []

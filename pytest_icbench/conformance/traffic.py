@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that are told apart, and which of them have arrived where."""
+"""Distinct frames for the conformance tests, and the checks of where they arrive."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from scapy.packet import Packet, Raw
 
 from pytest_icbench.api import FCS_BYTES, HEADERS_BYTES, Address, Exchange, FramePath, Reach
 
-#: Those of ``tagged``; 0 is none, and a priority alone.
+#: The VLANs of ``tagged``; 0 stands for a tag with a priority alone.
 VLANS = (0, 1, 100, 4094)
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
-#: Of an address that no endpoint has; what follows is its number.
+#: The prefix of addresses that no endpoint has. A number follows.
 _STRANGER = "02:00:00:fe"
-#: How often frames that have not arrived are sent again: a poller that lost its CPU may have dropped them, and this is
-#: no measurement of loss.
+#: The number of times that a frame is sent until it arrives. A poller that lost its CPU may have dropped it, and loss
+#: is not tested here.
 _ATTEMPTS = 4
 
-#: Exchanges of which the switch has seen the address of each endpoint.
+#: The exchanges whose switch has seen the addresses of all endpoints.
 _introduced: WeakSet[Exchange] = WeakSet()
 _numbers = itertools.count(1)
 _strangers = itertools.count(1)
 
 
 def stranger() -> str:
-    """A MAC address that no switch has seen yet."""
+    """Returns a MAC address that no switch has seen yet."""
     number = next(_strangers)
     return f"{_STRANGER}:{number >> 8 & 0xFF:02x}:{number & 0xFF:02x}"
 
 
 def _filled(head: Packet, packet_size: int) -> bytes:
-    """A frame of that packet size (with FCS), which no other frame equals."""
+    """Returns a unique frame of this packet size, which includes the FCS. Raises ValueError if it is too small."""
     length = packet_size - FCS_BYTES - len(head)
     if length < 0:
         raise ValueError(f"{packet_size} bytes do not hold {head.summary()}")
@@ -49,38 +49,39 @@ def _filled(head: Packet, packet_size: int) -> bytes:
 
 
 def described(frame: bytes) -> str:
-    """For messages."""
+    """Describes a frame for messages."""
     return f"{Ether(frame).summary()}, {len(frame) + FCS_BYTES} bytes"
 
 
 def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
-    """A frame of the experimental EtherType 0x88b5, with a VLAN tag from 68 bytes."""
+    """Returns a frame of the experimental EtherType 0x88b5. With a VLAN tag it has at least 68 bytes."""
     link = Ether(src=source, dst=destination, type=0x88B5)
     if vlan is not None:
         link = Ether(src=source, dst=destination) / Dot1Q(vlan=vlan, type=0x88B5)
     return _filled(link, packet_size)
 
 
-def _ip(source: Address, destination: Address, **more: Any) -> IP:
-    """The header, from the endpoints' addresses moved to 127.0.0.0/8: an endpoint of the kernel's answers the frames of
-    its own addresses, and what comes from those it drops without a word.
+def _ip(source: Address, destination: Address, **fields: Any) -> IP:
+    """Returns the IP header, with the endpoints' addresses moved to 127.0.0.0/8.
+
+    An endpoint in the kernel would answer frames to its own address. It drops those from 127.0.0.0/8 silently.
     """
     moved = [".".join(["127", *address.ip.split(".")[1:]]) for address in (source, destination)]
-    return IP(src=moved[0], dst=moved[1], **more)
+    return IP(src=moved[0], dst=moved[1], **fields)
 
 
 def ipv4(source: Address, destination: Address, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
-    """IPv4 and UDP, from 64 bytes, with a VLAN tag from 68."""
+    """Returns a frame with IPv4 and UDP, of at least 64 bytes, with a VLAN tag 68."""
     return _filled(_link(source, destination, vlan) / _ip(source, destination) / UDP(), packet_size)
 
 
 def ipv6(source: Address, destination: Address, packet_size: int = 84, *, vlan: int | None = None) -> bytes:
-    """IPv6 and UDP, from 84 bytes."""
+    """Returns a frame with IPv6 and UDP, of at least 84 bytes."""
     return _filled(_link(source, destination, vlan) / IPv6(src="2001:2::1", dst="2001:2::2") / UDP(), packet_size)
 
 
 def kinds(source: Address, destination: Address) -> dict[str, bytes]:
-    """One frame of every kind that a network function sends to one other, without a VLAN tag."""
+    """Returns one frame of every kind of unicast without a VLAN tag, by its name."""
     link = Ether(src=source.mac, dst=destination.mac)
     ip = _ip(source, destination)
     return {
@@ -97,17 +98,22 @@ def kinds(source: Address, destination: Address) -> dict[str, bytes]:
 
 
 def tagged(source: Address, destination: Address) -> dict[str, bytes]:
-    """One frame of every kind with a VLAN tag."""
+    """Returns one frame of every kind with a VLAN tag, by its name."""
     priority = Ether(src=source.mac, dst=destination.mac) / Dot1Q(vlan=0, prio=5)
-    found = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
-    found["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
-    found["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
-    found["priority 5 without VLAN"] = _filled(priority / _ip(source, destination) / UDP(), 200)
-    return found
+    frames = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
+    frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
+    frames["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
+    frames["priority 5 without VLAN"] = _filled(priority / _ip(source, destination) / UDP(), 200)
+    return frames
 
 
 def flow(source: Address, destination: Address, sizes: Sequence[int], count: int) -> list[bytes]:
-    """Frames of one IPv4 flow, of these sizes in turn."""
+    """Returns the frames of an IPv4 flow.
+
+    Args:
+        sizes: packet sizes in bytes, used in turn.
+        count: number of frames.
+    """
     link = Ether(src=source.mac, dst=destination.mac)
     models = [_filled(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
     heads = [model[:HEADERS_BYTES] + next(_numbers).to_bytes(4) for model in models]
@@ -115,16 +121,18 @@ def flow(source: Address, destination: Address, sizes: Sequence[int], count: int
 
 
 def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
+    """Returns the Ethernet header, with a VLAN tag if ``vlan`` is not None."""
     link = Ether(src=source.mac, dst=destination.mac)
     return link if vlan is None else link / Dot1Q(vlan=vlan)
 
 
 class Traffic:
-    """Sends frames through a switch and says what is wrong with what comes out.
+    """Sends frames through a switch and checks where they arrive.
 
     Attributes:
-        addresses: of all endpoints, by index. path: which of them are peers.
-        echoes: whether a frame to many may come back to its sender.
+        addresses: the addresses of all endpoints, by index.
+        path: the path of the frames, which knows the peers.
+        echoes: whether a broadcast or multicast frame may come back to its sender.
     """
 
     def __init__(self, exchange: Exchange, *, echoes: bool = False) -> None:
@@ -135,92 +143,111 @@ class Traffic:
 
     @property
     def indexes(self) -> range:
-        """Of all endpoints."""
+        """The indexes of all endpoints."""
         return self.path.endpoints
 
     def reached(self, sender: int, reach: Reach) -> set[int]:
-        """Endpoints that a frame of the sender reaches."""
+        """Returns the endpoints that a frame of the sender reaches."""
         others = {"all": set(self.indexes) - {sender}, "peer": {self.path.across(sender)}, "none": set()}
         return others[reach]
 
     def introduce(self) -> None:
-        """Each endpoint shows its address to the switch, if it has not yet.
+        """Makes each endpoint show its address to the switch by a broadcast, unless it has done so.
 
-        By a broadcast: a switch that caches decisions would remember for a while that a frame to the peer went to all.
+        After a frame to its peer a switch that caches decisions would remember for a while that it went to all.
         """
         if self._exchange not in _introduced:
-            self._introduce({i: [ethernet(self.addresses[i].mac, BROADCAST)] for i in self.indexes})
+            self._introduce({index: [ethernet(self.addresses[index].mac, BROADCAST)] for index in self.indexes})
             _introduced.add(self._exchange)
 
     def introduce_tagged(self, vlans: Sequence[int]) -> None:
-        """The same in these VLANs: a switch may learn in each VLAN apart (802.1Q, independent learning)."""
+        """Shows the addresses in these VLANs too, since a switch may learn per VLAN (802.1Q, independent learning)."""
         self._introduce(
-            {i: [ethernet(self.addresses[i].mac, BROADCAST, 68, vlan=vlan) for vlan in vlans] for i in self.indexes}
+            {
+                index: [ethernet(self.addresses[index].mac, BROADCAST, 68, vlan=vlan) for vlan in vlans]
+                for index in self.indexes
+            }
         )
 
     def _introduce(self, frames: Mapping[int, Sequence[bytes]]) -> None:
+        """Sends frames of each endpoint until its peer has them, at most ``_ATTEMPTS`` times."""
         for _ in range(_ATTEMPTS):
-            due = {self.path.peer(i): sent for i, sent in frames.items()}
-            arrived = self._exchange.exchange(frames, {i: len(sent) for i, sent in due.items()})
-            if all(set(arrived[i]) >= set(sent) for i, sent in due.items()):
+            due = {self.path.peer(index): sent for index, sent in frames.items()}
+            arrived = self._exchange.exchange(frames, {index: len(sent) for index, sent in due.items()})
+            if all(set(arrived[index]) >= set(sent) for index, sent in due.items()):
                 return
 
     def forgotten(self) -> None:
-        """The switch may have forgotten the endpoints' addresses."""
+        """Records that the switch may have forgotten the endpoints' addresses."""
         _introduced.discard(self._exchange)
 
     def deliver(
-        self, sent: Mapping[int, Sequence[tuple[bytes, set[int]]]], *, all_of_them: bool = True
+        self, sent: Mapping[int, Sequence[tuple[bytes, set[int]]]], *, complete: bool = True
     ) -> dict[int, list[bytes]]:
-        """Sends frames, each with the endpoints that it has to reach, and fails unless each arrives there and nowhere
-        else, once and as it was. What is missing is sent again a few times; without ``all_of_them`` it may be missing.
-        Returns what arrived, without repetitions.
+        """Sends frames. Fails unless each arrives at its destinations and nowhere else, once and unaltered.
+
+        Args:
+            sent: by sender, frames with the endpoints that they have to reach.
+            complete: whether all frames have to arrive. Missing ones are then sent again a few times.
+
+        Returns the frames that arrived by endpoint, without repetitions.
         """
-        found: dict[int, list[bytes]] = {index: [] for index in self.indexes}
-        where: dict[bytes, set[int]] = {}
+        delivered: dict[int, list[bytes]] = {index: [] for index in self.indexes}
+        destinations: dict[bytes, set[int]] = {}
         allowed: dict[bytes, set[int]] = {}
         for sender, frames in sent.items():
-            where.update(frames)
+            destinations.update(frames)
             allowed.update({frame: self._allowed(sender, frame, to) for frame, to in frames})
-        todo = {index: [frame for frame, _ in frames] for index, frames in sent.items()}
+        outstanding = {index: [frame for frame, _ in frames] for index, frames in sent.items()}
         for _ in range(_ATTEMPTS):
-            expected = Counter(index for frames in todo.values() for frame in frames for index in where[frame])
-            arrived = self._exchange.exchange(todo, expected)
+            expected = Counter(
+                index for frames in outstanding.values() for frame in frames for index in destinations[frame]
+            )
+            arrived = self._exchange.exchange(outstanding, expected)
             self._check(arrived, allowed)
-            for index, came in arrived.items():
-                found[index] += [frame for frame in came if frame not in found[index]]
-            todo = {
-                index: [f for f in frames if any(f not in found[there] for there in where[f])]
-                for index, frames in todo.items()
+            for index, frames_there in arrived.items():
+                delivered[index] += [frame for frame in frames_there if frame not in delivered[index]]
+            outstanding = {
+                index: [
+                    frame for frame in frames if any(frame not in delivered[there] for there in destinations[frame])
+                ]
+                for index, frames in outstanding.items()
             }
-            todo = {index: frames for index, frames in todo.items() if frames}
-            if not todo or not all_of_them:
-                return found
-        sender, lost = next(iter(todo.items()))
-        missing = sorted(there for there in where[lost[0]] if lost[0] not in found[there])
+            outstanding = {index: frames for index, frames in outstanding.items() if frames}
+            if not outstanding or not complete:
+                return delivered
+        sender, lost = next(iter(outstanding.items()))
+        missing = sorted(there for there in destinations[lost[0]] if lost[0] not in delivered[there])
         raise AssertionError(
             f"{len(lost)} of {len(sent[sender])} frames from endpoint {sender} never arrived at endpoint {missing[0]},"
             f" sent {_ATTEMPTS} times; the first: {described(lost[0])}"
         )
 
     def _allowed(self, sender: int, frame: bytes, to: set[int]) -> set[int]:
+        """Returns the endpoints at which a frame to ``to`` may arrive."""
         to_many = bool(frame[0] & 1)
         return to | {sender} if self.echoes and to_many else to
 
     @staticmethod
-    def _check(arrived: Mapping[int, Sequence[bytes]], where: Mapping[bytes, set[int]]) -> None:
+    def _check(arrived: Mapping[int, Sequence[bytes]], destinations: Mapping[bytes, set[int]]) -> None:
+        """Fails if a frame arrived elsewhere than at its destinations, altered, or more than once."""
         for index, frames in arrived.items():
-            for frame, times in Counter(frames).items():
-                who = f"endpoint {index} got a frame"
-                assert frame in where, f"{who} that nobody sent (altered?): {described(frame)}"
-                assert index in where[frame], f"{who} that was for {sorted(where[frame])}: {described(frame)}"
-                assert times == 1, f"{who} {times} times: {described(frame)}"
+            for frame, count in Counter(frames).items():
+                event = f"endpoint {index} got a frame"
+                assert frame in destinations, f"{event} that no endpoint sent (altered?): {described(frame)}"
+                assert index in destinations[frame], (
+                    f"{event} that was for {sorted(destinations[frame])}: {described(frame)}"
+                )
+                assert count == 1, f"{event} {count} times: {described(frame)}"
 
     def deliver_in_order(self, sent: Mapping[int, Sequence[bytes]]) -> dict[int, list[bytes]]:
-        """Sends flows of frames to the senders' peers; fails if one comes out of order, or elsewhere."""
-        where = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
+        """Sends flows of frames to the senders' peers. Fails if a frame arrives out of order or elsewhere.
+
+        Returns the frames that arrived by endpoint.
+        """
+        destinations = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
         arrived = self._exchange.exchange(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
-        self._check(arrived, where)
+        self._check(arrived, destinations)
         for index, frames in arrived.items():
             ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
             order = [ranks[frame] for frame in frames]
@@ -228,6 +255,10 @@ class Traffic:
             assert late is None, f"endpoint {index} got frame {order[late]} of a flow behind frame {order[late - 1]}"
         return arrived
 
-    def heard(self, sender: int, frames: Sequence[bytes], expected: int) -> dict[int, list[bytes]]:
-        """Sends frames of one endpoint and returns what arrives, whatever it is."""
+    def received(self, sender: int, frames: Sequence[bytes], expected: int) -> dict[int, list[bytes]]:
+        """Sends frames of one endpoint and returns all frames that arrive, by endpoint.
+
+        Args:
+            expected: the endpoint at which they are awaited.
+        """
         return self._exchange.exchange({sender: frames}, {expected: len(frames)})

@@ -62,8 +62,8 @@ def shortened(found: Frames) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (altered, "endpoint 1 got a frame that nobody sent"),
-        (shortened, "endpoint 1 got a frame that nobody sent"),
+        (altered, "endpoint 1 got a frame that no endpoint sent"),
+        (shortened, "endpoint 1 got a frame that no endpoint sent"),
         (lambda found: found[1].append(found[1][0]), "endpoint 1 got a frame 2 times"),
         (lambda found: found[2].append(found[1][0]), r"endpoint 2 got a frame that was for \[1\]"),
         (lambda found: found[0].append(found[1][0]), r"endpoint 0 got a frame that was for \[1\]"),
@@ -81,9 +81,9 @@ def test_a_card_may_filter_frames_and_send_those_to_many_back() -> None:
     assert echo.deliver({0: [(many, {1})]})[0] == [many]
     back = over(lambda found: found[0].append(one), echoes=True)
     with pytest.raises(AssertionError, match=r"endpoint 0 got a frame that was for \[1\]"):
-        back.deliver({0: [(one, {1})]}, all_of_them=False)
+        back.deliver({0: [(one, {1})]}, complete=False)
     nowhere = over(lambda found: found[1].clear())
-    assert nowhere.deliver({0: [(one, {1})]}, all_of_them=False)[1] == []
+    assert nowhere.deliver({0: [(one, {1})]}, complete=False)[1] == []
 
 
 def test_a_frame_lost_once_is_sent_again() -> None:
