@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls that are declared once, as methods with types, and answered by another object or at the end of a connection.
 
-The declaration is the only place that names a call: what forwards it asks the declaration for its arguments, and codec
-for their JSON.
+Only the declaration names a call. A forwarding class takes the arguments from the declaration, and their JSON from the
+codec.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from pytest_icbench.model.codec import decode, encode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Whose answer it is where two hosts have a part each: ``this`` host's, ``both`` hosts', that of the host which has the
-#: ``endpoint`` named by the argument ``index`` (None: both). ``special``: who forwards it has a method for it.
+#: The host that answers a call where a rig has two: ``this`` host, ``both`` hosts, or the host with the ``endpoint``
+#: that the argument ``index`` names (None: both). ``special``: the forwarding class has a method of its own for the
+#: call.
 Hosts = Literal["this", "both", "endpoint", "special"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One declared method.
+    """A declared method.
 
     Attributes:
         function: the method as it was declared.
-        join: makes one answer of two hosts' answers, this host's first; None: there is nothing to tell.
+        hosts: the host or hosts that answer.
+        join: makes one answer of two hosts' answers, this host's first; None if the call has no result.
     """
 
     function: Callable[..., Any]
@@ -40,19 +42,20 @@ class Call:
         return self.function.__name__
 
     def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-        """Every argument by its name, defaults included."""
+        """Returns every argument by its name, defaults included."""
         bound = _signature(self.function).bind(None, *arguments, **keywords)
         bound.apply_defaults()
         return dict(list(bound.arguments.items())[1:])
 
     def encode_arguments(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """Plain JSON data of what ``bind`` returned."""
+        """Returns the arguments that ``bind`` returned as plain JSON data."""
         return [encode(argument) for argument in arguments.values()]
 
     def answer(self, target: object, data: Sequence[Any]) -> Any:
-        """Makes the call on an object: plain JSON data of the arguments in, of the result out.
+        """Makes the call on an object; takes the arguments and returns the result as plain JSON data.
 
-        Raises DamagedData for arguments of another type, and what the call raises.
+        Raises:
+            DamagedData: an argument has another type. Errors of the call itself pass through.
         """
         names = list(_signature(self.function).parameters)[1:]
         hints = _hints(self.function)
@@ -62,20 +65,20 @@ class Call:
         return encode(getattr(target, self.name)(*arguments))
 
     def decode_result(self, data: Any) -> Any:
-        """The result as the method's annotation has it. Raises DamagedData for another type."""
+        """Returns the result as the method's annotation has it. Raises DamagedData for another type."""
         return decode(_hints(self.function)["return"], data, self.name)
 
 
 class Forwarding:
-    """Where calls can be declared. A subclass overrides them one by one, or ``forward`` for all that it leaves."""
+    """The base of classes that declare calls. A subclass overrides single calls, or ``forward`` for all the others."""
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Does a call that the class has no method of its own for."""
+        """Makes a call for which the class has no method of its own."""
         raise NotImplementedError(f"{type(self).__name__} has no {call.name}")
 
 
 def call(hosts: Hosts = "this", join: Callable[[Any, Any], Any] | None = None) -> Callable[[F], F]:
-    """Declares a method of a ``Forwarding`` class as a call: its body is never run. Arguments as of ``Call``."""
+    """Declares a method of a ``Forwarding`` class as a call; its body never runs. Arguments are those of ``Call``."""
 
     def declare(function: F) -> F:
         declared = Call(function, hosts, join)
@@ -92,9 +95,9 @@ def call(hosts: Hosts = "this", join: Callable[[Any, Any], Any] | None = None) -
 
 @functools.cache
 def calls_of(kind: type) -> Mapping[str, Call]:
-    """The calls that a class declares or inherits, by name."""
+    """Returns the calls that a class declares or inherits, by name."""
     declared = {name: getattr(getattr(kind, name), "call", None) for name in dir(kind)}
-    return {name: found for name, found in declared.items() if isinstance(found, Call)}
+    return {name: declaration for name, declaration in declared.items() if isinstance(declaration, Call)}
 
 
 @functools.cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured side by side with what there is."""
+"""Candidates: versions of a switch or of the workload that are compared with their base."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Literal
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.toml import TomlFile
 
-#: Instead of a switch: the program that sends, receives and measures.
+#: The target that is no switch, but the program that sends, receives and measures.
 WORKLOAD = "workload"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One side that is compared with what there is.
+    """A version that is compared with its base.
 
     Attributes:
         target: name of a switch, or ``workload``.
-        name: the user's, part of the case's id.
-        kind: what is another one.
+        name: given by the user; part of the case's id.
+        kind: the part in which the candidate differs from its base.
         value: a path, or the name of one of the switch's modes.
-        config: the file of another configuration, as it was read.
+        config: the file of the other configuration, as it was read.
     """
 
     target: str
@@ -34,7 +34,7 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """By which binaries and configurations of it are known: ``ovs:new``."""
+        """The key of its binary and its configuration: ``ovs:new``."""
         return f"{self.target}:{self.name}"
 
     @property
@@ -43,5 +43,5 @@ class Candidate:
 
 
 def candidate_key(case: Case) -> str:
-    """By which the binary and the configuration of a case's switch are known."""
+    """Returns the key of the binary and the configuration of a case's switch."""
     return case.switch if case.candidate is None else f"{case.switch}:{case.candidate}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One point of a benchmark: what is measured, over which switch, with which traffic. Frozen, with a stable id."""
+"""A case is one point of a benchmark: a switch, its traffic and what is measured. Frozen, with a stable id."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 Dimension = Literal["throughput", "latency"]
 Family = Literal["kernel", "dpdk"]
-#: Words that stand for several switches: all, and those of a family.
+#: Words that stand for several switches: all of them, or a family.
 GROUPS = ("all", *get_args(Family))
-#: The switch that is no switch, by family: what others are compared with.
+#: The reference link by family, with which switches are compared: the driver that has no switch.
 REFERENCE_LINKS: Mapping[Family, str] = MappingProxyType({"kernel": "veth", "dpdk": "direct"})
 
 #: API techniques of an endpoint, in the order in which they are shown.
 SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg")
-#: DPDK applications over a kernel interface.
+#: API techniques by which DPDK applications use a kernel interface.
 NETDEV_APIS = ("af_packet", "af_xdp")
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
 
-#: Under these keys files have a case's mode and its candidate; a result's treatment has the latter under the same key.
+#: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
 MODE_KEY, CANDIDATE_KEY = "variant", "contender"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 
 
 class Choices(Protocol):
-    """What a switch offers: the part of a driver's class that a case needs to be resolved."""
+    """The choices that a switch offers: the part of a driver's class by which a case is resolved."""
 
     @property
     def ports(self) -> tuple[str, ...]: ...
@@ -47,15 +47,16 @@ class Case:
     """The axes of one measurement.
 
     Attributes:
-        dimension: what the measurement is about; not part of the id (a baseline's key is dimension and id).
+        dimension: what is measured; not part of the id (a baseline's key is dimension and id).
         switch: driver name, for example ``ovs``.
-        port: port kind, for example ``vhost-user``; None where the switch has its natural one.
+        port: port kind, for example ``vhost-user``; None for the switch's natural one.
         mode: one of the switch's own ways to forward; None for its natural one.
-        candidate: name of what is measured side by side with what there is (``--icbench-variant``); None for the
-            latter.
-        api: API technique of the endpoints, one of ``APIS``; None where the switch has one natural choice.
+        candidate: name of the version that is measured side by side with its base (``--icbench-variant``); None for
+            the base.
+        api: API technique of the endpoints, one of ``APIS``; None for a switch with a single natural one.
         switch_cores: worker cores of the switch; None for its natural number.
-        traffic: what is sent.
+        traffic: the frames that are sent.
+        rate: how much is offered, or which rate is searched for.
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
     """
@@ -77,9 +78,9 @@ class Case:
 
     @property
     def id(self) -> str:
-        """``switch[+port][:mode][:candidate][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
+        """The id: ``switch[+port][:mode][:candidate][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
 
-        Only ``\\w : + - .``.
+        It consists of ``\\w : + - .`` alone.
         """
         head = self.switch
         if self.port is not None:
@@ -102,27 +103,27 @@ class Case:
 
     @property
     def variant_label(self) -> str | None:
-        """Mode and candidate as the id has them: ``cost1000:new``. Users know both as variants."""
+        """The mode and the candidate as in the id: ``cost1000:new``. Users know both as variants."""
         return ":".join(filter(None, (self.mode, self.candidate))) or None
 
     @property
     def base(self) -> Case:
-        """The case that this one is measured side by side with: itself without a candidate."""
+        """The case with which a candidate's case is measured side by side: the same case without a candidate."""
         return replace(self, candidate=None)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Those by which its limits are found: a candidate is held to what its base is held to, too."""
+        """The ids by which its limits are found: the limits of the base hold for its candidate, too."""
         return (self.id,) if self.candidate is None else (self.base.id, self.id)
 
     @property
     def path(self) -> FramePath:
-        """Its endpoints: who is whose peer, and who leads."""
+        """The path of its frames, which knows the peers and the leaders among the endpoints."""
         return FramePath(self.pairs)
 
     @property
     def rig_key(self) -> tuple[object, ...]:
-        """Cases with the same key run on the same rig, without anything being built anew."""
+        """A key that cases share if they run on the same rig, without anything being built anew."""
         return (
             self.remote,
             self.switch,
@@ -136,19 +137,19 @@ class Case:
         )
 
     def resolved_port(self, switch: Choices) -> str:
-        """The port kind, the switch's natural one where the case names none."""
+        """Returns the port kind: the switch's natural one if the case names none."""
         return self.port if self.port is not None else switch.ports[0]
 
     def resolved_api(self, switch: Choices) -> str:
-        """The API technique, the switch's natural one where the case names none."""
+        """Returns the API technique: the switch's natural one if the case names none."""
         return self.api if self.api is not None else switch.default_apis[0]
 
     def resolved_cores(self, switch: Choices) -> int:
-        """Worker cores, the switch's natural number where the case names none."""
+        """Returns the number of worker cores: the switch's natural one if the case names none."""
         return self.switch_cores if self.switch_cores is not None else switch.default_cores
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``from_dict`` is the inverse."""
+        """Returns plain JSON data; ``from_dict`` is the inverse."""
         data: dict[str, Any] = {}
         for field in fields(self):
             if field.name == "traffic":

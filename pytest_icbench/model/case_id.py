@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases by the ids of their tests, which may be all that is known of them. Pure."""
+"""Reads cases from the ids of their tests, which may be all that is known of them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from pytest_icbench.model.case import APIS, NETDEV_APIS
 from pytest_icbench.model.traffic import LABEL, Traffic
 
-#: The end of a benchmark's node id: all that a controller knows of the items of its workers.
+#: The end of a benchmark's node id. A controller knows nothing else of its workers' items.
 CASE_ID = re.compile(
     rf"(?P<head>[\w:+.-]+)-(?P<traffic>{LABEL})-b\d+-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
 )
@@ -21,20 +21,20 @@ def is_case(nodeid: str) -> bool:
 
 
 def rig_group(nodeid: str) -> tuple[object, ...] | None:
-    """Benchmarks with the same group run on one rig (``Case.rig_key``), as far as an id tells; None for other tests.
+    """Returns a key that benchmarks on one rig share (``Case.rig_key``), as far as the id shows; None for other tests.
 
-    A switch whose name ends like an API (``forward-raw``) is not told from another one's raw sockets: that costs a rig
-    built once more, nothing else.
+    A switch whose name ends like an API (``forward-raw``) cannot be told from another switch with raw sockets. That
+    only costs a rig that is built once more.
     """
-    found = CASE_ID.search(nodeid.rpartition("[")[2]) if "[" in nodeid else None
-    if found is None:
+    match = CASE_ID.search(nodeid.rpartition("[")[2]) if "[" in nodeid else None
+    if match is None:
         return None
-    flags = _FLAGS.search(found["head"])
+    flags = _FLAGS.search(match["head"])
     assert flags is not None
     return (
-        found["head"][: flags.start()],
-        found["pairs"],
-        Traffic.from_label(found["traffic"]).jumbo,
-        found["remote"] is not None,
+        match["head"][: flags.start()],
+        match["pairs"],
+        Traffic.from_label(match["traffic"]).jumbo,
+        match["remote"] is not None,
         flags["api"] in NETDEV_APIS,
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether two results may be compared: which of the facts around them have to be the same. Pure.
+"""Decides whether two results may be compared: which of the facts around them have to be the same. Pure.
 
 Facts have names with dots: ``identity.cpu_model``, ``treatment.kernel_parameters.isolcpus``, ``placement``. A list of
-patterns says which of them must match; by default the host, the placement, what the rate is and the kind of node. What
-is tested, ``treatment``, is expected to differ, and ``conditions`` only warn.
+patterns says which facts must match: by default the host, the placement, the metric, the rules and the kind of node.
+The ``treatment``, which is tested, is expected to differ, and ``conditions`` only warn.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pytest_icbench.errors import UsageError
 
 #: Facts that make results incomparable where they differ.
 DEFAULT = ("identity.*", "placement", "metric", "rules", "treatment.node")
-#: First parts of the names of facts.
+#: The first parts of facts' names.
 SOURCES = ("identity", "treatment", "conditions", "settings", "placement", "metric", "rules")
 
 
 class Circumstances(Protocol):
-    """What a measurement and a baseline's entry have in common: the facts around the figures."""
+    """The facts around the figures, which a measurement and a baseline's entry have in common."""
 
     @property
     def placement(self) -> str: ...
@@ -42,7 +42,7 @@ class Circumstances(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A fact that differs; None for a side that does not have it."""
+    """A fact that differs between two results; None where a result does not have it."""
 
     fact: str
     here: Any
@@ -57,7 +57,14 @@ def _shown(value: Any) -> str:
 
 
 def parse_patterns(text: str, where: str) -> tuple[str, ...]:
-    """``identity.* !identity.memory_gib treatment.kernel``. Raises UsageError for a fact that no result has."""
+    """Parses patterns such as ``identity.* !identity.memory_gib treatment.kernel``.
+
+    Args:
+        where: the option or the file of the text, for the message.
+
+    Raises:
+        UsageError: a pattern names a fact that no result has.
+    """
     patterns = tuple(text.replace(",", " ").split())
     for pattern in patterns:
         source = pattern.removeprefix("!").partition(".")[0]
@@ -67,23 +74,23 @@ def parse_patterns(text: str, where: str) -> tuple[str, ...]:
 
 
 def facts(result: Circumstances) -> dict[str, Any]:
-    """All facts around a result, by name."""
-    found: dict[str, Any] = {"placement": result.placement, "metric": result.metric, "rules": result.rules}
+    """Returns all facts around a result, by name."""
+    by_name: dict[str, Any] = {"placement": result.placement, "metric": result.metric, "rules": result.rules}
     for source in ("identity", "treatment", "conditions", "settings"):
-        _flatten(source, getattr(result, source), found)
-    return found
+        _flatten(source, getattr(result, source), by_name)
+    return by_name
 
 
-def _flatten(name: str, value: Any, found: dict[str, Any]) -> None:
+def _flatten(name: str, value: Any, by_name: dict[str, Any]) -> None:
     if isinstance(value, Mapping) and value:
         for key, part in value.items():
-            _flatten(f"{name}.{key}", part, found)
+            _flatten(f"{name}.{key}", part, by_name)
     elif value != {}:
-        found[name] = value
+        by_name[name] = value
 
 
 def matches(fact: str, patterns: Sequence[str]) -> bool:
-    """Whether the fact has to be the same: the last pattern that fits decides, ``!`` takes it out again."""
+    """Whether the fact has to be the same: the last pattern that fits decides, and ``!`` excludes a fact."""
     decided = False
     for pattern in patterns:
         plain = pattern.removeprefix("!")
@@ -93,36 +100,38 @@ def matches(fact: str, patterns: Sequence[str]) -> bool:
 
 
 def all_differences(here: Circumstances, there: Circumstances) -> list[Difference]:
-    """All facts that differ, in the order of their names. A fact that one side lacks differs."""
-    own: dict[str, Any] = {}
-    other: dict[str, Any] = {}
+    """Returns all facts that differ, in the order of their names. A fact that one result lacks differs."""
+    facts_here: dict[str, Any] = {}
+    facts_there: dict[str, Any] = {}
     for source in SOURCES:
-        _flatten_differing(source, getattr(here, source), getattr(there, source), own, other)
+        _flatten_differing(source, getattr(here, source), getattr(there, source), facts_here, facts_there)
     return [
-        Difference(name, own.get(name), other.get(name))
-        for name in sorted(own.keys() | other.keys())
-        if own.get(name) != other.get(name)
+        Difference(name, facts_here.get(name), facts_there.get(name))
+        for name in sorted(facts_here.keys() | facts_there.keys())
+        if facts_here.get(name) != facts_there.get(name)
     ]
 
 
-def _flatten_differing(name: str, here: Any, there: Any, own: dict[str, Any], other: dict[str, Any]) -> None:
-    """As ``facts``, without the parts that are the same: most are, and thousands of results are compared at once."""
+def _flatten_differing(
+    name: str, here: Any, there: Any, facts_here: dict[str, Any], facts_there: dict[str, Any]
+) -> None:
+    """Adds the facts that differ to two dicts. Skips equal parts: most are equal, and results come in thousands."""
     if here == there:
         return
     if isinstance(here, Mapping) and isinstance(there, Mapping) and here and there:
         for key in here.keys() | there.keys():
-            _flatten_differing(f"{name}.{key}", here.get(key, {}), there.get(key, {}), own, other)
+            _flatten_differing(f"{name}.{key}", here.get(key, {}), there.get(key, {}), facts_here, facts_there)
         return
-    _flatten(name, here, own)
-    _flatten(name, there, other)
+    _flatten(name, here, facts_here)
+    _flatten(name, there, facts_there)
 
 
 def differences(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> list[Difference]:
-    """The facts that differ and should not."""
-    return [each for each in all_differences(here, there) if matches(each.fact, patterns)]
+    """Returns the facts that differ and should not."""
+    return [difference for difference in all_differences(here, there) if matches(difference.fact, patterns)]
 
 
 def incomparable(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> str | None:
-    """The reason of INCOMPARABLE: one sentence with every fact that differs; None if the two may be compared."""
-    found = differences(here, there, patterns)
-    return "; ".join(map(str, found)) if found else None
+    """Returns the reason of INCOMPARABLE, one sentence with every difference; None if the two may be compared."""
+    reasons = differences(here, there, patterns)
+    return "; ".join(map(str, reasons)) if reasons else None

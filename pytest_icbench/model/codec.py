@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frozen dataclasses to plain JSON data and back, strictly: what does not fit is refused in one sentence.
+"""Turns frozen dataclasses into plain JSON data and back. It refuses data that does not fit with one sentence.
 
-Understands what results and calls are made of: bool, int, float, str, StrEnum, None, Literal, ``X | None``,
+It knows the types of which results and calls are made: bool, int, float, str, StrEnum, None, Literal, ``X | None``,
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of
-dataclasses that differ in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` is three keys:
-``x``, ``x_low`` and ``x_high``. A field with the metadata ``UNWRITTEN`` is none. Pure.
+dataclasses that differ in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` has three
+keys: ``x``, ``x_low`` and ``x_high``. A field with the metadata ``UNWRITTEN`` has no key. Pure.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pytest_icbench.wording import suggestion
 
 T = TypeVar("T")
 
-#: Metadata of a field that no file has.
+#: Metadata of a field that is not written to files.
 UNWRITTEN: Mapping[str, bool] = types.MappingProxyType({"written": False})
-#: What follows an estimate's name in its three keys.
+#: The ends of an estimate's three keys, after its name.
 _ENDS = ("", "_low", "_high")
 
 _PAIRS = (tuple[int, int], ...)
@@ -34,11 +34,11 @@ _NUMBER = float | None
 
 
 class DamagedData(UsageError):
-    """Data read from a file or a pipe is not what was written: the message names the place and what was expected."""
+    """Data that was read is not as it was written; the message names the place and the expected value."""
 
 
 def encode(value: Any) -> Any:
-    """Plain JSON data of a dataclass (tuples become lists). Raises ValueError for a float JSON does not know."""
+    """Returns plain JSON data of a dataclass (tuples become lists). Raises ValueError for NaN and Infinity."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _encode_dataclass(value)
     if isinstance(value, tuple | list):
@@ -66,29 +66,29 @@ def _encode_dataclass(value: Any) -> dict[str, Any]:
 
 
 def keys(kind: type) -> dict[str, Any]:
-    """The keys of a dataclass in JSON in their order, with the types of their values."""
-    found: dict[str, Any] = {}
+    """Returns the keys of a dataclass in JSON in their order, with the types of their values."""
+    types_by_key: dict[str, Any] = {}
     for field in _plan(kind):
         if field.is_estimate:
-            found |= {f"{field.name}{end}": _NUMBER for end in _ENDS}
+            types_by_key |= {f"{field.name}{end}": _NUMBER for end in _ENDS}
         else:
-            found[field.name] = field.hint
-    return found
+            types_by_key[field.name] = field.hint
+    return types_by_key
 
 
 def estimates(kind: type) -> frozenset[str]:
-    """Names of a dataclass's fields that are estimates."""
+    """Returns the names of a dataclass's fields that are estimates."""
     return frozenset(field.name for field in _plan(kind) if field.is_estimate)
 
 
 def decode(kind: type[T], data: Any, where: str) -> T:
-    """The dataclass ``kind`` from plain JSON data.
+    """Returns the dataclass ``kind`` from plain JSON data.
 
-    Keys that ``kind`` does not know are ignored: a later version may have added them. What a user writes has no later
-    version: a ``kind`` with the attribute ``EXACT`` refuses them. Keys it has defaults for may be missing.
+    Unknown keys are ignored, because a later version may have added them. A ``kind`` with the attribute ``EXACT`` is
+    written by users and refuses them. Keys with a default may be missing.
 
     Args:
-        where: what is being read, for the message (``results.jsonl line 3``).
+        where: the place of the data, for the message (``results.jsonl line 3``).
 
     Raises:
         DamagedData: a key is missing or a value has the wrong type.
@@ -98,16 +98,20 @@ def decode(kind: type[T], data: Any, where: str) -> T:
 
 
 def refuse_constant(name: str) -> float:
-    """For ``json.loads``: NaN and Infinity are no JSON. Raises ValueError."""
+    """Raises ValueError for NaN and Infinity, which are no JSON; an argument for ``json.loads``."""
     raise ValueError(f"{name} is no JSON number")
 
 
 def check_schema(data: Any, latest: int, where: str, otherwise: str) -> None:
-    """Refuses data of a later version, and what has none. Raises DamagedData with one sentence.
+    """Refuses data of a later version, and data without a version.
 
     Args:
-        latest: version that is read.
-        otherwise: what data without a version is or is not (``this is no result of pytest-icbench``).
+        latest: the latest version that can be read.
+        where: the place of the data, for the message.
+        otherwise: end of the message for data without a version (``this is no result of pytest-icbench``).
+
+    Raises:
+        DamagedData: the version is missing or later; one sentence.
     """
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is not int or schema < 1:
@@ -227,7 +231,7 @@ def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, .
 
 
 def _below(where: str, name: str) -> str:
-    """The place of a key: ``results.jsonl line 3: windows``, and in an element of a list ``windows[3].begin``."""
+    """Returns the place of a key: ``results.jsonl line 3: windows``, in an element of a list ``windows[3].begin``."""
     return f"{where}.{name}" if where.endswith("]") else f"{where}: {name}"
 
 
@@ -247,7 +251,7 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
                 arguments[name] = _decode_estimate(field, data, where)
         elif name in data:
             value = data[name]
-            # What is plainly right is taken as it is; everything else goes the long way, which has the messages.
+            # Most values need no decoding. The slow path decodes the others, and has the messages.
             right = type(value) in field.plain and (type(value) is not float or math.isfinite(value))
             arguments[name] = value if right else _decode(field.hint, value, _below(where, name))
         elif field.required:
@@ -278,7 +282,7 @@ class _Field(NamedTuple):
 
 @cache
 def _plan(kind: Any) -> tuple[_Field, ...]:
-    """The fields that files have."""
+    """Returns the fields that are written to files."""
     hints = _hints(kind)
     return tuple(
         _Field(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two versions side by side gave, as a result keeps it: facts only, pure."""
+"""The comparison of two versions side by side, as a result keeps it. Facts only, pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from pytest_icbench.model.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """A candidate against its base, launched in adjacent pairs.
+    """The comparison of a candidate with its base, launched in adjacent pairs.
 
     Attributes:
-        base: id of the base's case. figure: name of the figure compared.
-        decision: what comes of it. note: why it does not tell, where the figures do not say it.
+        base: id of the base's case.
+        figure: name of the figure compared.
+        decision: the verdict on the candidate.
+        note: why the comparison is inconclusive, where the figures do not show it.
         ratio, ratio_low, ratio_high: candidate over base, on the launches that decide.
-        confidence: of that interval.
+        confidence: the confidence of that interval.
         base_value: the base's figure on these launches.
         tolerated, allowance: shares by which the candidate may be worse: on purpose, and by noise.
-        pairs: of launches that decide.
-        screened: pairs of the first look; launches from this index on are those by which a finding was confirmed.
-        screen: what the first look found. screen_ratio, screen_low, screen_high: its ratio, at 95 %.
-        confirmed: whether fresh launches on fresh rigs said the same; None where nothing had to be confirmed.
-        cases: comparisons of the session. error_rate: greatest probability that any of them is called REGRESSED though
-            none is worse than allowed; the same for IMPROVED.
+        pairs: number of pairs of launches that decide.
+        screened: number of pairs of the first look; launches from this index on confirmed its verdict, or did not.
+        screen: verdict of the first look.
+        screen_ratio, screen_low, screen_high: ratio of the first look, at 95 %.
+        confirmed: whether fresh launches on fresh rigs gave the same verdict; None where nothing had to be confirmed.
+        cases: number of comparisons in the session.
+        error_rate: greatest probability that any comparison ends in REGRESSED although no candidate is worse than
+            allowed; the same for IMPROVED.
     """
 
     base: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frozen facts about one attachment point: what a workload needs to know to use it. No behaviour."""
+"""Frozen facts about an endpoint, by which a workload can use it. No behaviour."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pytest_icbench.model.traffic import MTU_ETHERNET
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Who an endpoint is on the wire.
+    """The addresses of an endpoint on the wire.
 
-    Unless a topology says otherwise IPs come from RFC 2544's 198.18.0.0/15 and MACs are locally administered.
+    Unless a topology says otherwise, IPs come from RFC 2544's 198.18.0.0/15 and MACs are locally administered.
 
     Attributes:
         prefix: length of the network's prefix in bits.
@@ -26,13 +26,13 @@ class Address:
 
     @staticmethod
     def of(pair: int, side: Side) -> Address:
-        """Address of one side of a pair: ``a`` sends or asks, ``b`` receives or answers. ``pair`` is 1 to 254."""
+        """Returns the address of one side of a pair, 1 to 254; ``a`` sends or asks, ``b`` receives or answers."""
         last = 1 if side == "a" else 2
         return Address(ip=f"198.18.{pair}.{last}", mac=f"02:00:00:00:{pair:02x}:{last:02x}")
 
     @property
     def other_side(self) -> Address:
-        """Address of the other side of its pair, where ``of`` made both."""
+        """The address of the other side of its pair, if ``of`` made both."""
         pair, last = (int(part) for part in self.ip.split(".")[2:])
         return Address.of(pair, "b" if last == 1 else "a")
 
@@ -43,7 +43,7 @@ class Veth:
 
     Attributes:
         interface: its name in the node.
-        host_interface: the other end's name (on the host, or in the peer's node), None if there is none to count on.
+        host_interface: name of the other end (on the host, or in the peer's node); None if it is not known.
     """
 
     address: Address
@@ -59,10 +59,10 @@ class VhostUser:
     """A vhost-user socket.
 
     Attributes:
-        socket: path as the node sees it (the directory is bound into the node at the same path).
+        socket: path in the node (the directory is bound into the node at the same path).
         role: ``front-end`` is net_virtio_user, ``back-end`` is net_vhost (only without a switch between).
         serves: whether the endpoint creates the socket; then it is started before its peer.
-        packed: packed virtqueues.
+        packed: whether its virtqueues are packed.
     """
 
     address: Address
@@ -109,5 +109,5 @@ class Nic:
     serves: bool = False
 
 
-#: Told apart by ``kind`` where they are JSON.
+#: In JSON ``kind`` tells the types apart.
 Endpoint = Veth | VhostUser | Memif | Pci | Nic

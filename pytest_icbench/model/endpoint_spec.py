@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who and where an endpoint is, beyond its CPU: what a rig is told, by endpoint index."""
+"""The specification of an endpoint for a rig: its address, its container and its port, without its CPU."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pytest_icbench.model.path import FramePath
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """One endpoint's.
+    """The specification of one endpoint.
 
     Attributes:
-        address: on the wire.
-        name: of its container, None where nobody gave it one.
-        cpus: all CPUs of its container; empty: its workload's alone.
-        socket: file name of its port's socket, None for the switch's.
-        function: its virtual function, by PCI address or interface; None: one that is free.
-        device: the function's device node in /dev/vfio, as expected; None: whichever it is.
+        address: its addresses on the wire.
+        name: name of its container; None for a generated one.
+        cpus: all CPUs of its container; empty for the CPU of its workload alone.
+        socket: file name of its port's socket; None for the switch's choice.
+        function: its virtual function, by PCI address or interface; None for any that is free.
+        device: the expected device node of the function in /dev/vfio; None for any.
     """
 
     address: Address
@@ -31,6 +31,6 @@ class EndpointSpec:
 
 
 def default_endpoint_specs(pairs: int) -> list[EndpointSpec]:
-    """Those of a case without a topology."""
+    """Returns the specifications of a case without a topology, by endpoint index."""
     path = FramePath(pairs)
     return [EndpointSpec(Address.of(path.pair(index), path.side(index))) for index in path.endpoints]

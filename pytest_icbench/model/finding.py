@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the gate found, as a result keeps it: facts only, pure."""
+"""The findings of the gate, as a result keeps them. Facts only, pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from pytest_icbench.wording import percent, show, span
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One limit, or one figure of a baseline, against one measurement.
+    """The finding on one figure of a measurement, against a limit or against a baseline.
 
     Attributes:
-        name: of the result.
-        kind: ``min`` and ``max`` hold against a limit, ``drop`` and ``rise`` against a baseline.
-        limit: the worst value allowed, in the result's unit; of ``drop`` and ``rise`` the greatest share by which the
+        name: name of the figure.
+        kind: ``min`` and ``max`` compare with a limit, ``drop`` and ``rise`` with a baseline.
+        limit: the worst value allowed, in the figure's unit; for ``drop`` and ``rise`` the greatest share by which the
             figure may be worse than the baseline's, allowance included.
-        source: where it is written: file, table and key.
-        value, value_low, value_high: the figure and its interval; equal for a result without one. With ``at_least`` the
-            upper end is None.
-        at_least: the figure is a lower bound: what limited it was not the switch.
-        baseline: name of the baseline. baseline_value, …: its figure. measured: when, in UTC.
-        ratio, ratio_low, ratio_high: now over the baseline's.
-        more_launches, more_s: by about how many launches, and seconds, it would have to be longer to be told; None
-            where that is not the reason, or where no length would do.
-        note: why it does not tell, where the figures do not say it.
+        source: where the limit is written: file, table and key.
+        value, value_low, value_high: the figure and its interval; all equal for a figure without one. With ``at_least``
+            the upper end is None.
+        at_least: whether the figure is a lower bound, because something other than the switch limited it.
+        baseline: name of the baseline.
+        baseline_value, baseline_value_low, baseline_value_high: the baseline's figure and its interval.
+        measured: when the baseline was measured, in UTC.
+        ratio, ratio_low, ratio_high: the figure over the baseline's.
+        more_launches, more_s: about how many more launches, and seconds, a conclusive answer takes; None where length
+            is not the reason, or where no length is enough.
+        note: why the finding is inconclusive, where the figures do not show it.
     """
 
     name: str
@@ -52,23 +54,23 @@ class Finding:
     note: str | None = None
 
     def sentence(self) -> str:
-        """Value, interval, limit and its source; of a comparison both values and both intervals."""
-        what = f"{self.name}: {with_interval(self.value, self.value_low, self.value_high, self.at_least)}"
+        """Returns value, interval, limit and its source; for a comparison both values and both intervals."""
+        text = f"{self.name}: {with_interval(self.value, self.value_low, self.value_high, self.at_least)}"
         if self.baseline is not None:
             before = with_interval(self.baseline_value, self.baseline_value_low, self.baseline_value_high)
             day = f" of {self.measured[:10]}" if self.measured else ""
-            what += f", baseline {self.baseline}{day} {before}"
+            text += f", baseline {self.baseline}{day} {before}"
             if self.ratio is not None:
-                what += f", ratio {with_interval(self.ratio, self.ratio_low, self.ratio_high)}"
+                text += f", ratio {with_interval(self.ratio, self.ratio_low, self.ratio_high)}"
             way = "lower" if self.kind == "drop" else "higher"
-            what += f", limit at most {percent(self.limit)} {way}"
+            text += f", limit at most {percent(self.limit)} {way}"
         else:
-            what += f", limit at {'least' if self.kind == 'min' else 'most'} {show(self.limit)}"
+            text += f", limit at {'least' if self.kind == 'min' else 'most'} {show(self.limit)}"
         end = f" ({self.outlook()})" if self.outlook() else ""
-        return f"{what} from {self.source}{end}: {self.verdict}"
+        return f"{text} from {self.source}{end}: {self.verdict}"
 
     def outlook(self) -> str:
-        """Why it does not tell, and what would; empty where it does."""
+        """Returns why the finding is inconclusive, and what it takes; empty for a conclusive one."""
         if self.verdict != Verdict.INCONCLUSIVE:
             return ""
         took = span(self.more_s) if self.more_s else ""
@@ -79,7 +81,7 @@ class Finding:
 
 
 def with_interval(value: float | None, low: float | None, high: float | None, at_least: bool = False) -> str:
-    """``5.1M (interval 4.9M to 5.3M)``."""
+    """Returns a value with its interval: ``5.1M (interval 4.9M to 5.3M)``."""
     if at_least:
         return f"{show(value)} (at least)"
     if low is None or high is None or low == high:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one launch measured: its windows, the counters of its pairs, its rates and round-trip times. Facts only, pure.
+"""The measurement of one launch: windows, counters of pairs, rates and round-trip times. Facts only, pure.
 
-None stands for what does not exist, as in ``pytest_icbench.model.measurement``.
+None stands for a value that does not exist, as in ``pytest_icbench.model.measurement``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pytest_icbench.stats.quantiles import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one interval counted over one pair, matched between the two ends by the number that the frames carry.
+    """The counters of one pair in one interval, matched between the two ends by the number that the frames carry.
 
-    A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, ``first_ns`` and
-    ``last_ns`` (arrivals) are CLOCK_MONOTONIC. ``empty_polls`` of ``polls`` are the receiver's; ``tx_full`` are calls
-    the sender's port refused; ``bursts`` are hand-overs of which it took something. Cycles are those of the polling
-    loops (TSC); a client is a sender here, and a server a receiver. ``kept`` is false for a window that the protocol
-    discards; ``disturbed`` is true when the host took time from an endpoint: steal, or involuntary context switches
-    beside a dedicated placement.
+    A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, and the arrivals
+    ``first_ns`` and ``last_ns``, are CLOCK_MONOTONIC. The receiver found ``empty_polls`` of its ``polls`` empty. The
+    sender's port refused ``tx_full`` calls, and took at least one frame of each of ``bursts`` hand-overs. Cycles are
+    those of the polling loops (TSC); a client counts as a sender, and a server as a receiver. ``kept`` is false for a
+    window that the protocol discards. ``disturbed`` is true if the host took time from an endpoint: by steal, or by
+    involuntary context switches in a dedicated placement.
     """
 
     pair: int
@@ -61,7 +61,7 @@ class Window:
 
     @property
     def lost(self) -> int:
-        """Frames of this window that never arrived before the drain was over."""
+        """The frames of this window that had not arrived when the drain was over."""
         return self.sent - self.received
 
     @property
@@ -71,10 +71,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Counters of one pair over the kept windows of one launch.
+    """The counters of one pair over the kept windows of one launch.
 
-    ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch: a frame that belongs to no window
-    cannot be counted to one. Cycles are None where nobody counts them.
+    ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch, because such a frame belongs to no
+    window. Cycles are None where they are not counted.
     """
 
     pair: int
@@ -103,9 +103,10 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPort:
-    """What the switch itself counted at the port of one endpoint, over whole launches: with warm-up and control frames.
+    """The switch's own counters at the port of one endpoint, over whole launches with warm-up and control frames.
 
-    ``rx`` came from the endpoint, ``tx`` was given to it, ``dropped`` was lost on the way. None: it does not tell.
+    ``rx`` came from the endpoint, ``tx`` was given to it, ``dropped`` was lost on the way. None where the switch does
+    not count.
     """
 
     index: int
@@ -122,26 +123,29 @@ class Launch:
     Attributes:
         index: 0, 1, … in the order in which they ran; launches of the reference count by themselves.
         started_at: seconds since the epoch at which window 0 began.
-        duration_s: length of the kept windows together, for one pair.
-        overhead_s: what the launch took beyond warm-up, windows and drain.
-        throughput_pps: received per second, total over pairs.
+        duration_s: total length of the kept windows of one pair.
+        overhead_s: time that the launch took beyond warm-up, windows and drain.
+        throughput_pps: frames received per second, total over pairs.
+        offered_pps: frames scheduled per second, total over pairs.
         rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
         rtt_actual: the same from the actual send time.
-        rtt_first: those of ``rtt`` that were the first of their burst.
-        pdv: those of ``rtt`` less the least one of their own pair, where there are several; None for one pair, whose
-            ``rtt`` says it.
-        busy_share: busy part of the switch's worker cycles, 0 to 1; None where the switch does not tell.
-        cycles_per_packet: busy cycles of the switch per frame received. tsc_hz: cycles per second.
+        rtt_first: the samples of ``rtt`` that were the first of their burst.
+        pdv: the samples of ``rtt`` less the least one of their pair; None for a single pair, where it follows from
+            ``rtt``.
+        busy_share: busy share of the switch's worker cycles, 0 to 1; None where the switch does not report it.
+        cycles_per_packet: busy cycles of the switch per frame received.
+        tsc_hz: cycles per second.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
-        vectors_per_call: frames that the switch's workers handled at once, on average; None where it does not tell.
+        vectors_per_call: mean number of frames that the switch's workers handled at once; None where it is not counted.
         switch_counters: by port; None for a switch that keeps none.
-        steal_share: part of the launch's time that the hypervisor took from the endpoints' CPUs.
-        generator_bound: the sender could not offer what was asked for, by its own means.
+        steal_share: share of the launch's time that the hypervisor took from the endpoints' CPUs.
+        generator_bound: whether the sender itself could not offer the requested rate.
+        pairs: the counters of each pair.
         invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
         windows: every measured window of every pair, kept or not; empty when read back without them.
-        discarded_s: length of the windows before the measured part, where the launch waited for a stationary rate.
-        stationary: whether the rate (or median round trip) became stationary; None where nobody waited for it, or it
-            cannot be told.
+        discarded_s: length of the windows before the measured part, if the launch waited for a stationary rate.
+        stationary: whether the rate (or median round trip) became stationary; None if the launch did not wait for it,
+            or if it cannot be decided.
     """
 
     index: int
@@ -170,10 +174,10 @@ class Launch:
     switch_counters: tuple[SwitchPort, ...] | None = None
 
     def total(self, counter: str) -> int:
-        """Sum of a counter of ``PairCounts`` over the pairs."""
+        """Returns the sum of a counter of ``PairCounts`` over the pairs."""
         return sum(int(getattr(pair, counter)) for pair in self.pairs)
 
     def total_known(self, counter: str) -> int | None:
-        """The same for a counter that a pair may lack: None then."""
+        """Returns the sum of a counter that a pair may lack; None if one does."""
         values = [getattr(pair, counter) for pair in self.pairs]
         return None if not values or None in values else sum(values)

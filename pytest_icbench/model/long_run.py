@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a result says about a long run (when frames were lost) and about trains (how long one may be). Facts, pure."""
+"""The parts of a result about a long run (its losses) and about trains (how long one may be). Facts only, pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ class LossEvent:
 
     Attributes:
         started_at: seconds since the epoch at which the first of the windows began.
-        duration_s: until the last of them ended.
-        lost: frames sent that never arrived. refused: frames that the sender's port did not take.
+        duration_s: time from then until the last window ended.
+        windows: number of consecutive windows.
+        lost: frames sent that never arrived.
+        refused: frames that the sender's port did not take.
     """
 
     pair: int
@@ -26,16 +28,17 @@ class LossEvent:
 
 @dataclass(frozen=True, slots=True)
 class BackToBack:
-    """Back-to-back frames (RFC 9004) of one pair.
+    """The back-to-back frames (RFC 9004) of one pair.
 
     Attributes:
-        frames: the longest train at the maximum rate without loss, mean over the repetitions; frames_min, frames_max,
-            frames_stddev over them, the last None for a single one.
-        at_least: a repetition ended without a loss, so the mean is a lower bound.
+        frames: the longest train at the maximum rate without loss, mean over the repetitions.
+        frames_min, frames_max, frames_stddev: over the repetitions; the standard deviation is None for a single one.
+        repetitions: number of climbs.
+        at_least: whether a repetition ended without a loss, so that the mean is a lower bound.
         rate_pps: frames per second within a train, the maximum that the sender offers.
-        throughput_pps: the rate without loss (``ndr``) by which the buffer time is corrected; None if none was found.
-        buffer_time_s: frames / rate_pps. corrected_buffer_time_s: less what the switch forwards meanwhile; None
-            without a throughput.
+        throughput_pps: the rate without loss (``ndr``) that corrects the buffer time; None if none was found.
+        buffer_time_s: frames / rate_pps.
+        corrected_buffer_time_s: the same less what the switch forwards meanwhile; None without a throughput.
     """
 
     frames: float

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured: a Measurement over its launches, and its form in files (schema 1). Facts only, pure.
+"""The Measurement of a case over its launches, and its form in files (schema 1). Facts only, pure.
 
-None stands for what does not exist: a switch that keeps no counters has no ``cycles_per_packet``, too few samples have
-no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`` and ``x.high``, which files call ``x_low`` and
-``x_high``; the interval's confidence is in ``confidence``.
+None stands for a value that does not exist: a switch that keeps no counters has no ``cycles_per_packet``, and too few
+samples have no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`` and ``x.high``, which files call
+``x_low`` and ``x_high``; ``confidence`` is the confidence of the interval.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate
 
-#: A result's parts beside it: those of a launch stand in a file of their own.
+#: The measurement and its parts; those of a launch are defined in a file of their own.
 __all__ = ["SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
-#: Version of the form in which results are written. A reader refuses newer ones.
+#: Version of the form in which results are written. Readers refuse later versions.
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """One pair over all launches: totals of its counters, medians of its rates."""
+    """The figures of one pair over all launches: totals of its counters, medians of its rates."""
 
     pair: int
     throughput_pps: float
@@ -47,62 +47,65 @@ class PairResult:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Several launches of one case with their statistics. The names are those of a line in ``results.jsonl``.
+    """The statistics of several launches of one case. The names are those of a line in ``results.jsonl``.
 
     Attributes:
         case: the case's id. ``axes`` is the case itself, as ``Case.to_dict`` writes it.
-        metric: what a rate is: ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum over
-            offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
+        metric: meaning of the rate: ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum
+            over offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
         verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
-        findings: what the gate found, the one that decided first. waiver: why, and until when, that fails no test.
-        baseline: name of the one compared with. ratio_to_baseline: main figure over its figure there.
+        findings: the findings of the gate, the one that decided first.
+        waiver: why, and until when, the verdict fails no test.
+        baseline: name of the baseline compared with. ratio_to_baseline: main figure over the baseline's figure.
         treatment_changes: facts of ``treatment`` that differ from the baseline's, each as [before, now].
         rules: version of the rules by which launches are valid and counted (``measure.validity.RULES``).
         bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
-        lower_bound: the switch had idle share: the rate is "at least", and is not ranked.
+        lower_bound: whether the switch had idle share: the rate is then "at least", and is not ranked.
         throughput_pps: frames received per second, total over pairs, median over launches; of a search the
             conditional throughput, and its interval is the bracket from there to the relevant upper bound.
         throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).
-        fairness: greatest over least pair; 1.0 for one pair, None when a pair got nothing.
-        throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` with preamble and gap (20 bytes) too.
+        fairness: greatest rate of a pair over the least; 1.0 for one pair, None if a pair received nothing.
+        throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` includes preamble and gap (20 bytes), too.
         offered_pps: scheduled per second, median over launches.
         scheduled … corrupted: totals over the kept windows of all launches and pairs.
         frame_loss_ratio: lost / sent. trial_loss_ratio: 1 - received / scheduled. None when the divisor is 0.
         ratio_to_reference: throughput over throughput for ``frmol``, reference p50 over p50 for latency.
         reference_evidence: why the ratio is missing although a reference link was measured, or would be on one host.
-        rtt_…: of all launches' histograms merged; frames not back count as slower than any percentile.
+        rtt_…: round-trip times of all launches' histograms merged; lost frames count as slower than any percentile.
         rtt_lost: requests that were never answered.
-        rtt_first_…: of those requests that were the first of their burst.
+        rtt_first_…: round-trip times of the requests that were the first of their burst.
         pdv_…: packet delay variation (RFC 5481): round-trip time less the least of its pair in its launch.
-        floor_…: round-trip times of the reference link: what the tool and the machine take without any switch.
-        cycles_per_packet: of the switch, median over launches.
-        sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver):
-            busy ones per frame, and their share.
+        floor_…: round-trip times of the reference link: those of the tool and the machine without any switch.
+        cycles_per_packet: busy cycles of the switch per frame, median over launches.
+        sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver): the
+            busy cycles per frame, and their share.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
-        vectors_per_call: of the switch, median over launches.
-        switch_counters: by port, of all launches; None for a switch that keeps none.
-        loss_events: of a long run (``icbench.soak``), the first thousand of ``loss_event_count``; None for others.
+        vectors_per_call: frames that the switch's workers handled at once, median over launches.
+        switch_counters: by port, over all launches; None for a switch that keeps none.
+        loss_events: the first thousand of ``loss_event_count`` in a long run (``icbench.soak``); None for others.
         back_to_back: longest train without loss (RFC 9004); None for others.
-        load: the part of a rate looked for first that the load is. load_of_pps: that rate, total over pairs.
-        launches, windows: how many of each the figures stand on.
+        load: the load as a share of a rate that was searched for first.
+        load_of_pps: that rate, total over pairs.
+        launches, windows: number of launches and windows behind the figures.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget`` or ``repeats``; of a
             search ``goal``, ``max-duration`` or ``generator-bound``.
         precision: half the width of the interval of the main figure over that figure.
         confidence: coverage of the intervals, stopping rule included; None where there is none.
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
-        drift: change of the main figure from the first to the last launch, over it, where it drifted along a line; the
-            interval is about its level in the middle of the case's time.
-        discarded_s: traffic of all launches before their rate (or median round trip) was stationary.
+        drift: change of the main figure from the first to the last launch, over the figure, if it drifted along a line;
+            the interval then holds for its level in the middle of the case's time.
+        discarded_s: length of the traffic of all launches before their rate (or median round trip) was stationary.
         unsettled_launches: launches whose rate (or median round trip) did not become stationary in time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
-        repeated: launches that were repeated because the harness was at fault; ``faults`` says which.
+        repeated: number of launches repeated because of a fault of the harness; ``faults`` lists them.
         search_lower_pps, search_upper_pps: relevant bounds of a search, total over pairs; None where none was proven.
         search, sweep: how ``ndr`` and ``pdr``, and ``mfr``, were found.
-        placement: the policy; where every thread ran stands in ``treatment``.
-        identity, treatment, conditions: of the host; of what is tested; of the moment.
-        settings: how it was measured.
-        decision: of versions side by side, what comes of it; None for other measurements.
-        ratio_to_base: candidate over base. side_by_side: how it was found.
+        placement: the policy; ``treatment`` has the CPU of every thread.
+        identity, treatment, conditions: facts of the host, of the software tested, and of the moment.
+        settings: how the case was measured.
+        decision: the verdict on versions side by side; None for other measurements.
+        ratio_to_base: candidate over base.
+        side_by_side: how the decision was reached.
     """
 
     case: str
@@ -210,10 +213,10 @@ class Measurement:
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
 
-    if not TYPE_CHECKING:  # whoever has types writes x.low
+    if not TYPE_CHECKING:  # typed code writes x.low
 
         def __getattr__(self, name: str) -> float | None:
-            """``x_low`` and ``x_high`` of an estimate ``x``, as files name them."""
+            """Returns ``x_low`` or ``x_high`` of an estimate ``x``, as files name them."""
             stem, _, end = name.rpartition("_")
             if end not in ("low", "high") or stem not in ESTIMATES:
                 raise AttributeError(f"a measurement has no {name!r}")
@@ -226,7 +229,7 @@ class Measurement:
 
     @property
     def point(self) -> Case:
-        """The case itself; what an earlier version did not write of it is as in a plain case."""
+        """The case itself; axes that an earlier version did not write have their defaults."""
         return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in _AXES))
 
     @property
@@ -235,20 +238,20 @@ class Measurement:
         return None if self.back_to_back is None else self.back_to_back.frames
 
     def without_windows(self) -> Self:
-        """The same as a line of ``results.jsonl`` has it."""
+        """Returns the measurement without windows, as a line of ``results.jsonl`` has it."""
         return replace(self, per_launch=_bare(self.per_launch), per_reference_launch=_bare(self.per_reference_launch))
 
     def to_dict(self, *, windows: bool = False) -> dict[str, Any]:
-        """Plain JSON data. ``windows`` includes every launch's windows: they belong in the raw files, not in a line."""
+        """Returns plain JSON data. ``windows`` includes every launch's windows, which belong in the raw files."""
         return {"schema": SCHEMA, **encode(self if windows else self.without_windows())}
 
     def to_json(self, *, windows: bool = False) -> str:
-        """One line of ``results.jsonl``, without its newline."""
+        """Returns one line of ``results.jsonl``, without its newline."""
         return json.dumps(self.to_dict(windows=windows), allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "result") -> Self:
-        """Inverse of ``to_dict``. Raises DamagedData with one sentence that begins with ``where``."""
+        """Returns the measurement of ``to_dict``. Raises DamagedData with one sentence that begins with ``where``."""
         if not isinstance(data, dict):
             raise DamagedData(f"{where}: expected an object, found {type(data).__name__}")
         check_schema(data, SCHEMA, where, "this is no result of pytest-icbench")
@@ -256,7 +259,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, line: str, where: str = "result") -> Self:
-        """Inverse of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
+        """Returns the measurement of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
         try:
             data = json.loads(line, parse_constant=refuse_constant)
         except ValueError as error:
@@ -268,12 +271,12 @@ class Measurement:
 
 @lru_cache(maxsize=10_000)
 def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
-    """Reports ask for it many times a result."""
-    told = {**_AXES, "switch": switch, **dict(axes)}
+    """Returns the case of a result; cached, because reports ask many times for each result."""
+    data = {**_AXES, "switch": switch, **dict(axes)}
     try:
-        return Case.from_dict(told)
+        return Case.from_dict(data)
     except ValueError:  # a rate that a later version knows
-        return Case.from_dict({**told, "rate": None})
+        return Case.from_dict({**data, "rate": None})
 
 
 _AXES = Case("").to_dict()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which endpoints frames pass between. The only place that knows how endpoints are numbered; others ask. Pure.
+"""The path of frames between endpoints. No other module knows how endpoints are numbered. Pure.
 
-An endpoint's index is its place among all of a case: the two of a pair stand next to each other, the leader (side a,
-which sends or asks) before its follower (side b). Two questions have one answer as long as nothing stands between the
-ends of a pair, and are asked apart: for whom an endpoint's frames are (``peer``), and to which port a switch that is
-like a wire joins its port (``across``). A network function has two ports between them; chains of them belong here.
+An endpoint's index is its place among all endpoints of a case. The two endpoints of a pair are neighbours: the leader
+(side a, which sends or asks) comes before its follower (side b). ``peer`` is the endpoint that an endpoint's frames are
+for, and ``across`` the port to which a switch that is like a wire joins its port. The two are equal only while nothing
+stands between the ends of a pair. A network function has two ports between them; chains of functions belong here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FramePath:
-    """The endpoints of a case with so many pairs."""
+    """The endpoints of a case with ``pairs`` pairs."""
 
     pairs: int
 
     @classmethod
     def over(cls, endpoints: Collection[object]) -> FramePath:
-        """The path over so many endpoints, whatever they are. Raises ValueError if one has no peer."""
+        """Returns the path over as many endpoints as there are items. Raises ValueError if one has no peer."""
         pairs, left = divmod(len(endpoints), 2)
         if left:
             raise ValueError(f"{len(endpoints)} endpoints are no pairs")
@@ -33,30 +33,30 @@ class FramePath:
 
     @property
     def numbers(self) -> range:
-        """Of the pairs, from 1."""
+        """The numbers of the pairs, from 1."""
         return range(1, self.pairs + 1)
 
     @property
     def endpoints(self) -> range:
-        """Indexes of all endpoints."""
+        """The indexes of all endpoints."""
         return range(2 * self.pairs)
 
     @property
     def leaders(self) -> range:
-        """Indexes of those that send or ask, one a pair."""
+        """The indexes of the endpoints that send or ask, one per pair."""
         return self.endpoints[::2]
 
     @property
     def followers(self) -> range:
-        """Indexes of those that receive or answer, one a pair."""
+        """The indexes of the endpoints that receive or answer, one per pair."""
         return self.endpoints[1::2]
 
     def ends(self, pair: int) -> tuple[int, int]:
-        """Indexes of a pair's leader and follower; ``pair`` is one of ``numbers``."""
+        """Returns the indexes of a pair's leader and follower; ``pair`` is one of ``numbers``."""
         return self.leaders[pair - 1], self.followers[pair - 1]
 
     def pair(self, index: int) -> int:
-        """Number of an endpoint's pair."""
+        """Returns the number of an endpoint's pair."""
         return index // 2 + 1
 
     def leads(self, index: int) -> bool:
@@ -64,21 +64,21 @@ class FramePath:
         return index % 2 == 0
 
     def side(self, index: int) -> Side:
-        """The leader's is ``a``."""
+        """Returns the side of an endpoint; a leader's is ``a``."""
         return "a" if self.leads(index) else "b"
 
     def peer(self, index: int) -> int:
-        """The other end of an endpoint's pair, for whom its frames are."""
+        """Returns the index of the other end of an endpoint's pair, which its frames are for."""
         return index ^ 1
 
     def across(self, index: int) -> int:
-        """The port to which a switch that is like a wire joins the endpoint's: without functions its peer's."""
+        """Returns the port to which a switch that is like a wire joins the endpoint's: without functions the peer's."""
         return self.peer(index)
 
     def by_pair(self, items: Sequence[T]) -> list[tuple[T, T]]:
-        """The leader's and the follower's item of each pair, of items by index."""
+        """Returns the leader's and the follower's item of each pair; ``items`` are by index."""
         return [(items[leader], items[follower]) for leader, follower in map(self.ends, self.numbers)]
 
     def wires(self, items: Sequence[T]) -> list[tuple[T, T]]:
-        """The items of each two ports that a switch that is like a wire joins, of items by index."""
+        """Returns the items of each two ports that a switch that is like a wire joins; ``items`` are by index."""
         return [(items[index], items[self.across(index)]) for index in self.endpoints if index < self.across(index)]

@@ -11,16 +11,16 @@ Policy = Literal["dedicated", "cooperative"]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """CPUs by number.
+    """The CPUs of a case's threads, by number.
 
     Attributes:
-        switch: one for each worker of the switch.
-        endpoints: by attachment index (senders even, receivers odd); in ``dedicated`` all different.
-        service: control threads of the switch and the harness.
-        numa_node: of switch and endpoints.
-        yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, nobody yields.
+        switch: one CPU for each worker of the switch.
+        endpoints: CPUs by endpoint index; all different under the policy ``dedicated``.
+        service: CPUs of the control threads of the switch and of the harness.
+        numa_node: NUMA node of the switch and the endpoints.
+        yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, and none yields.
         away: indexes of the endpoints on the second host, whose CPUs are that host's.
-        there: of the second host: its own switch, endpoints, service and node.
+        there: placement of the second host, with its switch, endpoints, service and node.
     """
 
     policy: Policy
@@ -33,8 +33,8 @@ class Placement:
     there: Placement | None = None
 
     @property
-    def own(self) -> tuple[int, ...]:
-        """CPUs of the endpoints on this host."""
+    def local(self) -> tuple[int, ...]:
+        """The CPUs of the endpoints on this host."""
         return tuple(cpu for index, cpu in enumerate(self.endpoints) if index not in self.away)
 
     @property

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates: how much is offered, or which rate is looked for. Frozen, pure.
+"""Rates: how much is offered, or which rate is searched for. Frozen, pure.
 
 ==============  =====================================================================================
 ``max``         as much as the port takes
 ``1500``, ``1M``  a fixed offered load
 ``ndr``         search for the non-drop rate: the greatest load without loss (RFC 2544's throughput)
 ``pdr:0.5%``    search for the partial-drop rate: the greatest load with at most this loss ratio
-``ndr*0.5``     a part of a rate that is looked for first, once a run, and then offered as a fixed load
+``ndr*0.5``     a share of a rate that is searched for first, once per run, and then offered as a fixed load
 ``mfr``         the maximum forwarding rate over several offered loads (RFC 2285)
 ==============  =====================================================================================
 """
@@ -19,14 +19,14 @@ from typing import Literal
 
 from pytest_icbench.errors import UsageError
 
-#: What a rate is about; the value of ``metric`` in a result.
+#: The meaning of a rate; the value of ``metric`` in a result.
 Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr"]
 
 #: Least and greatest loss ratio of a partial-drop rate. One frame in ten million is a second at the greatest rates.
 MIN_LOSS_RATIO = 1e-7
 MAX_LOSS_RATIO = 0.5
 
-#: Least and greatest part of a rate that is looked for.
+#: Least and greatest share of a rate that is searched for.
 MIN_SHARE, MAX_SHARE = 0.001, 1.0
 
 _SHARE = re.compile(r"0?\.\d{1,6}|1(?:\.0{1,6})?", re.ASCII)
@@ -35,13 +35,13 @@ _PDR = re.compile(r"pdr:(\d{1,2}(?:\.\d{1,8})?|\.\d{1,8})%", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Frames per second, per pair; at most one of the first three is set, none for ``max``.
+    """A rate per pair; at most one of the first three attributes is set, none for ``max``.
 
     Attributes:
-        pps: a fixed offered load.
-        loss_ratio: a search's goal: the greatest trial loss ratio that is accepted, from 0 (``ndr``) to 0.5.
-        loads: of ``mfr``: the offered loads, empty for ten of them up to the calibrated maximum.
-        share: beside ``loss_ratio``: the load offered is this part of the rate that the search finds.
+        pps: a fixed offered load, in frames per second.
+        loss_ratio: the greatest trial loss ratio that a search accepts, from 0 (``ndr``) to 0.5.
+        loads: the offered loads of ``mfr``, in frames per second; empty for ten loads up to the calibrated maximum.
+        share: together with ``loss_ratio``: the load offered is this share of the rate that the search finds.
     """
 
     pps: int | None = None
@@ -65,16 +65,16 @@ class Rate:
 
     @property
     def at_limit(self) -> bool:
-        """Whether the figure says what a path can do, and not only what becomes of a given load."""
+        """Whether the figure is a limit of the path, and not only the result of a given load."""
         return self.pps is None and self.share is None
 
     @property
     def searched(self) -> Rate:
-        """The rate that is looked for, whole."""
+        """The whole rate that is searched for."""
         return Rate(loss_ratio=self.loss_ratio)
 
     def part(self, share: float) -> Rate:
-        """A part of a rate that is looked for. Raises UsageError for another rate, or a part out of range."""
+        """Returns a share of a searched rate. Raises UsageError for another rate, or a share out of range."""
         if self.loss_ratio is None:
             raise UsageError(
                 f"a load of {share:g} is a part of a rate that is looked for (ndr, pdr:0.5%), and the rate is {self}"
@@ -85,21 +85,21 @@ class Rate:
 
     @classmethod
     def part_of_found(cls, share: float, found_pps: float, pairs: int) -> Rate:
-        """The fixed load that is a part of a rate that was looked for.
+        """Returns the fixed load that is a share of a rate that a search found.
 
         Args:
-            share: the part, from ``MIN_SHARE`` to 1.
-            found_pps: the rate that was found, frames per second, total over the pairs.
-            pairs: among which it is divided evenly.
+            share: from ``MIN_SHARE`` to 1.
+            found_pps: the rate found, frames per second, total over the pairs.
+            pairs: number of pairs that share the load evenly.
 
         Returns:
-            Whole frames per second and pair, 1 at least.
+            Whole frames per second and pair, at least 1.
         """
         return cls(max(1, round(share * found_pps / pairs)))
 
     @property
     def metric(self) -> Metric:
-        """What a rate measured so is called."""
+        """The metric of a measurement at this rate."""
         if self.pps is not None or self.share is not None:
             return "fixed"
         if self.loss_ratio is not None:
@@ -107,8 +107,10 @@ class Rate:
         return "frmol" if self.loads is None else "mfr"
 
     def __str__(self) -> str:
-        """As in ids (only ``\\w : + - .``): ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent), ``mfr``, and
-        ``ndr:x10`` or ``pdr:0.5:x10`` for a tenth.
+        """Returns the text in ids (only ``\\w : + - .``).
+
+        It is ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent) or ``mfr``; ``ndr:x10`` and ``pdr:0.5:x10`` are a
+        tenth.
         """
         if self.pps is not None:
             return _short(self.pps)
@@ -120,26 +122,27 @@ class Rate:
 
     @property
     def typed(self) -> str:
-        """As a user types it."""
+        """The rate as a user types it."""
         if self.share is not None:
             return f"{self.searched.typed}*{self.share:.6f}".rstrip("0").rstrip(".")
         return f"{self}%" if self.metric == "pdr" else str(self)
 
     def to_json(self) -> int | str | None:
-        """Frames per second, None for ``max``, otherwise as a user types it; ``from_json`` is the inverse but for the
-        loads of a sweep, which stand in the result.
+        """Returns frames per second, None for ``max``, otherwise the text that a user types.
+
+        ``from_json`` is the inverse but for the loads of a sweep, which the result has apart.
         """
         return self.pps if self.is_max or self.pps is not None else self.typed
 
     @classmethod
     def from_json(cls, data: int | str | None) -> Rate:
-        """Raises ValueError for a text that is no rate."""
+        """Returns the rate of ``to_json``. Raises ValueError for a text that is no rate."""
         if not isinstance(data, str):
             return cls(data)
-        found = named_rate(data)
-        if found is None:
+        rate = named_rate(data)
+        if rate is None:
             raise ValueError(f"{data!r} is no rate")
-        return found
+        return rate
 
 
 #: As much as the port takes.
@@ -147,13 +150,18 @@ MAXIMUM = Rate()
 
 
 def named_rate(text: str) -> Rate | None:
-    """``max``, ``ndr``, ``pdr:X%``, ``mfr`` and parts as ``ndr*0.5``; None for any other text."""
+    """Returns the rate of ``max``, ``ndr``, ``pdr:X%``, ``mfr`` or a share as ``ndr*0.5``; None for any other text."""
     whole, star, share = text.partition("*")
     if star:
-        found = named_rate(whole)
-        if found is None or not found.is_search or _SHARE.fullmatch(share) is None or float(share) < MIN_SHARE:
+        whole_rate = named_rate(whole)
+        if (
+            whole_rate is None
+            or not whole_rate.is_search
+            or _SHARE.fullmatch(share) is None
+            or float(share) < MIN_SHARE
+        ):
             return None
-        return found.part(float(share))
+        return whole_rate.part(float(share))
     if text == "max":
         return Rate()
     if text == "ndr":
@@ -169,7 +177,7 @@ def named_rate(text: str) -> Rate | None:
 
 
 def exact_percent(ratio: float) -> str:
-    """A ratio in per cent, without exponent and without trailing zeros: 0.005 is ``0.5``."""
+    """Returns a ratio in per cent, without exponent and without trailing zeros: 0.005 is ``0.5``."""
     return f"{ratio * 100:.8f}".rstrip("0").rstrip(".")
 
 

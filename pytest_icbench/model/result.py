@@ -11,11 +11,11 @@ from pytest_icbench.model.measurement import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Result(Measurement):
-    """A measurement in a report, with what tells it from others there; that stands in no file.
+    """A measurement in a report, with its run and its host there; files have neither.
 
     Attributes:
         run: name of its run in a report of several.
-        host: which of several machines measured it, as the report numbers them: ``host 1``.
+        host: the machine that measured it, if there are several, as the report numbers them: ``host 1``.
     """
 
     run: str | None = field(default=None, metadata=UNWRITTEN)
@@ -23,4 +23,5 @@ class Result(Measurement):
 
     @classmethod
     def of(cls, measurement: Measurement, run: str | None = None) -> Result:
-        return cls(**{each.name: getattr(measurement, each.name) for each in fields(Measurement)}, run=run)
+        """Returns a measurement as a result of a run."""
+        return cls(**{item.name: getattr(measurement, item.name) for item in fields(Measurement)}, run=run)

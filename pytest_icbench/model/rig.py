@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be asked of a rig wherever it is, and the records that are exchanged with it.
+"""The calls of a rig on any host, and the records that are exchanged with it.
 
-A new call is a method here and a method of ``HostRig``, which does it on one host. Rigs, the second host and tests'
-rigs forward it as it is declared.
+A new call takes a method here and a method of ``HostRig``, which implements it on one host. Rigs, the second host and
+the rigs of tests forward it as it is declared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
 
-#: Stands in a command line for the workload, whose place each host knows itself.
+#: The placeholder of the workload's path in a command line; each host knows its own path.
 LOCAL_WORKLOAD = "@workload"
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
 HELLO_TIMEOUT_S = 10.0
@@ -27,16 +27,16 @@ HELLO_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RigSpec:
-    """What is to be built.
+    """The specification of a rig that is to be built.
 
     Attributes:
         name: unique in the session, at most 4 characters.
-        node: kind of nodes.
-        binary: path of the user's own switch.
-        config: the user's own configuration of the switch.
-        endpoint_specs: who and where the endpoints are, by index; empty: the default ones.
-        here: indexes of the endpoints on this host; None: all.
-        uplink: the NIC that leads to the others.
+        node: kind of the nodes.
+        binary: path of a switch that the user gave.
+        config: configuration of the switch that the user gave.
+        endpoint_specs: specifications of the endpoints by index; empty for the default ones.
+        here: indexes of the endpoints on this host; None for all.
+        uplink: the NIC that leads to the other host.
     """
 
     name: str
@@ -52,13 +52,13 @@ class RigSpec:
 
 @dataclass(frozen=True, slots=True)
 class RigFacts:
-    """What was built.
+    """The facts of a rig that was built.
 
     Attributes:
-        endpoints: those on this host, in their order; of two hosts all of them, by index.
+        endpoints: the endpoints on this host, in their order; for a rig over two hosts all endpoints, by index.
         nodes: names of the endpoints' nodes.
         files: directory that all nodes share with the host, at the same path.
-        remote_switch: the second host's.
+        remote_switch: facts of the second host's switch.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -73,9 +73,9 @@ class PlannedProcess:
     """A process of a launch.
 
     Attributes:
-        index: of its endpoint.
-        stage: a later stage starts once each process of the earlier ones that has a ``socket`` serves it.
-        socket: path.
+        index: index of its endpoint.
+        stage: a later stage starts once all processes of the earlier stages serve their sockets.
+        socket: path of the socket that the process serves; None if it serves none.
     """
 
     index: int
@@ -86,7 +86,7 @@ class PlannedProcess:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The processes of a launch; ``hello_timeout_s``: how long a stage may take to open its sockets."""
+    """The processes of a launch. A stage may take ``hello_timeout_s`` to open its sockets."""
 
     processes: tuple[PlannedProcess, ...] = ()
     hello_timeout_s: float = HELLO_TIMEOUT_S
@@ -94,25 +94,26 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What was said, each line with its endpoint's index, and the exit codes of who has ended, by index."""
+    """The new lines of processes, each with its endpoint's index, and the exit codes of ended ones, by index."""
 
     lines: tuple[tuple[int, str], ...] = ()
     exited: Mapping[int, int] = field(default_factory=dict)
 
 
 def _busy_path(here: Busy | None, there: Busy | None) -> Busy | None:
-    """A path is as busy as its busier half; None where one does not tell: half a path is no witness of the whole."""
+    """Joins the work of a path's halves, which is as busy as the busier one; None where one half is not known."""
     return None if here is None or there is None else replace(here, far=there)
 
 
 def _all_ports(
     here: tuple[PortCounters, ...] | None, there: tuple[PortCounters, ...] | None
 ) -> tuple[PortCounters, ...] | None:
-    """By endpoint index; None where one has none."""
+    """Returns the counters of both hosts by endpoint index; None where one host has none."""
     return None if here is None or there is None else tuple(sorted((*here, *there), key=lambda port: port.index))
 
 
 def _either_fault(here: str | None, there: str | None) -> str | None:
+    """Returns the fault of this host, else that of the second one."""
     return here if here is not None or there is None else f"on the remote host: {there}"
 
 
@@ -123,76 +124,76 @@ class RigCalls(Forwarding):
     def launch(self, plan: LaunchPlan) -> str:
         """Starts the processes of one launch, stage by stage, each in its endpoint's node and on its endpoint's CPU.
 
-        Returns its id. Raises WorkloadError with the log's tail if one dies or serves nothing in time.
+        Returns the launch's id. Raises WorkloadError with the log's tail if a process dies, or does not serve in time.
         """
         raise NotImplementedError
 
     @call("special")
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:
-        """Tells every process to begin ``delay_s`` seconds from now; returns the moment, CLOCK_MONOTONIC in ns."""
+        """Makes every process begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
         raise NotImplementedError
 
     @call("endpoint")
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
-        """Writes to one process' standard input, or to all."""
+        """Writes to the standard input of one process, or of all."""
 
     @call("special")
     def poll(self, launch_id: str, timeout_s: float) -> Polled:
-        """What was said since the last call, and who has ended; returns as soon as there is something."""
+        """Returns the lines since the last call and the processes that ended, as soon as there are any."""
         raise NotImplementedError
 
     @call("endpoint")
     def log_tail(self, launch_id: str, index: int) -> str:
-        """The last lines of a process' log."""
+        """Returns the last lines of a process' log."""
         raise NotImplementedError
 
     @call("both", lambda here, there: {**here, **there})
     def pids(self, launch_id: str) -> dict[int, int]:
-        """Process ids by endpoint index, each by the numbers of its own host."""
+        """Returns process ids by endpoint index, as each process' host numbers them."""
         raise NotImplementedError
 
     @call("special")
     def end(self, launch_id: str) -> None:
-        """Ends what still runs of a launch. Idempotent."""
+        """Ends the processes of a launch that still run. Idempotent."""
 
     @call("both", _all_ports)
     def counters(self) -> tuple[PortCounters, ...] | None:
-        """The switch's own counters, a port each, by index; None where it has none."""
+        """Returns the switch's own counters of each port, by index; None where it has none."""
         raise NotImplementedError
 
     @call("both", _busy_path)
     def busy(self) -> Busy | None:
-        """Work of the switch since it exists; None where it does not tell."""
+        """Returns the work of the switch since it started; None where it does not report any."""
         raise NotImplementedError
 
     @call("this")
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
-        """Hardware events of the switch's worker CPUs and of a launch's processes since the first call for it.
+        """Returns hardware events of the switch's worker CPUs and of a launch's processes since the first call for it.
 
-        By event, of ``endpoints`` and, where there are workers, of ``switch``; None where the kernel gives none.
-        Counting ends with the launch. Over two hosts this one's.
+        They are counted by event, for ``endpoints`` and, if there are workers, for ``switch``; None where the kernel
+        counts none. Counting ends with the launch. Of two hosts only this one is counted.
         """
         raise NotImplementedError
 
     @call("this")
     def batches(self) -> Batches | None:
-        """Frames and calls of the switch's workers since it exists; None where it does not tell.
+        """Returns frames and calls of the switch's workers since it started; None where it does not count them.
 
-        Over two hosts of this one's.
+        Of two hosts it is the switch of this one.
         """
         raise NotImplementedError
 
     @call("this")
     def assignment(self) -> dict[str, int] | None:
-        """CPU that polls each port, by its index as a text; None where the switch does not tell.
+        """Returns the CPU that polls each port, by port index as a text; None where the switch does not report it.
 
-        Over two hosts of this one's: CPU numbers of two are not to be mixed.
+        Of two hosts it is the switch of this one, because CPU numbers of two hosts must not be mixed.
         """
         raise NotImplementedError
 
     @call("both")
     def set_ageing(self, seconds: float) -> None:
-        """Makes the switch forget addresses that it has not seen for so many seconds. Raises ProvisionError."""
+        """Makes the switch forget addresses that it has not seen for ``seconds``. Raises ProvisionError."""
 
     @call("both")
     def check(self) -> None:
@@ -200,7 +201,7 @@ class RigCalls(Forwarding):
 
     @call("both", _either_fault)
     def uplink_fault(self) -> str | None:
-        """What is wrong with the cable between two hosts, in one sentence; None if nothing."""
+        """Returns the fault of the cable between two hosts in one sentence; None if there is none."""
         raise NotImplementedError
 
     @call("both")
@@ -209,4 +210,4 @@ class RigCalls(Forwarding):
 
     @call("both")
     def resume(self) -> None:
-        """Lets everything go on. Idempotent."""
+        """Lets everything of the rig run again. Idempotent."""

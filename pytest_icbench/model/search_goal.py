@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How hard a search looks before it believes a load: the goals of the publications that define searches. Pure.
+"""The goals of searches, with presets from the publications that define them. Pure.
 
 A trial is good if its loss ratio is not above the goal's. A load is a lower bound when enough of its trials are good,
-an upper bound when too many are not: the exceed ratio is the part of the duration sum that bad trials may take (terms:
-RFC 9971).
+an upper bound when too many are not. The exceed ratio is the share of the duration sum that bad trials may take. The
+terms are those of RFC 9971.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pytest_icbench.model.rate import Rate, exact_percent
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Durations in seconds.
+    """The goals of a publication, with durations in seconds.
 
     Attributes:
-        width: the search ends when the bounds are this close, as a part of the upper one.
-        initial_trial_s, final_trial_s: the shortest trial, by which it comes near, and the one by which it decides.
-        duration_sum_s: a load is measured for this long at most, in trials of the final length.
-        exceed_ratio: part of the duration sum that bad trials may take below a lower bound.
-        steps: coarser searches that come before the final one.
+        width: the search ends when the bounds are this close, as a share of the upper one.
+        initial_trial_s, final_trial_s: length of the shortest trials, which narrow the range, and of the final ones.
+        duration_sum_s: longest time for which a load is measured, in trials of the final length.
+        exceed_ratio: share of the duration sum that bad trials may take below a lower bound.
+        steps: number of coarser searches before the final one.
         overheads_count: whether a trial counts towards the duration sum with all the time that it took, as in CSIT;
             otherwise with the time for which it sent.
         time_s: limit of a search unless the user sets one.
-        drain_s: how long frames under way are waited for.
-        loss_ratio: the only one that this preset is about; None for any.
-        source: where it comes from.
+        drain_s: how long a receiver waits for frames under way.
+        loss_ratio: the only loss ratio that the preset allows; None for any.
+        source: the publication.
     """
 
     width: float
@@ -65,7 +65,7 @@ PRESETS: MappingProxyType[str, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What one search looks for; see ``Preset``, and ``loss_ratio``: the greatest that a good trial may have."""
+    """The goal of one search, as in ``Preset``; ``loss_ratio`` is the greatest of a good trial."""
 
     preset: str
     loss_ratio: float
@@ -82,10 +82,10 @@ class Goal:
         return loss_ratio <= self.loss_ratio
 
     def falls_short(self, unsent: int, intended: int) -> bool:
-        """Whether so many frames that were not offered count as lost: more than the goal's width.
+        """Whether unsent frames count as lost: if their share of the intended frames exceeds the goal's width.
 
-        RFC 9971 would count each. Fewer make a load that the search does not tell from the one intended: they are not
-        the device's loss, and are taken off the rate that is reported (``search_summary``).
+        RFC 9971 would count each. With fewer the search cannot tell the load from the intended one. They are not lost
+        by the device, and are subtracted from the reported rate (``measure.summary.search``).
         """
         return unsent > self.width * intended
 
@@ -101,31 +101,38 @@ def goal_of(
     trial_s: float | None = None,
     sum_s: float | None = None,
 ) -> Goal:
-    """The goal of a search for ``rate``; what is given replaces the preset's.
+    """Returns the goal of a search for ``rate``; ``width``, ``trial_s`` and ``sum_s`` replace the preset's values.
+
+    Args:
+        preset: a key of ``PRESETS``.
+        width: of the final bounds, as a share of the upper one.
+        trial_s: length of the final trials, in seconds.
+        sum_s: longest time for which a load is measured, in seconds.
 
     Raises:
-        UsageError: the preset is not about this loss ratio, or the lengths contradict each other.
+        UsageError: the preset does not allow this loss ratio, or the lengths contradict each other.
     """
-    found = PRESETS[preset]
+    defaults = PRESETS[preset]
     assert rate.loss_ratio is not None
-    if found.loss_ratio is not None and rate.loss_ratio != found.loss_ratio:
-        wanted = "ndr" if found.loss_ratio == 0 else f"pdr:{exact_percent(found.loss_ratio)}%"
+    if defaults.loss_ratio is not None and rate.loss_ratio != defaults.loss_ratio:
+        allowed = "ndr" if defaults.loss_ratio == 0 else f"pdr:{exact_percent(defaults.loss_ratio)}%"
         raise UsageError(
-            f"the search preset {preset} is about rate {wanted}, not {rate.typed}; take another --icbench-search-preset"
+            f"the search preset {preset} is about rate {allowed}, not {rate.typed}; "
+            "take another --icbench-search-preset"
         )
-    final = found.final_trial_s if trial_s is None else trial_s
+    final = defaults.final_trial_s if trial_s is None else trial_s
     if sum_s is not None and sum_s < final:
         raise UsageError(f"a search cannot measure a load for {sum_s:g} s in trials of {final:g} s; raise the sum")
-    # A preset's sum is so many trials; with trials of another length it stays that many.
-    total = found.duration_sum_s / found.final_trial_s * final if sum_s is None else sum_s
+    # The number of trials in the preset's sum stays the same if the trials have another length.
+    total = defaults.duration_sum_s / defaults.final_trial_s * final if sum_s is None else sum_s
     return Goal(
         preset=preset,
         loss_ratio=rate.loss_ratio,
-        exceed_ratio=found.exceed_ratio,
-        width=found.width if width is None else width,
-        initial_trial_s=min(found.initial_trial_s, final),
+        exceed_ratio=defaults.exceed_ratio,
+        width=defaults.width if width is None else width,
+        initial_trial_s=min(defaults.initial_trial_s, final),
         final_trial_s=final,
         duration_sum_s=total,
-        steps=found.steps,
-        overheads_count=found.overheads_count,
+        steps=defaults.steps,
+        overheads_count=defaults.overheads_count,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a case is measured: lengths, numbers, stopping. What is measured stands in the Case."""
+"""The settings by which a case is measured: lengths, numbers, stopping. The Case says what is measured."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
-#: What an adaptive launch of throughput sends before its first window, and how long it may wait for a stationary rate.
+#: Warm-up of an adaptive launch of throughput: before its first window, and at most until the rate is stationary.
 LEAST_WARMUP_S, MOST_WARMUP_S = 0.1, 2.0
-#: Least warm-up of a launch of latency where that of throughput is adaptive.
+#: Least warm-up of a launch of latency if that of throughput is adaptive.
 LATENCY_WARMUP_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Lengths in seconds.
+    """The settings of a case, with lengths in seconds.
 
     Attributes:
-        precision: launches go on until the interval of the main figure is within ± this part of it.
+        precision: launches go on until the interval of the main figure is within ± this share of it.
         max_duration_s: time for one case, after which launches end whatever the interval is.
-        min_launches: fewest launches; six is the fewest whose range is a 95 % interval of the median.
-        repeats: a fixed number of launches instead; then neither precision nor max_duration_s matter.
-        warmup_s: sent before the first window, not counted.
+        min_launches: the fewest launches; the range of six is a 95 % interval of the median.
+        repeats: a fixed number of launches; precision and max_duration_s then have no effect.
+        warmup_s: time of traffic before the first window, which is not counted.
         max_warmup_s: longest warm-up of a launch that waits until its rate, or its median round trip, is stationary; up
             to ``warmup_s`` (and with ``skip_s`` or ``keep_s``) the warm-up is fixed.
         duration_s: measured time of a launch.
         window_s: length of a window.
         drain_s: how long a receiver waits for frames under way after the sender's end. RFC 2544 asks for 2 s; a path
-            within one host holds frames for milliseconds. A receiver that has everything ends at once.
-        skip_s, keep_s: of the measured time, discard this much at first, then keep this much (None: the rest).
-        ring: descriptors of an endpoint's ring (DPDK), frames of socket buffer.
-        reference: measure the reference link beside the case.
-        fresh: build the rig anew for each launch.
-        debug: log every window while it runs.
-        catch_up: frames with which a late sender may catch up at once, the rest is not offered; 0 is no limit.
+            within one host holds frames for milliseconds. A receiver that has received all frames ends at once.
+        skip_s, keep_s: of the measured time, discard ``skip_s`` first, then keep ``keep_s`` (None: the rest).
+        ring: descriptors of an endpoint's ring (DPDK), or frames of its socket buffer.
+        reference: whether the reference link is measured beside the case.
+        fresh: whether the rig is built anew for each launch.
+        debug: whether every window is logged while it runs.
+        catch_up: frames with which a late sender may catch up at once; the rest is not offered. 0 is no limit.
         search_preset: name of the goals of a search, one of ``PRESETS``.
-        search_width, search_trial_s, search_sum_s: replace the preset's width and its final trial's and load's length.
+        search_width, search_trial_s, search_sum_s: values that replace the preset's width, length of the final trials,
+            and duration sum.
         search_time_s: limit of a search; None for the preset's.
         stream: file to which windows are appended while they run.
-        train: one train a window instead of a stream: ``FROM:TO:STEPS`` as the workload's ``--train`` takes it.
+        train: one train per window instead of a stream: ``FROM:TO:STEPS`` as the workload's ``--train`` takes it.
     """
 
     precision: float = 0.03
@@ -101,10 +102,10 @@ class Settings:
 
     @property
     def for_histograms(self) -> Settings:
-        """The same discarding for what is not counted by window: what is skipped is sent as warm-up, what follows the
-        kept time is not sent at all.
+        """The same settings for histograms, which are not counted by window.
 
-        A launch that has too few windows to be judged has a fixed warm-up.
+        The skipped time is sent as warm-up, and nothing is sent after the kept time. A launch with too few windows to
+        be judged has a fixed warm-up.
         """
         keep_s = self.duration_s - self.skip_s if self.keep_s is None else self.keep_s
         warmup_s = max(self.warmup_s, LATENCY_WARMUP_S) if self.settles else self.warmup_s
@@ -122,7 +123,7 @@ class Settings:
 
     @property
     def sending_s(self) -> float:
-        """Longest time that a sender sends after the warm-up that no window counts."""
+        """The longest time for which a sender sends after the warm-up that no window counts."""
         if not self.settles:
             return self.duration_s
         fewest_s = max(self.duration_s, FEWEST_WINDOWS * self.window_s)
@@ -130,31 +131,31 @@ class Settings:
 
     @property
     def launch_s(self) -> float:
-        """Time that one launch should take if its rate is stationary at once, without starting and ending it."""
+        """The time of one launch if its rate is stationary at once, without starting and ending it."""
         return self.warmup_s + self.duration_s + self.drain_s
 
     def with_protocol(self, name: str) -> Settings:
-        """The discarding of a published experiment. Raises UsageError for an unknown one."""
+        """Returns the settings with the lengths of a published experiment. Raises UsageError for an unknown one."""
         if name not in PROTOCOLS:
             raise UsageError(f"unknown protocol {name!r}; known: {', '.join(sorted(PROTOCOLS))}")
         return replace(self, **PROTOCOLS[name])
 
     def goal(self, rate: Rate) -> Goal:
-        """What a search for ``rate`` looks for. Raises UsageError if the preset is not about such a rate."""
+        """Returns the goal of a search for ``rate``. Raises UsageError if the preset does not allow such a rate."""
         return goal_of(
             rate, self.search_preset, width=self.search_width, trial_s=self.search_trial_s, sum_s=self.search_sum_s
         )
 
     @property
     def search_limit_s(self) -> float:
-        """Time for one search."""
+        """The time limit of one search."""
         return PRESETS[self.search_preset].time_s if self.search_time_s is None else self.search_time_s
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-#: How the experiments that scenarios reproduce were measured: one run of a minute each, sampled every second.
+#: Settings of the experiments that scenarios reproduce: one run of a minute each, sampled every second.
 PROTOCOLS: MappingProxyType[str, dict[str, Any]] = MappingProxyType(
     {
         # First and last samples discarded.

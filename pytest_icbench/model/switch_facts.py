@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a running switch tells of itself: which one it is, and what it has done since it exists. Frozen records."""
+"""The facts that a running switch reports: its version, and its work since it started. Frozen records."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SwitchFacts:
-    """What goes into a result's treatment: version, configuration, build flags as the switch tells them.
+    """The facts for a result's treatment: version, configuration and build flags as the switch reports them.
 
-    ``program``: path of the one that probing found; another one of the same version is another switch to a run that is
-    resumed.
+    ``program`` is the path that probing found. To a resumed run another program of the same version is another switch.
     """
 
     version: str | None = None
@@ -23,9 +22,9 @@ class SwitchFacts:
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """A port's own counters since it exists, from the switch's side: ``rx`` is what came from the endpoint.
+    """The counters of a port since it exists, from the switch's side: ``rx`` came from the endpoint.
 
-    ``tx`` is what was given to it, without ``tx_dropped``. None where the switch does not tell.
+    ``tx`` was given to the endpoint, without ``tx_dropped``. None where the switch does not count.
     """
 
     index: int
@@ -37,13 +36,13 @@ class PortCounters:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Work of the switch since it exists: a difference of two gives the busy share and the cycles per frame.
+    """The work of a switch since it started; the difference of two gives the busy share and the cycles per frame.
 
     Attributes:
-        busy_cycles, idle_cycles: of all workers; ``idle_cycles`` None where only the busy ones are counted.
-        busy_ns: time instead of cycles, of a switch that has no workers of its own (the kernel's).
-        workers: threads that poll all the time; with them the busy share follows from ``busy_cycles`` alone.
-        far: of a path over two hosts, the other host's half.
+        busy_cycles, idle_cycles: cycles of all workers; ``idle_cycles`` is None where only busy cycles are counted.
+        busy_ns: time instead of cycles, for a switch without workers of its own (the kernel's).
+        workers: number of threads that poll all the time; with it the busy share follows from ``busy_cycles`` alone.
+        far: work of the other host's switch, for a path over two hosts.
     """
 
     busy_cycles: int | None = None
@@ -55,7 +54,7 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Frames that all workers handled since the switch exists, and in how many calls: their quotient is a batch."""
+    """The frames that all workers handled since the switch started, and their calls: frames / calls is a batch."""
 
     frames: int
     calls: int

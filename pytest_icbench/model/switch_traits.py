@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is known of a switch on any host, without asking one: what cases are made of at collection."""
+"""The traits of a switch, known on any host without running it; collection makes cases of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import ClassVar, Literal, Protocol
 from pytest_icbench.model.case import Family
 from pytest_icbench.model.uplink import Via
 
-#: Of a key's value: a text, an integer of at least 1, a list of texts, a table of texts (numbers and booleans become
-#: texts).
+#: The kind of a key's value: a text, an integer of at least 1, a list of texts, or a table of texts (numbers and
+#: booleans become texts).
 Kind = Literal["text", "number", "texts", "table"]
-#: Which other ports a frame reaches.
+#: The other ports that a frame reaches.
 Reach = Literal["all", "peer", "none"]
 
 
@@ -25,55 +25,56 @@ class SwitchTraits(Protocol):
     ports: ClassVar[tuple[str, ...]]
     #: API techniques its endpoints can use.
     apis: ClassVar[tuple[str, ...]]
-    #: Those measured when nobody asks for others. One: it is left out of the id.
+    #: Techniques measured by default. A single one is left out of the id.
     default_apis: ClassVar[tuple[str, ...]]
-    #: Worker cores when nobody asks; 0 for a switch without pollers.
+    #: Worker cores by default; 0 for a switch without pollers.
     default_cores: ClassVar[int]
     #: Whether the number of worker cores can be chosen.
     scalable: ClassVar[bool]
     #: Whether it learns MAC addresses.
     learns: ClassVar[bool]
-    #: Which ports a broadcast or multicast frame reaches, and a frame to an address that nobody has shown: ``all``
-    #: others, the ``peer`` of its pair alone, or ``none``. None: ``all`` if it learns, else ``peer``.
+    #: Ports that a broadcast or multicast frame reaches, and ports that a frame to an unknown address reaches: ``all``
+    #: others, the ``peer`` of its pair alone, or ``none``. None: ``all`` if the switch learns, else ``peer``.
     broadcast: ClassVar[Reach | None] = None
     unknown_unicast: ClassVar[Reach | None] = None
-    #: Whether a frame with a VLAN tag passes as it is.
+    #: Whether a frame with a VLAN tag passes unchanged.
     vlan: ClassVar[bool] = True
-    #: Whether its ports are functions of a network card, which filters by itself: frames with a VLAN tag and multicast
-    #: frames reach those of the declared whom the card lets have them, and a frame to many may come back to its sender
-    #: (some cards leave it to the functions' drivers to drop that).
+    #: Whether its ports are functions of a network card, which filters by itself. Frames with a VLAN tag and multicast
+    #: frames then reach only those of the declared ports to which the card passes them. A frame to several ports may
+    #: come back to its sender (some cards leave it to the functions' drivers to drop it).
     filters: ClassVar[bool] = False
-    #: Least time in seconds that ``set_ageing`` takes; None: what it has learned it keeps.
+    #: Least time in seconds that ``set_ageing`` accepts; None: the switch keeps what it has learned.
     least_ageing_s: ClassVar[float | None] = None
     #: Greatest frame in bytes with FCS.
     max_frame_bytes: ClassVar[int]
     #: Greatest number of pairs, None without a limit.
     max_pairs: ClassVar[int | None]
-    #: Whether it runs a program that the user can name another of.
+    #: Whether it runs a program that the user can replace.
     takes_binary: ClassVar[bool] = True
     #: Ways to forward beside the natural one, by name.
     modes: ClassVar[tuple[str, ...]] = ()
-    #: What its modes look like, for messages, where they have parameters.
+    #: The form of its modes, for messages, if they have parameters.
     mode_help: ClassVar[str] = ""
-    #: Those of its modes that join the ports of a pair like a wire: they neither learn nor reach other pairs.
+    #: Modes that join the ports of a pair like a wire: they neither learn nor reach other pairs.
     wire_modes: ClassVar[tuple[str, ...]] = ()
-    #: Nothing to choose among others (a known truth, a network function): no group stands for it, only its name.
+    #: Whether only its name stands for it, and no group: it is no choice among others (a known truth, a network
+    #: function).
     by_name_only: ClassVar[bool] = False
 
-    #: Ways in which it can have an uplink to another host; none: it is for one host only.
+    #: Ways in which it can have an uplink to another host; empty for a switch within one host.
     uplinks: ClassVar[tuple[Via, ...]] = ()
     #: Pairs that can share its uplink, None without a limit.
     uplink_pairs: ClassVar[int | None] = None
 
-    #: Keys that the user's own configuration of it may have, with the kind of each.
+    #: Keys that a user's configuration of it may have, with the kind of each value.
     config_keys: ClassVar[Mapping[str, Kind]] = {}
 
     @classmethod
     def has_mode(cls, mode: str) -> bool:
-        """Whether it has such a mode; a driver whose modes have parameters overrides this."""
+        """Whether the switch has a mode; a driver whose modes have parameters overrides this."""
         return mode in cls.modes
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:  # noqa: ARG003 - as drivers override it
-        """Those of ``apis`` that endpoints on this port kind can use; a driver whose kinds differ overrides this."""
+        """Returns the members of ``apis`` for endpoints on a port kind; a driver whose kinds differ overrides this."""
         return cls.apis

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's TOML files: read in one place, so that what is wrong with any of them is said alike."""
+"""Reads the user's TOML files in one place, so that all errors in them are reported alike."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytest_icbench.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A file as it was read.
+    """A TOML file as it was read.
 
     Attributes:
-        text: all of it, as a run keeps it.
-        data: what the text says.
+        text: the whole text, as a run keeps it.
+        data: the parsed text.
     """
 
     path: Path
@@ -43,7 +43,7 @@ def read(path: Path, where: str = "") -> TomlFile:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """The data of a document. Raises UsageError with one sentence that begins with ``name``."""
+    """Returns the data of a document. Raises UsageError with one sentence that begins with ``name``."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

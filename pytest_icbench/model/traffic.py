@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is sent over a path, and how long frames are. The only place that knows it; others ask. Pure.
+"""The traffic over a path and the length of its frames. No other module knows lengths of frames. Pure.
 
-A frame's length is RFC 2544's: Ethernet with FCS. Today all frames of a case have one length. What comes beyond that
-(a mix of lengths, flows, other headers) changes ``Traffic``, its options and its label, and nobody who asks it.
+A frame's length is RFC 2544's: Ethernet with FCS. Today all frames of a case have one length. An extension (a mix of
+lengths, flows, other headers) changes ``Traffic``, its options and its label, but no module that uses it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ MIN_FRAME_BYTES = 64
 MAX_FRAME_BYTES = 9216
 #: Frame check sequence.
 FCS_BYTES = 4
-#: What of a frame does not count in a layer 3 MTU: Ethernet header and FCS.
+#: Bytes of a frame beyond its layer 3 MTU: Ethernet header and FCS.
 L2_BYTES = 14 + FCS_BYTES
-#: Ethernet, IPv4 and UDP: what stands before the payload.
+#: Bytes before the payload: Ethernet, IPv4 and UDP.
 HEADERS_BYTES = 14 + 20 + 8
-#: Preamble, start of frame and least gap of Ethernet, a frame.
+#: Preamble, start of frame and least gap of Ethernet, for each frame.
 L1_OVERHEAD_BYTES = 20
-#: Layer 3 MTU unless a case needs a greater one, and the frame that it carries. Longer ones are jumbo frames.
+#: Layer 3 MTU unless a case needs a greater one, and the longest frame that it carries. Longer frames are jumbo frames.
 MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
-#: A label in a case's id.
+#: Pattern of a label in a case's id.
 LABEL = r"\d+B"
 
 
@@ -37,7 +37,7 @@ def carries_jumbo(mtu: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames of one length.
+    """A stream of frames of one length.
 
     Attributes:
         packet_size: bytes of a frame with FCS; ``packet_size`` of files and markers, ``-p`` of the workload.
@@ -47,7 +47,7 @@ class Traffic:
 
     @property
     def label(self) -> str:
-        """As in ids and names of directories; ``from_label`` is the inverse."""
+        """The label in ids and names of directories; ``from_label`` is the inverse."""
         return f"{self.packet_size}B"
 
     @classmethod
@@ -55,22 +55,22 @@ class Traffic:
         return cls(int(label.removesuffix("B")))
 
     def to_axes(self) -> dict[str, Any]:
-        """Its part of a case's axes, plain JSON data; ``from_axes`` is the inverse."""
+        """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
         return {"packet_size": self.packet_size}
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> Traffic:
-        """``axes``: those of a whole case."""
+        """Returns the traffic of a case; ``axes`` are those of the whole case."""
         return cls(axes["packet_size"])
 
     @property
     def options(self) -> list[str]:
-        """Of the workload's command line."""
+        """Its options on the workload's command line."""
         return ["-p", str(self.packet_size)]
 
     @property
     def longest_bytes(self) -> int:
-        """Of its longest frame."""
+        """The length of its longest frame."""
         return self.packet_size
 
     @property
@@ -90,23 +90,23 @@ class Traffic:
 
     @property
     def mtu(self) -> int:
-        """Layer 3 MTU of those ports."""
+        """The layer 3 MTU of ports made for it."""
         return self.port_frame_bytes - L2_BYTES
 
     @property
     def gbps_per_pps(self) -> float:
-        """Gbit/s on layer 2, whole frames, of one frame a second."""
+        """The Gbit/s of one frame per second on layer 2, whole frames."""
         return self.packet_size * 8 / 1e9
 
     @property
     def l1_gbps_per_pps(self) -> float:
-        """Gbit/s on the wire, preamble and gap too, of one frame a second."""
+        """The Gbit/s of one frame per second on the wire, with preamble and gap."""
         return (self.packet_size + L1_OVERHEAD_BYTES) * 8 / 1e9
 
     def line_pps(self, mbps: float) -> float:
-        """Frames that a link of this speed carries in a second."""
+        """Returns the frames per second that a link of this speed carries."""
         return mbps * 1e6 / 8 / (self.packet_size + L1_OVERHEAD_BYTES)
 
 
-#: What is sent unless a case says otherwise.
+#: The traffic of a case by default.
 SHORTEST = Traffic()

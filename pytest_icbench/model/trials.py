@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a result says about a rate that was looked for: the trials of a search, the points of a sweep. Facts, pure.
+"""The parts of a result about a rate that was searched for: trials of a search, points of a sweep. Facts, pure.
 
 All loads and rates are totals over the pairs, frames per second.
 """
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial of a search.
+    """A trial of a search.
 
     Attributes:
-        of: ``case``, or ``reference`` for one on the reference link: calibration, and the question whether that loses
-            as much at the upper bound.
+        of: ``case``, or ``reference`` for a trial on the reference link: for calibration, and to see whether the link
+            loses as much at the upper bound.
         load_pps: intended load, 0 for the maximum (the first step of calibration).
-        duration_s: for how long frames were sent.
-        effective_s: by how much it counted towards the duration sum.
+        duration_s: time for which frames were sent.
+        effective_s: time that counted towards the duration sum.
         not_offered: frames that the sender was too late to offer.
-        trial_loss_ratio: 1 - received/scheduled; for a generator-bound trial of what was intended.
-        good: whether that is not above the goal's loss ratio.
-        generator_bound: the sender fell short of the load by more than the goal's width, and of what it did offer no
-            more was lost than the goal allows.
+        trial_loss_ratio: 1 - received/scheduled; for a generator-bound trial 1 - received/intended.
+        good: whether the trial loss ratio is not above the goal's.
+        generator_bound: whether the sender fell short of the load by more than the goal's width, and no more of the
+            frames offered were lost than the goal allows.
     """
 
     of: str
@@ -44,14 +44,15 @@ class Search:
     """A search: its goal (terms of RFC 9971), its limits and its trials in the order in which they ran.
 
     Attributes:
-        preset: whose goals these are.
+        preset: name of the preset of these goals.
         loss_ratio: the greatest trial loss ratio of a good trial.
-        exceed_ratio: part of the duration sum that bad trials may take below a lower bound.
-        width: wanted distance of the bounds, as a part of the upper one.
-        initial_trial_s, final_trial_s, duration_sum_s: shortest and final trials, and how long one load is measured.
-        least_pps, greatest_pps: the loads between which it searched.
-        calibrated_on: ``reference`` or ``case``: where the greatest load was found.
-        reached: whether it came to its end; if not, ``evidence`` says what was proven.
+        exceed_ratio: share of the duration sum that bad trials may take below a lower bound.
+        width: target distance of the bounds, as a share of the upper one.
+        initial_trial_s, final_trial_s, duration_sum_s: length of the shortest and of the final trials, and longest time
+            for one load.
+        least_pps, greatest_pps: the loads between which the search ran.
+        calibrated_on: the path on which the greatest load was found, ``reference`` or ``case``.
+        reached: whether the search came to its end; if not, ``evidence`` says what was proven.
     """
 
     preset: str
@@ -71,7 +72,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One offered load of a sweep, from one launch: ``load_pps`` is what was asked for, 0 for the maximum."""
+    """The result of one load of a sweep, from one launch; ``load_pps`` is the requested load, 0 for the maximum."""
 
     load_pps: float
     offered_pps: float

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
 
-#: ``kernel``: the NIC stays with the kernel, and a switch in user space has it by AF_PACKET; ``af_xdp``: the same by
-#: AF_XDP; ``vfio``: it leaves the kernel for DPDK's own poll-mode driver.
+#: How a switch uses the NIC. ``kernel``: the NIC stays with the kernel, and a switch in user space uses AF_PACKET;
+#: ``af_xdp``: the same with AF_XDP; ``vfio``: the NIC leaves the kernel for DPDK's own poll-mode driver.
 Via = Literal["kernel", "af_xdp", "vfio"]
 
 _PCI = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])", re.IGNORECASE)
@@ -21,7 +21,7 @@ _FORMS = "write an interface (eth1), an interface for AF_XDP (eth1+af_xdp), or a
 
 @dataclass(frozen=True, slots=True)
 class Uplink:
-    """A NIC of one host, by interface, or by PCI address where ``via`` is ``vfio``."""
+    """A NIC of one host, named by interface, or by PCI address if ``via`` is ``vfio``."""
 
     nic: str
     via: Via = "kernel"
@@ -30,12 +30,12 @@ class Uplink:
         return f"{self.nic}+af_xdp" if self.via == "af_xdp" else self.nic
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``Uplink(**data)`` is the inverse."""
+        """Returns plain JSON data; ``Uplink(**data)`` is the inverse."""
         return asdict(self)
 
 
 def parse(text: str, where: str) -> Uplink:
-    """``NIC``, ``NIC+af_xdp`` or a PCI address. Raises UsageError; ``where`` begins the message."""
+    """Parses ``NIC``, ``NIC+af_xdp`` or a PCI address. Raises UsageError with a message that begins with ``where``."""
     match = _PCI.fullmatch(text)
     if match:
         return Uplink(f"{match[1] or '0000'}:{match[2]}".lower(), "vfio")
@@ -46,38 +46,42 @@ def parse(text: str, where: str) -> Uplink:
 
 
 def parse_all(text: str, where: str) -> tuple[tuple[str, Uplink], ...]:
-    """``NIC`` for this host, ``HOST=NIC`` for another one; several with spaces or commas between.
+    """Parses ``NIC`` for this host, or ``HOST=NIC`` for another one; several with spaces or commas between.
 
-    Returns (host, uplink); the host is empty where none was named. Raises UsageError.
+    Returns pairs of host and uplink; the host is empty where none was named. Raises UsageError.
     """
-    found: dict[str, Uplink] = {}
+    uplinks: dict[str, Uplink] = {}
     for word in text.replace(",", " ").split():
         host, equals, nic = word.rpartition("=")
         if equals and not host:
             raise UsageError(f"{where}: '{word}' names no host: write HOST=NIC, or NIC for this host")
         uplink = parse(nic, where)
-        if host in found:
-            who = host or "this host"
-            raise UsageError(f"{where}: {who} has two uplinks, {found[host]} and {uplink}: name one")
-        found[host] = uplink
-    if not found:
+        if host in uplinks:
+            owner = host or "this host"
+            raise UsageError(f"{where}: {owner} has two uplinks, {uplinks[host]} and {uplink}: name one")
+        uplinks[host] = uplink
+    if not uplinks:
         raise UsageError(f"{where}: there is no NIC in '{text}': {_FORMS}")
-    return tuple(found.items())
+    return tuple(uplinks.items())
 
 
 def name_of(remote: str, uplinks: Mapping[str, Uplink], where: str) -> str:
-    """The name by which the second host has an uplink of its own, empty where nobody named any.
+    """Returns the name under which the second host has an uplink of its own; empty if no host was named.
 
     Args:
-        remote: ``[USER@]HOST``, as it was typed.
+        remote: the second host as the user typed it, ``[USER@]HOST``.
+        uplinks: uplinks by host; the host is empty where none was named.
+        where: begin of the message.
 
-    Raises UsageError if only others are named: on a NIC that nobody meant a mistyped name would be found out late.
+    Raises:
+        UsageError: only other hosts are named. Without the check a mistyped name would use the wrong NIC, and show
+            late.
     """
     named = [host for host in uplinks if host]
-    found = [host for host in named if host in (remote, remote.rpartition("@")[2])]
-    if named and not found:
+    matching = [host for host in named if host in (remote, remote.rpartition("@")[2])]
+    if named and not matching:
         raise UsageError(
             f"{where}: it names {' and '.join(named)}, but the second host is {remote}: write"
             f" {remote.rpartition('@')[2]}=NIC, or leave the host out where both NICs have one name"
         )
-    return found[0] if found else ""
+    return matching[0] if matching else ""

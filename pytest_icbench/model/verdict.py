@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdicts, in one table: what each means, fails, ends pytest with and looks like. Pure, and cheap to import."""
+"""The verdicts in one table: meaning, failing, exit status and colour of each. Pure, and cheap to import."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pytest_icbench.wording import suggestion
 if TYPE_CHECKING:
     from pytest_icbench.stats.noninferiority import Change
 
-#: How a test ended; ``broken``: by anything but a verdict on figures (an INVALID measurement, an error, an assertion).
+#: How a test ended; ``broken``: not by a verdict on figures, but by an INVALID measurement, an error or an assertion.
 Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
 Colour = Literal["good", "warn", "bad", "ink"]
 
-#: pytest's exit status with ``--icbench-exit-codes``; of several outcomes the first decides. Others are pytest's own,
-#: where 1 then means broken.
+#: pytest's exit status with ``--icbench-exit-codes``; of several outcomes the first decides. Other statuses are
+#: pytest's own; 1 then means broken.
 EXIT_STATUS: dict[Outcome, int] = {"regressed": 10, "undecided": 11}
 
 
 class Verdict(StrEnum):
-    """What a measurement is worth. The members stand in order: of several verdicts the first is the one that counts.
+    """The verdict on a measurement. The members are in order: of several verdicts the first counts.
 
     Attributes:
-        fails: whether a test fails by it unless the user says otherwise.
-        good: whether nothing fails by it, not even with ``--icbench-strict``.
-        outcome: how a test ends that fails by it, or has it and does not fail.
-        colour: on a page, a variable of its style sheet.
-        notable: whether reports name the cases that have it, and why.
-        change: what ``stats.noninferiority`` calls it.
-        meaning: what it says, as half a sentence.
+        fails: whether a test with it fails unless the user says otherwise.
+        good: whether a test with it never fails, not even with ``--icbench-strict``.
+        outcome: how a test with it ends, whether it fails or not.
+        colour: its colour on a page, a variable of the style sheet.
+        notable: whether reports name the cases with it, and the reasons.
+        change: its name in ``stats.noninferiority``.
+        meaning: its meaning as half a sentence.
     """
 
     fails: bool
@@ -73,15 +73,15 @@ class Verdict(StrEnum):
 
     @classmethod
     def of_change(cls, change: Change) -> Verdict:
-        """The verdict on a figure that changed so against its baseline."""
+        """Returns the verdict on a figure's change against its baseline."""
         return next(verdict for verdict in cls if verdict.change == change)
 
 
-#: Of several the first is the verdict; what reads files compares texts with it.
+#: The verdicts in order, the deciding one first; readers of files compare texts with it.
 ORDER: tuple[str, ...] = tuple(Verdict)
 #: Verdicts that fail a test unless the user says otherwise.
 DEFAULT_FAILING: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.fails)
-#: Verdicts that nothing fails by, however strict.
+#: Verdicts with which a test never fails, however strict.
 GOOD: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.good)
 #: Verdicts that can be made to fail a test.
 BAD: tuple[str, ...] = tuple(verdict for verdict in Verdict if not verdict.good)
@@ -92,7 +92,7 @@ UNDECIDED: tuple[str, ...] = tuple(verdict for verdict in Verdict if verdict.out
 
 
 def parse_verdicts(text: str, where: str) -> tuple[str, ...]:
-    """``REGRESSED INVALID``, in any case, or ``none``. Raises UsageError."""
+    """Parses ``REGRESSED INVALID``, in any case, or ``none``. Raises UsageError; its message begins with ``where``."""
     words = text.replace(",", " ").upper().split()
     if words == ["NONE"]:
         return ()

@@ -106,7 +106,7 @@ class Feasibility:
         for case in self._cases:
             with suppress(Unsupported, ProvisionError):
                 placement = self.placement(case)
-                cpus |= {*placement.switch, *placement.own}
+                cpus |= {*placement.switch, *placement.local}
         return cpus
 
     def measuring_cpus_there(self) -> set[int]:

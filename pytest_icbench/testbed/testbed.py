@@ -270,7 +270,7 @@ class Testbed:
             identity=self._identity,
             treatment=self._treatment(rig),
             conditions={
-                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.own}),
+                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
                 "warnings": self._warnings,
                 **({"host": platform.node()} if self.options.host_names else {}),
             },

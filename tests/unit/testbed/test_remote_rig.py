@@ -242,7 +242,7 @@ THERE = Placement("dedicated", (6,), (3, 4), (7,), 1, 0)
 
 def test_a_placement_of_two_hosts() -> None:
     found = joined(HERE, THERE, (1, 3))
-    assert (found.policy, found.endpoints, found.own, found.switch) == ("dedicated", (1, 3, 2, 4), (1, 2), (5,))
+    assert (found.policy, found.endpoints, found.local, found.switch) == ("dedicated", (1, 3, 2, 4), (1, 2), (5,))
     assert found.there is not None
     assert (found.there.endpoints, found.there.switch, found.there.numa_node) == ((1, 3, 2, 4), (6,), 1)
     shared = Placement("cooperative", (), (3, 3), (), 0, 128)

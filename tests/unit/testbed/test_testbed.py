@@ -123,7 +123,7 @@ def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyP
     found = bench(case, greedy, placement="cooperative")
     placement = found.placement(case)
     assert found.need(case, Settings()).rig.placement is placement
-    assert set(placement.own) <= found._feasibility.measuring_cpus()
+    assert set(placement.local) <= found._feasibility.measuring_cpus()
     for _ in range(2):
         with pytest.raises(Unsupported, match="use fewer switch cores"):
             found.placement(greedy)
