@@ -54,12 +54,12 @@ class RunFiles:
         return tuple(chosen)
 
     def drop(self) -> None:
-        """Writes no files, since nothing is run. A controller of xdist does not know that yet and keeps them."""
+        """Leaves the files out, since no test will run. A controller of xdist cannot know that yet and keeps them."""
         if not is_distributed(self._config):
             self._drop()
 
     def drop_unused(self) -> None:
-        """Writes no files if no case was reported. Called when all tests have run and nothing has been written."""
+        """Leaves the files out if no case was reported. Called after the last test, before the writers write."""
         if not self.has_cases and not self._is_worker:
             self._drop()
 

@@ -333,7 +333,7 @@ class Session:
 
     @property
     def workers(self) -> Workers:
-        """The workers that this controller has."""
+        """The workers of this controller."""
         if self._workers is None:
             from pytest_icbench.plugin.xdist.workers import Workers
 

@@ -27,7 +27,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     """Writes the table of results, the overall decisions about candidates, and where the reports are.
 
     Args:
-        results: one at least.
+        results: all results of the session, at least one.
         page: knows which results were taken from a run that was resumed.
         directory: the directory of the run.
     """

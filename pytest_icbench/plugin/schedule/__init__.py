@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long cases take, and who gets the time."""
+"""How long cases take, and how the time is shared."""

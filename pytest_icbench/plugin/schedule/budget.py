@@ -26,7 +26,7 @@ UNKNOWN_WIDTH = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One case as the budget sees it.
+    """A case in the budget.
 
     Attributes:
         least_s: the time that the case takes at least; 0 for one that is skipped.
