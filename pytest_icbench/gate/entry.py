@@ -58,7 +58,7 @@ class Entry(CaseFacts):
 
     @property
     def about(self) -> tuple[str, str]:
-        """Dimension and id: the case, whatever the host and the placement."""
+        """The dimension and the id: the case, whatever the host and the placement."""
         return self.dimension, self.case
 
     @property

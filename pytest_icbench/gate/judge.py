@@ -41,6 +41,7 @@ class Policy:
     today: date | None = None
 
     def fails(self, verdict: str) -> bool:
+        """Whether a verdict fails a test; waivers are not considered."""
         return verdict not in GOOD and (self.strict or verdict in self.failing)
 
 
@@ -196,7 +197,7 @@ def _reason(measurement: Measurement, finding: Finding) -> str:
 
 
 def _reason_of_change(finding: Finding) -> str:
-    """``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
+    """Returns ``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
     if finding.ratio is None:
         return f"{finding.name} {show(finding.value)}"
     way = "lower" if finding.ratio < 1 else "higher"

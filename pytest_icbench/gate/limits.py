@@ -147,6 +147,7 @@ class Effort:
 
     @classmethod
     def of(cls, measurement: Measurement) -> Effort:
+        """Returns the effort of a measurement."""
         launch_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
         return cls(measurement.launches, launch_s, measurement.search is not None)
 

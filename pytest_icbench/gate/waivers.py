@@ -27,9 +27,11 @@ class Waiver:
 
     @property
     def last_day(self) -> date:
+        """The day of ``until``."""
         return date.fromisoformat(self.until)
 
     def holds(self, today: date) -> bool:
+        """Whether the waiver has not expired."""
         return today <= self.last_day
 
 

@@ -144,6 +144,7 @@ def number(result: Result, value: T | None) -> T | None:
 
 
 def is_latency(result: Result) -> bool:
+    """Whether the result is of a latency measurement."""
     return result.dimension == "latency"
 
 

@@ -67,6 +67,7 @@ def columns(where: In) -> list[Column]:
 
 
 def microseconds(result: Result, time_ns: float | None) -> str:
+    """Formats a time of a result in microseconds; empty without one."""
     time_ns = number(result, time_ns)
     return "" if time_ns is None else f"{time_ns / 1000:.1f}"
 
@@ -77,6 +78,7 @@ def first(result: Result) -> str:
 
 
 def rate(result: Result) -> str:
+    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
     pps = number(result, result.throughput_pps)
     if pps is None:
         return ""
@@ -97,30 +99,36 @@ def bounds(result: Result) -> str:
 
 
 def gbps(result: Result) -> str:
+    """Returns the rate in Gbit/s."""
     gbps = number(result, result.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
 
 
 def train(result: Result) -> str:
+    """Returns the frames of the longest train without loss."""
     return longruns.train(result) or ""
 
 
 def loss(result: Result) -> str:
+    """Returns the lost share of frames in percent."""
     loss = number(result, result.frame_loss_ratio)
     return "" if loss is None else f"{loss * 100:.2f}"
 
 
 def notable_loss(result: Result) -> str:
+    """Returns the lost share of frames with its sign; empty if none was lost."""
     loss = number(result, result.frame_loss_ratio)
     return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
 
 
 def ratio(result: Result) -> str:
+    """Returns the ratio to the reference link."""
     ratio = number(result, result.ratio_to_reference)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
 def limit(result: Result) -> str:
+    """Returns the bottleneck; empty if it is unknown."""
     return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
 
 

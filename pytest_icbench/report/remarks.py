@@ -47,7 +47,7 @@ def relevant_bounds(result: Result) -> str:
 
 
 def round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips (ns) by name; the functions below do the same for other times."""
+    """Returns the percentiles of round trips (ns) by name."""
     return {
         "p50": result.rtt_p50_ns,
         "p90": result.rtt_p90_ns,
@@ -58,10 +58,12 @@ def round_trips(result: Measurement) -> dict[str, Estimate | None]:
 
 
 def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:
+    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
     return {"p50": result.rtt_first_p50_ns, "p99": result.rtt_first_p99_ns}
 
 
 def variation(result: Measurement) -> dict[str, Estimate | None]:
+    """Returns the percentiles of the delay variation (ns)."""
     return {
         "p50": result.pdv_p50_ns,
         "p90": result.pdv_p90_ns,
@@ -72,6 +74,7 @@ def variation(result: Measurement) -> dict[str, Estimate | None]:
 
 
 def floor(result: Measurement) -> dict[str, float | None]:
+    """Returns the percentiles of the reference link's round trips (ns)."""
     return {"p50": result.floor_p50_ns, "p90": result.floor_p90_ns, "p99": result.floor_p99_ns}
 
 

@@ -29,6 +29,7 @@ class Overall:
 
     @property
     def sentence(self) -> str:
+        """The decision as reports show it."""
         return f"{self.candidate} against its base: {self.decision} ({self.counts})"
 
 

@@ -43,6 +43,7 @@ class StoredRun:
 
     @property
     def name(self) -> str:
+        """The name of the run's directory."""
         return self.directory.resolve().name
 
 

@@ -51,6 +51,7 @@ class Stated:
 
     @property
     def label(self) -> str:
+        """The row with the remark that the hardware is another."""
         return f"{self.row}, {OTHER_HARDWARE}"
 
 
