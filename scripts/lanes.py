@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ from types import FrameType
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "build" / "test-times.json"
-LOGS = ROOT / "build" / "test-logs"
 #: Which tests are a lane's: the two together are all of them.
 MARKERS = {"test": "not slow", "test-all": "slow"}
 #: The plugin on the real host.
@@ -154,14 +154,17 @@ class Run:
                 child.send_signal(number)
 
     def side_by_side(self, parts: Sequence[Part]) -> None:
-        LOGS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="icbench-test-") as logs:
+            self._side_by_side(parts, Path(logs))
+
+    def _side_by_side(self, parts: Sequence[Part], logs: Path) -> None:
         begin = told = time.monotonic()
         waiting = deque(parts)
         running: list[tuple[Part, float, Path, subprocess.Popen[bytes]]] = []
         while running or (waiting and self.stopped_by is None):
             while waiting and len(running) < CORES and self.stopped_by is None:
                 part = waiting.popleft()
-                log = LOGS / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
+                log = logs / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
                 with log.open("wb") as output:
                     running.append((part, time.monotonic(), log, self._start(part, output.fileno())))
             time.sleep(LOOK_S)

@@ -31,7 +31,6 @@ def lanes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "lanes", module)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "TIMES", tmp_path / "times.json")
-    monkeypatch.setattr(module, "LOGS", tmp_path / "logs")
     return module
 
 
@@ -139,15 +138,16 @@ def test_that_nothing_was_selected_anywhere_is_known(lanes: ModuleType, capsys: 
 
 def test_a_signal_ends_what_runs_and_nothing_follows(tmp_path: Path) -> None:
     code = (
-        "import signal, sys; sys.path.insert(0, sys.argv[1]); import lanes; from pathlib import Path\n"
-        "lanes.LOGS = Path(sys.argv[2]); work = lanes.Run(); signal.signal(signal.SIGTERM, work.stop)\n"
+        "import signal, sys; sys.path.insert(0, sys.argv[1]); import lanes\n"
+        "work = lanes.Run(); signal.signal(signal.SIGTERM, work.stop)\n"
         "parts = [lanes.Part(name, 1, ('sleep', '60')) for name in 'abcd']\n"
         "work.side_by_side(parts[:3]); work.alone(parts[3]); print(work.stopped_by, sorted(work.failed))\n"
     )
-    argv = (sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path))
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+    argv = (sys.executable, "-c", code, str(ROOT / "scripts"))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
-        while len(list(tmp_path.glob("*.log"))) < 2 and time.monotonic() < deadline:
+        while len(list(tmp_path.rglob("*.log"))) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         process.terminate()
         said, _ = process.communicate(timeout=30)
