@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measuring: a case on a rig becomes a Measurement."""
+"""Measures a case on a rig: launches become a Measurement."""

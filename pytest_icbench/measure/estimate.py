@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long cases take: estimated before they run. Pure."""
+"""Estimates how long cases take before they run. Pure."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 
-#: Starting and ending the processes of one launch, in seconds.
+#: Time for starting and ending the processes of one launch, in seconds.
 LAUNCH_OVERHEAD_S = 0.6
-#: Building, checking and closing one rig.
+#: Time for building, checking and closing one rig, in seconds.
 RIG_OVERHEAD_S = 1.5
-#: Trials by which a search comes near, before it decides; with those of its calibration.
+#: Number of trials in which a search comes near before it decides, with those of its calibration.
 SEARCH_STEPS = 12
-#: A long run that names no length, in seconds.
+#: Default length of a long run, in seconds.
 SOAK_S = 20.0
-#: Trains of all lengths, then of those around the longest that passed, fifty times each: what that takes at least.
+#: Least time for trains of all lengths, then fifty times for lengths around the longest that passed, in seconds.
 TRAINS_S = 10.0
-#: Over two hosts a case and its reference link take turns at the NICs, and each turn's rig is built anew: so many
-#: launches are made of each before they change places.
+#: Launches of a case, and of its reference link, before the two change places over two hosts: they take turns at the
+#: NICs, and the rig of each turn is built anew.
 LAUNCHES_A_TURN = 4
-#: Loads of a sweep that names none.
+#: Default number of loads of a sweep.
 SWEEP_LOADS = 10
 
 
 def estimate_s(
     settings: Settings, *, reference: bool, build: bool = True, rate: Rate = MAXIMUM, in_turn: bool = False
 ) -> float:
-    """Seconds that a case takes at least: the fewest launches, unless the time for a case ends them.
+    """Returns the least seconds of a case: those of the fewest launches, unless the time for a case ends them.
 
     Args:
-        reference: a reference link is measured beside.
-        build: its rig has to be built.
-        rate: a part of a rate that is looked for takes what a fixed load does: the search is a case of its own.
-        in_turn: the two rigs cannot exist at once.
+        reference: whether a reference link is measured beside the case.
+        build: whether the rig has to be built.
+        rate: a share of a searched rate takes as long as a fixed load, because the search is a case of its own.
+        in_turn: whether the two rigs cannot exist at once.
     """
     building = RIG_OVERHEAD_S * (2 if reference and not in_turn else 1) if build else 0.0
     turns = RIG_OVERHEAD_S * _turns(settings, rate) if reference and in_turn else 0.0
@@ -43,9 +43,9 @@ def estimate_s(
         seconds = _search_s(settings.goal(rate), settings.warmup_s) + turns
         return min(seconds, settings.search_limit_s) + building
     if rate.is_sweep:
-        each = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
+        load_s = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
         loads = len(rate.loads or ()) or SWEEP_LOADS
-        return loads * each + turns + estimate_s(settings, reference=False, build=build)
+        return loads * load_s + turns + estimate_s(settings, reference=False, build=build)
     launch = launch_estimate_s(settings, reference=reference)
     if settings.repeats is not None:
         measuring = settings.repeats * launch + turns
@@ -55,9 +55,9 @@ def estimate_s(
 
 
 def _turns(settings: Settings, rate: Rate) -> int:
-    """Rigs that are built while a case is measured, where it and its reference take turns."""
+    """Returns the number of rigs built while a case is measured, if it and its reference take turns."""
     if rate.is_search:
-        return 4  # the reference's to calibrate, and at the end to be asked; and each time the case's again
+        return 4  # the reference's to calibrate and for the last trials, and each time the case's again
     if rate.is_sweep:
         return 0 if rate.loads else 2
     launches = settings.repeats or settings.min_launches + 1
@@ -65,12 +65,12 @@ def _turns(settings: Settings, rate: Rate) -> int:
 
 
 def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True) -> float:
-    """Seconds of a long run: one launch, no reference."""
+    """Returns the seconds of a long run: one launch without a reference."""
     return settings.warmup_s + duration_s + LAUNCH_OVERHEAD_S + (RIG_OVERHEAD_S if build else 0.0)
 
 
 def _search_s(goal: Goal, warmup_s: float) -> float:
-    """Short trials that come near, then two loads that are decided: one is good, one is not."""
+    """Returns the seconds of a search: short trials that come near, then a good and a bad load that decide."""
     overhead = warmup_s + LAUNCH_OVERHEAD_S
     coming_near = SEARCH_STEPS * (goal.initial_trial_s + overhead)
     deciding = 2 * max(goal.duration_sum_s * (1 - goal.exceed_ratio), goal.final_trial_s)
@@ -79,7 +79,7 @@ def _search_s(goal: Goal, warmup_s: float) -> float:
 
 
 def launch_estimate_s(settings: Settings, *, reference: bool) -> float:
-    """Seconds that one launch takes, with the one of the reference link beside it."""
+    """Returns the seconds of one launch, with that of the reference link if it is measured."""
     # A drain ends with the last frame; within a host that is at once.
     launch = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
     return (launch + (RIG_OVERHEAD_S if settings.fresh else 0.0)) * (2 if reference else 1)

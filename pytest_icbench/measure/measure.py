@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measuring: a case on a rig becomes a Measurement, by the strategy that its rate asks for."""
+"""Measures a case on a rig, by the strategy of its rate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
-#: How a rate is gone through, the first that fits; any other by launches of the same kind.
+#: Strategies by rate, the first that fits; other rates have launches of one kind.
 STRATEGIES: tuple[tuple[Callable[[Rate], bool], type[Strategy]], ...] = (
     (lambda rate: rate.is_search, SearchStrategy),
     (lambda rate: rate.is_sweep, SweepStrategy),
@@ -45,8 +45,8 @@ def measure(
         reference_rig: built; without one, or with ``settings.reference`` off, there is no ``ratio_to_reference``. The
             two never run at once: at the end ``rig`` runs and the reference is paused.
         reference: the case as the reference rig sees it; by default ``case`` itself.
-        api: the technique that a case without one comes to; both rigs use it.
-        around: what stands around the figures; read from the rig by default.
+        api: the technique for a case that names none; both rigs use it.
+        around: the circumstances of the figures; read from the rig by default.
 
     Returns:
         The measurement; its verdict is None, or INVALID with a reason.
@@ -55,26 +55,29 @@ def measure(
         WorkloadError: a process failed; with the tail of its log.
         ProvisionError: a rig could not be built anew, paused or resumed.
     """
-    launched = [replace(each, api=each.api or api) for each in (case, reference or case)]
-    beside = reference_rig if settings.reference else None
-    course = strategy_of(case)(rig, beside, launched[0], launched[1], case.id, settings, on_progress, executable)
+    launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
+    second_rig = reference_rig if settings.reference else None
+    strategy = strategy_of(case)(
+        rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
+    )
     try:
-        course.run()
+        strategy.run()
     except BaseException:
-        if course.running is not None:  # else neither runs, and making one run could take long
-            course.leave()
+        if strategy.running is not None:  # else neither runs, and making one run could take long
+            strategy.leave()
         raise
-    course.leave()
+    strategy.leave()
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     around = replace(around, shared=rig.placement.shared)
-    return course.finish(summarize(case, settings, course.gathered, around), around)
+    return strategy.finish(summarize(case, settings, strategy.gathered, around), around)
 
 
 def strategy_of(case: Case) -> type[Strategy]:
-    """How a case is gone through: by launches of the same kind, or by what its rate asks for.
+    """Returns the strategy of a case: launches of one kind, or the strategy of its rate.
 
-    Raises UsageError for a rate that is looked for in another dimension than throughput.
+    Raises:
+        UsageError: the rate is a search or a sweep, but the dimension is not throughput.
     """
     if case.dimension == "latency" and (case.rate.is_search or case.rate.is_sweep):
         raise UsageError(

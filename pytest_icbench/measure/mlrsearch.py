@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Searches for a rate: MLRsearch (RFC 9971) decides which trial comes next, a function of ours runs it.
+"""Searches for a rate: MLRsearch (RFC 9971) decides which trial comes next, and a given function runs it.
 
-Knows neither rigs nor launches, so that a simulated device can be searched as well as a real one.
+The module knows neither rigs nor launches, so that a simulated device can be searched as well as a real one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_icbench.model.search_goal import Goal
 if TYPE_CHECKING:
     from MLRsearch import MultipleLossRatioSearch
 
-#: The loads that a search looks at span at most this factor. CSIT's least load is a thousandth of its usual maximum.
+#: Loads of a search span at most this factor. CSIT's least load is a thousandth of its usual maximum.
 SPAN = 1000
 #: A limit far beyond ours: the trial function ends a search that takes too long.
 _FOREVER_S = 1e9
@@ -29,13 +29,13 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What one trial came to.
+    """The result of one trial.
 
     Attributes:
         offered: frames that were offered to the device.
-        received: of these.
-        effective_s: by how much it counts towards the duration sum.
-        unsent: frames that were intended and not offered, and that count as lost.
+        received: frames of these that were received.
+        effective_s: time that counts towards the duration sum.
+        unsent: frames that were intended but not offered, and that count as lost.
     """
 
     offered: int
@@ -50,20 +50,20 @@ class Tried:
         return 1 - self.received / intended if intended else 0.0
 
 
-#: Runs a trial of so many seconds at so many frames per second (per pair). May raise OutOfTime.
+#: Runs a trial; takes seconds and frames per second (per pair). May raise OutOfTime.
 TrialRunner = Callable[[float, float], Tried]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a search has proven; loads per pair.
+    """The bounds that a search has proven; loads are per pair.
 
     Attributes:
         lower_pps: the relevant lower bound, None if no load is one.
         upper_pps: the relevant upper bound, None if no load is one (the greatest load is good).
-        conditional_pps: conditional throughput: the forwarding rate that the lower bound stands for.
+        conditional_pps: conditional throughput, the forwarding rate at the lower bound.
         reached: whether the search came to its end: the bounds are as close as the goal wants, or a limit is met.
-        coarse: bounds by fewer or shorter trials than the goal wants, where ``reached`` is false.
+        coarse: bounds from fewer or shorter trials than the goal asks for, if ``reached`` is false.
     """
 
     lower_pps: float | None
@@ -74,7 +74,7 @@ class Bounds:
 
     @property
     def width(self) -> float | None:
-        """Distance of the bounds as a part of the upper one."""
+        """The distance of the bounds as a share of the upper one."""
         if self.lower_pps is None or self.upper_pps is None:
             return None
         return 1 - self.lower_pps / self.upper_pps
@@ -89,7 +89,8 @@ def check_library() -> None:
 def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRunner) -> Bounds:
     """Searches between two loads, 0 < least < greatest, until the goal is met or ``run`` raises OutOfTime.
 
-    Raises what ``run`` raises, and UsageError without the library.
+    Raises:
+        UsageError: the library is missing. Errors of ``run`` pass through.
     """
     check_library()
     from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
@@ -106,7 +107,7 @@ def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRun
                 duration_with_overheads=tried.effective_s,
             )
 
-    wanted = SearchGoal(
+    search_goal = SearchGoal(
         loss_ratio=goal.loss_ratio,
         exceed_ratio=goal.exceed_ratio,
         relative_width=goal.width,
@@ -117,8 +118,10 @@ def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRun
         expansion_coefficient=2,
         fail_fast=False,  # that no load is good is a result
     )
-    # The library takes the limits in turn and compares each with what is there.
-    config = Config(goals=[wanted], max_load=greatest_pps * 2, search_duration_max=_FOREVER_S, warmup_duration=None)
+    # The library checks each limit against the other when it is set.
+    config = Config(
+        goals=[search_goal], max_load=greatest_pps * 2, search_duration_max=_FOREVER_S, warmup_duration=None
+    )
     config.min_load = least_pps
     config.max_load = greatest_pps
     search = MultipleLossRatioSearch(config=config)
@@ -127,26 +130,26 @@ def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRun
         search.search(measurer=Measurer(), debug=_ignore)
     except OutOfTime:
         reached = False
-    return _bounds(search, wanted, reached)
+    return _bounds(search, search_goal, reached)
 
 
 def _ignore(_text: str) -> None:
-    """The library's own log."""
+    """Discards the library's own log."""
 
 
-def _bounds(search: MultipleLossRatioSearch, wanted: Any, reached: bool) -> Bounds:
+def _bounds(search: MultipleLossRatioSearch, search_goal: Any, reached: bool) -> Bounds:
     from MLRsearch import GoalResult
 
-    target = search.scaling.goal_to_final_target[wanted]
-    found = search.database.get_relevant_bounds(target)
-    result = GoalResult.from_bounds(found)
-    lower, upper = (None if bound is None else float(bound) for bound in (found.clo, found.chi))
+    target = search.scaling.goal_to_final_target[search_goal]
+    relevant = search.database.get_relevant_bounds(target)
+    result = GoalResult.from_bounds(relevant)
+    lower, upper = (None if bound is None else float(bound) for bound in (relevant.clo, relevant.chi))
     conditional = result.conditional_throughput
     coarse: tuple[float | None, float | None] = (lower, upper)
     while not reached and None in coarse and target.preceding is not None:
         target = target.preceding
-        found = search.database.get_relevant_bounds(target)
-        ends = [None if bound is None else float(bound) for bound in (found.clo, found.chi)]
+        relevant = search.database.get_relevant_bounds(target)
+        ends = [None if bound is None else float(bound) for bound in (relevant.clo, relevant.chi)]
         coarse = (coarse[0] or ends[0], coarse[1] or ends[1])
     return Bounds(
         lower_pps=lower,

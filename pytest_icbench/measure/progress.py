@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measurement tells while it runs."""
+"""The progress of a measurement while it runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Phase = Literal["preflight", "case", "reference"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A moment of a measurement.
+    """The progress of a measurement at one moment.
 
     Attributes:
         case: the case's id.
-        phase: what is running.
+        phase: the part that is running.
         launch: number of the launch, from 1; 0 in the preflight.
-        launches: how many there will be as far as is known: the fixed number, or the fewest.
+        launches: number of launches as far as it is known: the fixed number, or the fewest.
         receive_mpps: frames received in the last window over all pairs, millions per second; None before the first.
-        elapsed_s: since the measurement of this case began.
-        left_s: estimate of the time this case still takes; an upper bound while it is not known how many launches.
-        detail: what is shown instead of phase and launch: of a search its trial and bounds.
+        elapsed_s: time since the measurement of this case began.
+        left_s: estimate of the time that this case still takes; an upper bound while the number of launches is open.
+        detail: text to show instead of phase and launch: of a search its trial and bounds.
     """
 
     case: str

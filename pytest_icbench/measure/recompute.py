@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement computed anew from its windows and histograms, as it was when it was made. Pure.
+"""Computes a measurement anew from its windows and histograms, as it was computed first. Pure.
 
-Windows give the counters of pairs and the rates of launches; launches, with the latency histograms and the switch's own
-counters that they hold, give the figures. The limits that were in force give the verdict: ``gate.rejudge``.
+Windows give the counters of pairs and the rates of launches. Launches, with their latency histograms and the switch's
+own counters, give the figures. The limits that were in force give the verdict: ``gate.rejudge``.
 """
 
 from __future__ import annotations
@@ -32,39 +32,47 @@ from pytest_icbench.model.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a measurement is computed from.
+    """The parts from which a measurement is computed.
 
     Attributes:
-        whole: as it was recorded.
-        own: its launches, counted anew. beside: those of the reference link.
+        whole: the measurement as it was recorded.
+        launches: launches of the case, counted anew.
+        reference: launches of the reference link, counted anew.
+        around: the circumstances of the figures.
     """
 
     whole: Measurement
     case: Case
     settings: Settings
-    own: tuple[Launch, ...]
-    beside: tuple[Launch, ...]
+    launches: tuple[Launch, ...]
+    reference: tuple[Launch, ...]
     around: Surroundings
 
     @classmethod
     def of(cls, whole: Measurement) -> _Parts:
-        """Raises DamagedData if it lacks what is needed."""
+        """Returns the parts of a measurement. Raises DamagedData if some are missing."""
         return cls(
             whole=whole,
             case=Case.from_dict(whole.axes),
             settings=_settings(whole),
-            own=tuple(recounted(launch) for launch in whole.per_launch),
-            beside=tuple(recounted(launch) for launch in whole.per_reference_launch),
+            launches=tuple(recounted(launch) for launch in whole.per_launch),
+            reference=tuple(recounted(launch) for launch in whole.per_reference_launch),
             around=_around(whole),
         )
 
     def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> Gathered:
-        """``follows``: reasons of INVALID that are found again and not taken over."""
+        """Returns what the launches gathered.
+
+        Args:
+            launches: valid launches of the figures.
+            rejected: launches that are only evidence.
+            follows: reasons of INVALID that are computed again, and not copied.
+        """
         whole = self.whole
         invalid = whole.verdict == Verdict.INVALID and whole.reason not in follows
         return Gathered(
             launches=list(launches),
-            reference=list(self.beside),
+            reference=list(self.reference),
             rejected=list(rejected),
             invalid=(whole.reason or "", whole.evidence or "") if invalid else None,
             reference_evidence=whole.reference_evidence,
@@ -76,25 +84,26 @@ class _Parts:
 
 
 def recomputed(whole: Measurement) -> Measurement:
-    """The measurement from its windows, not yet judged: its verdict is None, or INVALID.
+    """Returns the measurement computed from its windows, not yet judged: its verdict is None, or INVALID.
 
-    Raises DamagedData if it lacks what is needed, as one written by an earlier version.
+    Raises:
+        DamagedData: parts are missing, as in a result of an earlier version.
     """
     parts = _Parts.of(whole)
     if whole.search is not None:
-        found = _search(parts, whole.search)
+        measurement = _search(parts, whole.search)
     elif whole.sweep or parts.case.rate.is_sweep:
-        found = _sweep(parts)
+        measurement = _sweep(parts)
     else:
-        found = _plain(parts)
+        measurement = _plain(parts)
     if whole.loss_events is not None:
-        found = with_losses(found)
-    # The base is another result: what both decided together is taken as it was found.
-    return with_comparison(found, whole.side_by_side)
+        measurement = with_losses(measurement)
+    # The base is another result, so the comparison of the two is copied as it was recorded.
+    return with_comparison(measurement, whole.side_by_side)
 
 
 def recounted(launch: Launch) -> Launch:
-    """Counters and rates of a launch from its windows; unchanged without windows."""
+    """Returns a launch with counters and rates from its windows; unchanged without windows."""
     if not launch.windows:
         return launch
     pairs = tuple(
@@ -129,7 +138,7 @@ def _around(whole: Measurement) -> Surroundings:
     cpus = (whole.treatment.get("cpus") or {}).get("endpoints")
     if kinds is None or cpus is None:
         raise DamagedData(f"{whole.case}: the result does not say what its endpoints were: it is of an earlier version")
-    # Only whether all of them are the kernel's matters to what is computed.
+    # The figures depend only on whether all endpoints are kernel interfaces.
     kernel: Endpoint = Veth(_NOWHERE, "", None)
     other: Endpoint = Pci(_NOWHERE, "")
     return Surroundings(
@@ -143,7 +152,8 @@ def _around(whole: Measurement) -> Surroundings:
 
 
 def _valid(launches: Sequence[Launch]) -> tuple[list[Launch], list[Launch]]:
-    return [each for each in launches if each.invalid is None], [each for each in launches if each.invalid is not None]
+    valid = [launch for launch in launches if launch.invalid is None]
+    return valid, [launch for launch in launches if launch.invalid is not None]
 
 
 def _plain(parts: _Parts) -> Measurement:
@@ -151,48 +161,48 @@ def _plain(parts: _Parts) -> Measurement:
     offered = case
     if whole.load is not None and whole.load_of_pps is not None:
         offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.pairs))
-    launches, rejected = _valid(parts.own)
+    launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
-    found = summarize(offered, parts.settings, gathered, parts.around)
-    found = replace(found, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
+    measurement = summarize(offered, parts.settings, gathered, parts.around)
+    measurement = replace(measurement, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
     if whole.back_to_back is None:
-        return found
-    ladder = trains.Ladder(*(int(each) for each in str(parts.settings.train).split(":")))
-    rate = trains.burst_rate(launches[0]) if not found.verdict else None
+        return measurement
+    ladder = trains.Ladder(*(int(number) for number in str(parts.settings.train).split(":")))
+    rate = trains.burst_rate(launches[0]) if not measurement.verdict else None
     climbs = trains.climbs([window for window in launches[0].windows if window.pair == 1], ladder)
-    # The rate within trains is that of the first launch, which found the ladder and is not kept.
+    # The rate within trains is that of the first launch, which measurement the ladder and is not kept.
     figures = trains.back_to_back(climbs, whole.back_to_back.rate_pps or rate or 0.0, whole.back_to_back.throughput_pps)
-    return replace(found, **throughput_fields(case, None), back_to_back=figures)
+    return replace(measurement, **throughput_fields(case, None), back_to_back=figures)
 
 
 def _sweep(parts: _Parts) -> Measurement:
     case = parts.case
-    numbered = sorted(parts.own, key=lambda launch: launch.index)
+    numbered = sorted(parts.launches, key=lambda launch: launch.index)
     loads = [Rate(round(point.load_pps / case.pairs)) for point in parts.whole.sweep]
     swept = list(zip(loads, numbered, strict=False))
     launches, rejected = _valid(numbered[len(swept) :])
     rejected = [launch for _, launch in swept] + rejected
     best = max(swept, key=lambda point: point[1].throughput_pps)[0] if launches else None
-    found = summarize(case, parts.settings, parts.gathered(launches, rejected), parts.around)
-    return with_sweep(case, found, swept, best, launches, parts.around)
+    measurement = summarize(case, parts.settings, parts.gathered(launches, rejected), parts.around)
+    return with_sweep(case, measurement, swept, best, launches, parts.around)
 
 
 def _search(parts: _Parts, search: Search) -> Measurement:
-    """The search again: it asks for the loads that it asked for then, and is told what came of them."""
-    case, own = parts.case, parts.own
+    """Runs the search again, with the recorded answer to each load."""
+    case = parts.case
     goal = parts.settings.goal(case.rate)
-    launches = _of_trials(search, own, parts.beside)
+    launches = _of_trials(search, parts.launches, parts.reference)
     ran = list(zip(search.trials, launches, strict=True))
     pairs = case.pairs
     bounds = fails = None
     if search.least_pps is not None and search.greatest_pps is not None:
-        bounds = _bounds(goal, search, pairs, [each for each in ran if each[0].of == "case"])
+        bounds = _bounds(goal, search, pairs, [(trial, launch) for trial, launch in ran if trial.of == "case"])
         asked = _after_the_last_of_the_case(search)
         fails = 2 * sum(trial.good for trial in asked) < len(asked) if asked else None
     lower = bounds.lower_pps * pairs if bounds and bounds.lower_pps is not None else None
     at_bound = {id(launch) for trial, launch in ran if trial.of == "case" and trial.load_pps == lower}
-    figures = [each for each in own if id(each) in at_bound]
-    others = [each for each in own if id(each) not in at_bound]
+    figures = [launch for launch in parts.launches if id(launch) in at_bound]
+    others = [launch for launch in parts.launches if id(launch) not in at_bound]
     gathered = parts.gathered(figures, others, "unfinished", "lossy", "generator-bound")
     outcome = SearchOutcome(
         goal=goal,
@@ -209,8 +219,8 @@ def _search(parts: _Parts, search: Search) -> Measurement:
 
 
 def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
-    """``ran``: the trials on the case; the first of them calibrated, if no reference link did."""
-    answers = iter([_tried(*each) for each in (ran[1:] if search.calibrated_on == "case" else ran)])
+    """Returns the bounds of the recorded trials on the case; the first calibrated, if no reference link did."""
+    answers = iter([_tried(trial, launch) for trial, launch in (ran[1:] if search.calibrated_on == "case" else ran)])
 
     def answer(_duration_s: float, _load_pps: float) -> Tried:
         try:
@@ -221,11 +231,11 @@ def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, L
     return find_bounds(goal, (search.least_pps or 0.0) / pairs, (search.greatest_pps or 0.0) / pairs, answer)
 
 
-def _of_trials(search: Search, own: Sequence[Launch], beside: Sequence[Launch]) -> list[Launch]:
-    """The launch of each trial: launches are numbered as they ran."""
+def _of_trials(search: Search, launches: Sequence[Launch], reference: Sequence[Launch]) -> list[Launch]:
+    """Returns the launch of each trial; launches are numbered as they ran. Raises DamagedData if some are missing."""
     left = {
-        "case": iter(sorted((each for each in own if each.invalid is None), key=lambda launch: launch.index)),
-        "reference": iter(sorted(beside, key=lambda launch: launch.index)),
+        "case": iter(sorted(_valid(launches)[0], key=lambda launch: launch.index)),
+        "reference": iter(sorted(reference, key=lambda launch: launch.index)),
     }
     try:
         return [next(left[trial.of]) for trial in search.trials]
@@ -244,10 +254,10 @@ def _after_the_last_of_the_case(search: Search) -> list[Trial]:
 
 
 def differences(recorded: Measurement, anew: Measurement, names: Collection[str]) -> list[str]:
-    """Which of the names have values that are not the same, to the last digit.
+    """Returns the names whose values differ, to the last digit.
 
     Args:
-        names: what was recorded: an earlier version knew less. Windows are compared by what came of them.
+        names: names that were recorded; an earlier version had fewer. Windows are compared by the figures from them.
     """
-    one, two = recorded.to_dict(), anew.to_dict()
-    return [name for name in one if name in names and one[name] != two[name]]
+    before, now = recorded.to_dict(), anew.to_dict()
+    return [name for name in before if name in names and before[name] != now[name]]

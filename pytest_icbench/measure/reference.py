@@ -12,14 +12,14 @@ REFERENCES = tuple(REFERENCE_LINKS.values())
 
 
 def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
-    """The case to measure beside ``case``, or None if it has no reference: then ``ratio_to_reference`` is absent.
+    """Returns the reference of ``case``; None if it has none, and then ``ratio_to_reference`` is absent.
 
-    None for the reference links themselves, and where neither a ratio is drawn nor a load calibrated: throughput at
-    fixed rates.
+    None for the reference links themselves, and for throughput at fixed rates, which needs neither a ratio nor a
+    calibrated load.
 
     Args:
-        port: the case's resolved port kind; ``direct`` joins the two ends over the same.
-        family: ``kernel`` or ``dpdk``, of the case's switch.
+        port: the case's resolved port kind, which ``direct`` uses, too.
+        family: family of the case's switch, ``kernel`` or ``dpdk``.
     """
     if case.switch in REFERENCES:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measurement needs of a rig: so little that it can be tested without a host."""
+"""The part of a rig that a measurement needs: so little that it can be tested without a host."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class MeasuredRig(RigCalls):
     """A built rig; its endpoints are numbered as ``Case.path`` says.
 
     Attributes:
-        preflighted: whether traffic was seen in both directions since the rig was built or resumed.
-        endpoints: by index; empty while it is not built.
+        preflighted: whether traffic passed in both directions since the rig was built or resumed.
+        endpoints: the endpoints by index; empty while the rig is not built.
         placement: CPUs of the endpoints, by index.
     """
 
@@ -24,9 +24,9 @@ class MeasuredRig(RigCalls):
     placement: Placement
 
     def build(self) -> None:
-        """Makes everything. Raises ProvisionError."""
+        """Builds the rig. Raises ProvisionError."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Unmakes everything. Idempotent. Raises ProvisionError for what remains."""
+        """Removes everything that was built. Idempotent. Raises ProvisionError if something remains."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many launches: decided by the width of the interval alone. Pure.
+"""Decides how many launches a case has, by the width of the interval alone. Pure.
 
-Looking at the interval after each launch and stopping when it happens to be narrow favours samples that lie too close
-together. Three things hold the coverage: intervals that are looked at are wider than those of a fixed number
-(``LOOKED_CONFIDENCE``), there are never fewer than six launches (eight where they fall into two bands), and an interval
+A look at the interval after each launch, and a stop when it happens to be narrow, favour samples that lie too close
+together. Three rules keep the coverage. Intervals that decide are wider than those of a fixed number
+(``LOOKED_CONFIDENCE``). There are never fewer than six launches (eight where they fall into two bands). An interval
 must be narrow at two looks in a row. ``benchmarks/validation`` shows the coverage by simulation.
 """
 
@@ -15,25 +15,25 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE
 
-#: Fewest launches that fall into two bands: of six, all lie in the greater one too often.
+#: The fewest launches that fall into two bands: six lie all in the greater band too often.
 FEWEST_IN_BANDS = 8
 
 
 def confidence(settings: Settings) -> float:
-    """Of intervals over launches, before what looking at them costs."""
+    """Returns the confidence of intervals over launches, before the loss by repeated looks."""
     return CONFIDENCE if settings.repeats is not None else LOOKED_CONFIDENCE
 
 
 def narrow(values: Sequence[float], precision: float) -> bool:
     """Whether the interval of the median is within ± ``precision`` of it."""
-    found = over_launches(values, LOOKED_CONFIDENCE)
-    width = found.estimate.relative_half_width
-    enough = found.bands is None or len(values) >= FEWEST_IN_BANDS
+    over = over_launches(values, LOOKED_CONFIDENCE)
+    width = over.estimate.relative_half_width
+    enough = over.bands is None or len(values) >= FEWEST_IN_BANDS
     return enough and width is not None and width <= precision
 
 
 def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next_s: float) -> str | None:
-    """Why no further launch is needed, or None if one is.
+    """Returns why no further launch is needed, or None if one is.
 
     Args:
         values: the main figure of every launch so far.
@@ -41,8 +41,8 @@ def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next
         next_s: time that another launch (with its reference) will take.
 
     Returns:
-        ``repeats``, ``precision`` or ``max-duration``. The last one can come with fewer launches than
-        ``min_launches``; there is then no interval, and that is what the result says.
+        ``repeats``, ``precision`` or ``max-duration``. The last one is possible with fewer launches than
+        ``min_launches``; the result then has no interval.
     """
     if settings.repeats is not None:
         return "repeats" if len(values) >= settings.repeats else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A case on a rig's endpoints: one workload command for each. Pure."""
+"""Makes the workload commands of a case, one for each endpoint of a rig. Pure."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
     "throughput": ("send", "recv"),
     "latency": ("client", "server"),
 }
-#: Streams of one launch: a pair has its number, and the next launch as many numbers higher.
+#: Streams of one launch: each pair's stream is its number, and the next launch begins this many numbers higher.
 _STREAMS = 256
 
 
 def pair_of(stream: int) -> int:
-    """The number of the pair that a stream belongs to, 1 is the first."""
+    """Returns the number of the pair that a stream belongs to, from 1."""
     return stream % _STREAMS
 
 
 def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) -> dict[int, WorkloadCommand]:
-    """One command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b.
+    """Returns a command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b.
 
     Args:
-        launch: a number that launches shortly before it do not have. A frame of an earlier launch may still wait in a
-            switch that was off its CPU; by its stream it is known for what it is.
+        launch: a number that differs from those of the launches shortly before. A frame of an earlier launch may still
+            wait in a switch that was off its CPU; its stream tells it apart.
     """
     endpoints, placement = rig.endpoints, rig.placement
-    found = {}
+    by_index = {}
     path = case.path
     for index in path.endpoints:
         leads = path.leads(index)
         leading, following = _APPLICATIONS[case.dimension]
         api = natural_api(case.api, endpoints[index])
-        found[index] = WorkloadCommand(
+        by_index[index] = WorkloadCommand(
             application=leading if leads else following,
             endpoint=endpoints[index],
             peer=endpoints[path.peer(index)].address,
@@ -58,14 +58,14 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             window_s=settings.window_s,
             drain_s=settings.drain_s,
             ring=endpoint_ring(_driver(endpoints[index], api), settings.ring),
-            # Who only receives yields when its poll comes back empty.
+            # A receiver yields when its poll comes back empty.
             yield_every=placement.yield_every if leads else min(placement.yield_every, 1),
             catch_up=settings.catch_up,
             blocking=case.blocking,
             touch=case.touch,
             train=settings.train if leads else None,
         )
-    return found
+    return by_index
 
 
 def _driver(endpoint: Endpoint, api: str) -> str:
@@ -73,19 +73,19 @@ def _driver(endpoint: Endpoint, api: str) -> str:
 
 
 class Command(Protocol):
-    """One process of a launch."""
+    """A command that starts one process of a launch."""
 
     @property
     def endpoint(self) -> Endpoint: ...
     def argv(self, executable: Path) -> list[str]:
-        """The whole command line."""
+        """Returns the whole command line."""
 
 
-def launch_plan(found: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> LaunchPlan:
-    """What ``rig.launch`` takes: serving endpoints start first, their peers once the sockets exist."""
-    staged = any(command.endpoint.serves for command in found.values())
+def launch_plan(by_index: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> LaunchPlan:
+    """Returns the plan for ``rig.launch``: serving endpoints start first, their peers once the sockets exist."""
+    staged = any(command.endpoint.serves for command in by_index.values())
     processes = []
-    for index, command in found.items():
+    for index, command in by_index.items():
         endpoint = command.endpoint
         stage = 0 if endpoint.serves or not staged else 1
         socket = endpoint.socket if endpoint.serves and isinstance(endpoint, VhostUser | Memif) else None

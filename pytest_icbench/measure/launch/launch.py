@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One launch: fresh processes for all pairs, started together, heard to the end, judged.
+"""Runs one launch: starts fresh processes for all pairs together, reads their output to the end, and judges it.
 
-Every wait has a bound. Whatever happens, no process of the launch is alive afterwards.
+Every wait has a bound. No process of the launch survives it, whatever happens.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from pytest_icbench.stats.quantiles import Histogram, merge
 
 log = logging.getLogger(__name__)
 
-#: From the start of a process until it says ``ready``: DPDK on a busy CPU needs a second, the link has ten.
+#: Longest time from the start of a process until ``ready``: DPDK on a busy CPU needs a second, the link has ten.
 READY_TIMEOUT_S = 15.0
 #: A process that has not ended this long after it should have hangs.
 END_MARGIN_S = 3.0
 #: A sender that says nothing for this long (or five windows) hangs.
 SILENCE_S = 3.0
-#: How often the harness looks when nobody speaks.
+#: Longest wait for a line, in seconds.
 TICK_S = 0.25
-#: How often a long launch looks whether the switch is alive, in seconds: one of a second is not disturbed by it.
+#: How often a long launch checks whether the switch is alive, in seconds. A launch of one second is not disturbed.
 CHECK_S = 2.0
-#: What to do about a clock that is not invariant.
+#: Remedy for a clock that is not invariant.
 CLOCK_REMEDY = "measure on another machine, or let the hypervisor pass the flag invtsc"
 #: All processes have read their start line after this.
 START_DELAY_S = 0.02
 #: The switch's cycles are read this long before the senders end, while they all still send.
 BUSY_MARGIN_S = 0.03
-#: Time that a server is given after its client has ended, before it is told to stop.
+#: Time between the end of a client and the stop of its server, in seconds.
 FOLLOWER_GRACE_S = 0.2
 
 #: Numbers of launches, of all rigs.
 _LAUNCHES = itertools.count()
 
-#: Told with the frames received per second in the newest window over all pairs.
+#: Called with the frames received per second in the newest window over all pairs.
 OnRate = Callable[[float], None]
 
 
@@ -68,19 +68,24 @@ def run_launch(
     on_rate: OnRate | None = None,
     executable: Path | None = None,
 ) -> Launch:
-    """One launch of a case on a rig.
+    """Runs one launch of a case on a rig.
+
+    Args:
+        index: number of the launch in its case, from 0.
+        on_rate: called with the rate of each new window.
+        executable: the workload; the installed one by default.
 
     Raises:
-        WorkloadError: a process ended otherwise than asked, hangs (both with the tail of its log), or wrote what
-            docs/workload.md does not know.
-        ProvisionError: the switch is no longer alive; with the tail of its log.
+        WorkloadError: a process failed, hangs (both with the tail of its log), or wrote a line that docs/workload.md
+            does not define.
+        ProvisionError: the switch is dead; with the tail of its log.
         Invalid: the machine has no invariant clock.
     """
     return Run(rig, case, settings, on_rate).run(index, executable)
 
 
 class Run:
-    """A launch in progress; ``launch_output`` has what its processes said."""
+    """A launch in progress; ``launch_output`` has the output of its processes."""
 
     def __init__(
         self,
@@ -91,7 +96,7 @@ class Run:
         *,
         enough: Callable[[LaunchOutput], bool] | None = None,
     ) -> None:
-        """``enough`` looks at what was said and may end the launch before its time."""
+        """``enough`` looks at the output so far; the launch ends early once it returns True."""
         self.rig = rig
         self.case = case
         self.settings = settings if case.dimension == "throughput" else settings.for_histograms
@@ -111,12 +116,12 @@ class Run:
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches, rig.check)
-        #: What the switch had counted before the launch, and after it; a preflight has no use for that.
+        #: The switch's counters before the launch and after it; a preflight does not read them.
         self.counted: list[ports.Ports] = []
         self.counts = enough is None
-        self.heard_at: dict[int, float] = {}
-        #: When the newest look at what was said began. Patience ends by it: the harness may be kept off its CPU, too.
-        self.listened_at = 0.0
+        self.last_line_at: dict[int, float] = {}
+        #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
+        self.polled_at = 0.0
         self.stream: WindowStream | None = None
 
     def run(self, index: int, executable: Path | None) -> Launch:
@@ -133,12 +138,12 @@ class Run:
             self._count()
             started_at = time.time() + START_DELAY_S
             asked_ns = self.rig.start(self.id, START_DELAY_S)
-            # What was said before is no sign of life: the harness itself may have been kept off its CPU since.
-            self.heard_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
+            # Earlier lines are no sign of life: the harness itself may have been kept off its CPU since.
+            self.last_line_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
             over = self._until_over(asked_ns)
             self._count()
         except WorkloadError:
-            # A switch that died takes its endpoints along: then it is the one to name.
+            # A switch that dies takes its endpoints along: then the error has to name the switch.
             self.rig.check()
             raise
         finally:
@@ -154,20 +159,20 @@ class Run:
         return self._judged(index, started_at, asked_ns, lambda: time.monotonic() - began - measured)
 
     def _count(self) -> None:
-        """Outside of all windows: some switches are asked by programs."""
+        """Reads the switch's counters; outside of all windows, because some switches are read by programs."""
         if self.counts:
             self.counted.append(self.work.ask(self.rig.counters))
 
     def _poll(self, timeout_s: float) -> None:
-        self.listened_at = time.monotonic()
-        told = self.rig.poll(self.id, max(timeout_s, 0.0))
+        self.polled_at = time.monotonic()
+        polled = self.rig.poll(self.id, max(timeout_s, 0.0))
         now = time.monotonic()
         try:
-            windows = self.launch_output.take(told)
+            windows = self.launch_output.take(polled)
         except DamagedData as error:
             raise WorkloadError(str(error)) from None
-        for speaker, _ in told.lines:
-            self.heard_at[speaker] = now
+        for index, _ in polled.lines:
+            self.last_line_at[index] = now
         failed = self.launch_output.failed()
         if failed is not None:
             tail = self.rig.log_tail(self.id, failed.index)
@@ -191,17 +196,17 @@ class Run:
 
     def _until_ready(self, deadline: float) -> None:
         while not self.launch_output.ready:
-            if self.listened_at >= deadline:
+            if self.polled_at >= deadline:
                 self._give_up("ready", f"not ready within {READY_TIMEOUT_S:g} s")
             self._poll(min(TICK_S, deadline - time.monotonic()))
 
-    def _give_up(self, what: Literal["ready", "summary"], sentence: str) -> NoReturn:
-        missing = self.launch_output.missing(what)
+    def _give_up(self, line: Literal["ready", "summary"], sentence: str) -> NoReturn:
+        missing = self.launch_output.missing(line)
         names = ", ".join(output.name for output in missing)
         raise workload_error(f"{names}: {sentence}", self.rig.log_tail(self.id, missing[0].index))
 
     def _until_over(self, asked_ns: int) -> float:
-        """Hears everybody to the summary; returns when the last one came, in seconds of CLOCK_MONOTONIC."""
+        """Polls until every process wrote its summary; returns when the last came, in seconds of CLOCK_MONOTONIC."""
         first_window = asked_ns / 1e9 + self.settings.warmup_s
         senders_end = first_window + self.settings.sending_s
         # A client waits for its last answers, then its server drains: twice the drain.
@@ -218,11 +223,11 @@ class Run:
             if samples and now >= samples[0]:
                 samples.pop(0)
                 self.work.sample()
-                deadline += time.monotonic() - now  # a switch that does not answer keeps us from hearing anybody
-            if self.listened_at >= deadline:
-                late = self.listened_at - senders_end
+                deadline += time.monotonic() - now  # no process is polled while the switch does not answer
+            if self.polled_at >= deadline:
+                late = self.polled_at - senders_end
                 self._give_up("summary", f"still running {late:.1f} s after the measured time; it hangs")
-            self._check_silence(self.listened_at, senders_end)
+            self._check_silence(self.polled_at, senders_end)
             if self.enough is not None and self.enough(self.launch_output):
                 self.enough = None
                 if samples and self.settling is not None:
@@ -230,7 +235,7 @@ class Run:
                     self.work.sample()
                 self.ended_early_s = time.monotonic()
                 self.launch_output.stop_early()
-                # A server has to answer what is under way, and is told when its client has ended.
+                # A server has to answer the requests under way; it is stopped after its client has ended.
                 self._tell("stop\n", leaders_only=self.case.dimension == "latency")
             if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
@@ -244,11 +249,11 @@ class Run:
 
     @property
     def _grace(self) -> float:
-        """How long followers may go on by themselves: a receiver drains; a server has nothing to wait for."""
+        """How long followers may run on by themselves: a receiver drains, but a server has nothing to wait for."""
         return FOLLOWER_GRACE_S if self.case.dimension == "latency" else self.settings.drain_s + END_MARGIN_S / 2
 
     def _restart(self) -> None:
-        """Clients begin their histograms anew."""
+        """Makes clients begin their histograms anew."""
         self._tell("measure\n", leaders_only=True)
 
     def _tell(self, text: str, *, leaders_only: bool) -> None:
@@ -264,7 +269,7 @@ class Run:
             return
         patience = max(SILENCE_S, 5 * self.settings.window_s + self.settings.warmup_s)
         for output in self.launch_output.outputs.values():
-            silent = now - self.heard_at.get(output.index, now)
+            silent = now - self.last_line_at.get(output.index, now)
             if output.leads and not output.over and silent > patience:
                 raise workload_error(
                     f"{output.name} said nothing for {silent:.1f} s while it should send; it hangs",
@@ -321,27 +326,27 @@ class Run:
         pairs: Sequence[PairCounts],
         name: Literal["rtt", "rtt_actual", "rtt_first"],
     ) -> list[Histogram]:
-        """The pairs' samples; what was lost is counted from the windows, as the samples are: without the warm-up."""
-        found = []
+        """Returns the pairs' samples. Lost requests are counted from the windows, like samples without the warm-up."""
+        histograms = []
         for (client, _), counts in zip(couples, pairs, strict=True):
             histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
             if histogram is not None:
                 lost = counts.lost if name != "rtt_first" else max(counts.bursts - histogram.count, 0)
-                found.append(replace(histogram, lost=lost))
-        return found
+                histograms.append(replace(histogram, lost=lost))
+        return histograms
 
     @staticmethod
     def variation(by_pair: Sequence[Histogram]) -> Histogram | None:
-        """All pairs' delay variation: each is a stream of its own (RFC 5481)."""
+        """Returns the delay variation of all pairs, each a stream by itself (RFC 5481); None for one pair."""
         return merge(histogram.less_minimum() for histogram in by_pair) if len(by_pair) > 1 else None
 
     def _generator_bound(self, pairs: Sequence[PairCounts], windows: Sequence[Window]) -> bool:
-        """At a fixed rate: the senders did not even try 99 % of it, so their own work took too long.
+        """Whether the senders scheduled less than 99 % of a fixed rate, so that they themselves were too slow.
 
-        A burst that is due just behind the kept windows is none that was missed.
+        A burst that is due just behind the kept windows does not count as missed.
         """
-        asked = self.case.rate.pps
-        if asked is None:
+        rate_pps = self.case.rate.pps
+        if rate_pps is None:
             return False
-        due = sum(asked * w.duration_ns / 1e9 for w in windows if w.kept) - self.case.burst * self.case.pairs
+        due = sum(rate_pps * w.duration_ns / 1e9 for w in windows if w.kept) - self.case.burst * self.case.pairs
         return sum(pair.scheduled for pair in pairs) < 0.99 * due

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch counted at its ports over a launch, and over several. Pure."""
+"""The switch's own counters at its ports over one launch, and over several. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ports = Sequence[PortCounters] | None
 
 
 def between(before: Ports, after: Ports) -> tuple[SwitchPort, ...] | None:
-    """The difference; None without either. A counter that is missing on a side, or began anew, is None."""
+    """Returns the difference of two readings; None without either. A counter that is missing or was reset is None."""
     if before is None or after is None:
         return None
     old = {port.index: port for port in before}
@@ -21,14 +21,14 @@ def between(before: Ports, after: Ports) -> tuple[SwitchPort, ...] | None:
 
 
 def over_launches(launches: Sequence[Launch]) -> tuple[SwitchPort, ...] | None:
-    """The sum; None without launches or where one has none."""
-    found = [launch.switch_counters for launch in launches if launch.switch_counters is not None]
-    if not found or len(found) < len(launches):
+    """Returns the sum of the counters; None without launches, or if a launch has no counters."""
+    counted = [launch.switch_counters for launch in launches if launch.switch_counters is not None]
+    if not counted or len(counted) < len(launches):
         return None
-    every = [port for ports in found for port in ports]
+    all_ports = [port for ports in counted for port in ports]
     return tuple(
-        _combined(index, [port for port in every if port.index == index], sum)
-        for index in dict.fromkeys(port.index for port in every)
+        _combined(index, [port for port in all_ports if port.index == index], sum)
+        for index in dict.fromkeys(port.index for port in all_ports)
     )
 
 

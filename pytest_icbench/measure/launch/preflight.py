@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether frames of the workload itself pass through a rig, both ways and whole: asked after each build and resume."""
+"""Checks whether frames of the workload pass through a rig both ways and undamaged, after each build and resume."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
-#: Requests of one pair, a second: all that are looked at come within 0.15 s, and a pair of sockets has time left.
+#: Requests of one pair per second: all answers checked come within 0.15 s, and a pair of sockets has time left.
 RATE_PPS = 8000
-#: Answers of each pair that are looked at to the last byte, on the way there and back: what damages a frame in a
-#: thousand is found. A pair that cannot answer as many has this long from the first answers on.
+#: Answers of each pair whose every byte is checked on the way there and back: damage to one frame in a thousand shows.
+#: A pair that cannot answer as many has ``LOOKING_S`` seconds from the first answers of all pairs on.
 LOOKED_AT = 1000
 LOOKING_S = 0.3
-#: How often is looked whether there were answers.
+#: How often answers are counted, in seconds.
 WINDOW_S = 0.02
-#: After this long there will be none. A vhost library may need a second until it looks at a new connection.
+#: Longest wait for answers, in seconds. A vhost library may need a second until it looks at a new connection.
 PATIENCE_S = 2.0
 
 
 def preflight(
     rig: MeasuredRig, case: Case, settings: Settings, *, executable: Path | None = None
 ) -> tuple[str, str] | None:
-    """A client and a server on every pair, until every client has had answers; both look at every byte.
+    """Runs a client and a server on every pair until every client has answers; both check every byte.
 
     Returns:
-        None if every client had answers and nobody a damaged frame; else the reason, and one sentence that names the
-        direction in which nothing arrived (``no-forwarding``), or who got the damaged frames (``corrupted``).
+        None if every client had answers and no frame was damaged. Else the reason and one sentence, which names the
+        direction in which nothing arrived (``no-forwarding``), or the receiver of damaged frames (``corrupted``).
 
     Raises:
-        WorkloadError, ProvisionError: as a launch does.
+        WorkloadError, ProvisionError: as in ``run_launch``.
     """
     probe = replace(case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=True)
     short = replace(
@@ -68,7 +68,7 @@ def _couples(launch_output: LaunchOutput) -> list[tuple[ProcessOutput, ProcessOu
 
 @dataclass(slots=True)
 class Looking:
-    """Knows when enough has been seen; ``since`` is when every pair had answers."""
+    """Decides when enough answers were seen; ``since`` is when every pair had answers."""
 
     since: float | None = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the processes of one launch have said so far."""
+"""The output of the processes of one launch so far."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import pair_of
 from pytest_icbench.model.rig import Polled
 
-#: Exit codes after which the same would happen again: bad usage, set-up failed, no link.
+#: Exit codes of faults that would happen again: bad usage, set-up failed, no link.
 _LASTING = (2, 3, 5)
 
 
 @dataclass(slots=True)
 class ProcessOutput:
-    """One process: its command and its lines.
+    """The output of one process, with its command.
 
     Attributes:
-        told_to_stop: before its time.
+        told_to_stop: whether it was told to stop early.
         windows: by number; a final line replaces a provisional one.
         exit_code: None while it runs.
     """
@@ -38,18 +38,18 @@ class ProcessOutput:
 
     @property
     def name(self) -> str:
-        """For messages: ``dpdk-recv of pair 1``."""
+        """Its name in messages: ``dpdk-recv of pair 1``."""
         twin = "dpdk-" if self.command.uses_dpdk else ""
         return f"{twin}{self.command.application} of pair {self.pair}"
 
     @property
     def pair(self) -> int:
-        """Number of its pair, which its stream tells."""
+        """The number of its pair, from its stream."""
         return pair_of(self.command.stream)
 
     @property
     def over(self) -> bool:
-        """Whether it has told everything. The process may stay, so that its port does: the switch is asked then."""
+        """Whether its output is complete. The process may stay with its port until the switch's counters are read."""
         return self.summary is not None
 
     @property
@@ -57,8 +57,8 @@ class ProcessOutput:
         """Whether it ends by itself: a sender or a client."""
         return self.command.application in ("send", "client")
 
-    def hear(self, text: str) -> WindowLine | None:
-        """Takes a line; returns it if it is a window. Raises DamagedData."""
+    def take(self, text: str) -> WindowLine | None:
+        """Takes a line of output; returns it if it is a window. Raises DamagedData."""
         line = parse_line(text, self.name)
         match line:
             case Hello():
@@ -72,9 +72,6 @@ class ProcessOutput:
                 return line
         return None
 
-    def left(self, code: int) -> None:
-        self.exit_code = code
-
     @property
     def crashed(self) -> bool:
         """Whether it ended in a way that need not happen again: by a signal, an error of its port, or silently."""
@@ -83,7 +80,7 @@ class ProcessOutput:
         return self.exit_code is not None and self.exit_code not in _LASTING
 
     def failure(self) -> str | None:
-        """One sentence if it ended in another way than asked, else None."""
+        """Returns one sentence if it ended in an unexpected way, else None."""
         if self.summary is not None:
             if self.summary.reason in ("duration", "count"):
                 return None
@@ -102,24 +99,24 @@ class ProcessOutput:
 
 
 class LaunchOutput:
-    """All processes of a launch."""
+    """The output of all processes of a launch."""
 
     def __init__(self, commands: Mapping[int, WorkloadCommand]) -> None:
         self.outputs = {index: ProcessOutput(index, command) for index, command in sorted(commands.items())}
 
-    def take(self, told: Polled) -> list[WindowLine]:
-        """Takes what ``rig.poll`` returned; returns the windows among it. Raises DamagedData."""
-        heard = [self.outputs[index].hear(text) for index, text in told.lines]
-        for index, code in told.exited.items():
-            self.outputs[index].left(code)
-        return [line for line in heard if line is not None]
+    def take(self, polled: Polled) -> list[WindowLine]:
+        """Takes the result of ``rig.poll``; returns its windows. Raises DamagedData."""
+        windows = [self.outputs[index].take(text) for index, text in polled.lines]
+        for index, code in polled.exited.items():
+            self.outputs[index].exit_code = code
+        return [window for window in windows if window is not None]
 
     def failed(self) -> ProcessOutput | None:
-        """The first process that ended in another way than asked."""
+        """Returns the first process that ended in an unexpected way."""
         return next((output for output in self.outputs.values() if output.failure()), None)
 
     def stop_early(self) -> None:
-        """Everybody is told to stop before the time: to end so is no failure."""
+        """Notes that all processes are told to stop early, so that this end is no failure."""
         for output in self.outputs.values():
             output.told_to_stop = True
 
@@ -133,14 +130,14 @@ class LaunchOutput:
 
     @property
     def leaders_over(self) -> bool:
-        """Whether every sender or client is."""
+        """Whether the output of every sender or client is complete."""
         return all(output.over for output in self.outputs.values() if output.leads)
 
-    def missing(self, what: Literal["ready", "summary"]) -> list[ProcessOutput]:
-        """Those that have not written this line."""
-        return [output for output in self.outputs.values() if getattr(output, what) is None]
+    def missing(self, line: Literal["ready", "summary"]) -> list[ProcessOutput]:
+        """Returns the processes that have not written this line."""
+        return [output for output in self.outputs.values() if getattr(output, line) is None]
 
 
 def workload_error(sentence: str, tail: str, *, crashed: bool = False) -> WorkloadError:
-    """One sentence, and the end of the process' log beneath."""
+    """Returns an error with one sentence, and the end of the process' log beneath."""
     return WorkloadError(f"{sentence}\n{tail}" if tail else f"{sentence} (it wrote no log)", crashed=crashed)

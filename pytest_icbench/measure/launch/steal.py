@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time that the hypervisor took from the endpoints' CPUs, attributed to windows."""
+"""Measures the time that the hypervisor took from the endpoints' CPUs, and attributes it to windows."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-#: Nanoseconds since boot by CPU.
+#: Returns stolen nanoseconds since boot by CPU.
 StealReader = Callable[[], Mapping[int, int]]
 
 _STEAL_FIELD = 8
 
 
 def read_steal(path: Path = Path("/proc/stat")) -> dict[int, int]:
-    """Stolen nanoseconds of each CPU since boot (proc(5), /proc/stat). Empty where there is no such file."""
+    """Returns the stolen nanoseconds of each CPU since boot (proc(5), /proc/stat); empty without such a file."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     try:
         lines = path.read_text().splitlines()
     except OSError:
         return {}
-    found = {}
+    stolen = {}
     for line in lines:
         fields = line.split()
         if len(fields) > _STEAL_FIELD and fields[0].startswith("cpu") and fields[0] != "cpu":
-            found[int(fields[0][3:])] = int(fields[_STEAL_FIELD]) * tick_ns
-    return found
+            stolen[int(fields[0][3:])] = int(fields[_STEAL_FIELD]) * tick_ns
+    return stolen
 
 
 class StealTrack:
-    """Samples of the stolen time over a launch. The kernel counts it in ticks, so 10 ms is the resolution."""
+    """The samples of the stolen time over a launch. The kernel counts it in ticks, so the resolution is 10 ms."""
 
     def __init__(self, cpus: Sequence[int], reader: StealReader = read_steal) -> None:
         self._cpus = tuple(sorted(set(cpus)))
@@ -60,14 +60,14 @@ class StealTrack:
         return low + (high - low) * share
 
     def between(self, cpu: int, begin_ns: int, end_ns: int) -> int:
-        """Nanoseconds stolen from ``cpu``, interpolated between samples; 0 without samples."""
+        """Returns the nanoseconds stolen from ``cpu``, interpolated between samples; 0 without samples."""
         if not self._times or cpu not in self._totals[0]:
             return 0
         return round(self._at(cpu, end_ns) - self._at(cpu, begin_ns))
 
     @property
     def share(self) -> float:
-        """Part of all tracked CPUs' time that was stolen between the first and the last sample, 0 to 1."""
+        """The share of all tracked CPUs' time that was stolen between the first and the last sample, 0 to 1."""
         if len(self._times) < 2 or not self._cpus or self._times[-1] == self._times[0]:
             return 0.0
         stolen = sum(self._totals[-1][cpu] - self._totals[0][cpu] for cpu in self._cpus)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows of a long run on the disk while it runs: a crash costs a few seconds of them."""
+"""Writes the windows of a long run to the disk while it runs, so that a crash costs only a few seconds of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.commands import pair_of
 from pytest_icbench.model.codec import encode
 
-#: How often what was written is on the disk for sure, in seconds: what a crash can cost.
+#: How often the file is synchronized with the disk, in seconds: the most that a crash can cost.
 SYNC_S = 5.0
 
 
 class WindowStream:
-    """Writes each window as soon as both ends have spoken about it, one JSON line each.
+    """Writes each window as one JSON line as soon as both ends have written theirs.
 
     A line has ``pair number start_ns duration_ns scheduled sent refused received lost``, and a client's ``rtt``.
-    ``received`` is what had arrived when the next window's frames began to: the final count can be greater.
+    ``received`` counts frames until those of the next window began to arrive: the final count can be greater.
 
-    Raises ProvisionError if the file cannot be written.
+    Raises:
+        ProvisionError: the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +44,7 @@ class WindowStream:
         return ProvisionError(f"{self._path} cannot be written ({error.strerror}): make room or name other reports")
 
     def take(self, lines: Iterable[WindowLine]) -> None:
-        """Takes what was heard; what was written already, and servers, are passed over."""
+        """Takes new windows; skips those written already, and those of servers."""
         try:
             for line in lines:
                 if line.role == "server" or line.window <= self._written.get(line.stream, 0):
@@ -88,7 +89,7 @@ class WindowStream:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Idempotent."""
+        """Closes the file. Idempotent."""
         if not self._file.closed:
             try:
                 self._sync()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the switch, and the hardware, did between two moments of a launch. Pure but for the clock."""
+"""Computes the work of the switch and of the hardware between two moments of a launch. Pure but for the clock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Busy part of the switch's workers, its busy cycles and hardware events per frame, frames it handled in one call.
+    """The work of a switch: busy share of its workers, busy cycles and hardware events per frame, frames per call.
 
-    None where nobody tells. Over two hosts the busy part is the busier half's, and the rest this host's.
+    None where a figure is not known. Over two hosts the busy share is the busier half's; the others are this host's.
     """
 
     busy_share: float | None = None
@@ -29,11 +29,12 @@ class Work:
 
 
 class WorkTrack:
-    """Two samples: as measuring begins, and just before the senders end.
+    """Takes two samples: when measuring begins, and just before the senders end.
 
     Args:
-        check: raises ProvisionError if the switch is dead. One that lives and does not answer hangs, which its frames
-            will show: its work is not known then, and it is asked no more.
+        busy, hardware, batches: read the counters; None where there are none.
+        check: raises ProvisionError if the switch is dead. A switch that lives but does not answer hangs, which its
+            frames will show. Then its work is not known, and it is not asked again.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class WorkTrack:
         self._hardware: list[tuple[float, Counted]] = []
 
     def sample(self) -> None:
-        """Asks the switch, then the hardware, each with the moment of its answer."""
+        """Samples the switch, then the hardware, each with the moment of its answer."""
         busy = self.ask(self._busy_reader)
         if busy is not None:
             self._busy.append((time.monotonic(), busy))
@@ -65,7 +66,7 @@ class WorkTrack:
             self._hardware.append((time.monotonic(), counted))
 
     def ask(self, question: Callable[[], T | None]) -> T | None:
-        """What the switch tells; None if it does not, now or before. Raises ProvisionError if it is dead."""
+        """Returns the switch's answer; None without one, now or before. Raises ProvisionError if it is dead."""
         if self._hangs:
             return None
         try:
@@ -78,10 +79,11 @@ class WorkTrack:
             return None
 
     def between(self, throughput_pps: float, tsc_hz: int | None) -> Work:
-        """The work between the samples, for a path that delivered so much.
+        """Returns the work between the samples.
 
         Args:
-            tsc_hz: of the TSC that cycles are counted by; None where nobody said.
+            throughput_pps: frames per second that the path delivered.
+            tsc_hz: frequency of the TSC, in which cycles are counted; None where it is not known.
         """
         return Work(*self._switch(throughput_pps, tsc_hz), self._events(throughput_pps), self._vectors())
 
@@ -110,14 +112,14 @@ class WorkTrack:
         if packets <= 0:
             return None
         return {
-            who: {event: (last[who][event] - first[who][event]) / packets for event in first[who]}
-            for who in first
-            if who in last
+            part: {event: (last[part][event] - first[part][event]) / packets for event in first[part]}
+            for part in first
+            if part in last
         }
 
 
 def _worked(first: Busy, last: Busy, seconds: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
-    """Busy share and busy cycles between two readings of one switch."""
+    """Returns busy share and busy cycles between two readings of one switch, ``seconds`` apart."""
     busy = _difference(first.busy_cycles, last.busy_cycles)
     idle = _difference(first.idle_cycles, last.idle_cycles)
     busy_ns = _difference(first.busy_ns, last.busy_ns)
@@ -125,12 +127,12 @@ def _worked(first: Busy, last: Busy, seconds: float, tsc_hz: int | None) -> tupl
         busy = busy_ns * tsc_hz / 1e9
     if busy is None:
         return None, None
-    every = None
+    total = None
     if idle is not None:
-        every = busy + idle
+        total = busy + idle
     elif last.workers and tsc_hz:
-        every = seconds * tsc_hz * last.workers
-    return min(busy / every, 1.0) if every else None, busy
+        total = seconds * tsc_hz * last.workers
+    return min(busy / total, 1.0) if total else None, busy
 
 
 def _difference(first: int | None, last: int | None) -> float | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a launch's figures are numbers at all. Pure: each check returns its evidence in one sentence, or None."""
+"""Checks whether a launch's figures are numbers at all. Each check returns evidence in one sentence, or None. Pure."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.path import FramePath
 
-#: Version of what makes a launch valid and how its windows are counted. Results by other rules are not comparable: to
-#: be raised with a change here, in the workload's accounts or in the bottleneck's load_indicators that moves figures.
+#: Version of the rules for a launch's validity and the counting of its windows. Results by other rules are not
+#: comparable. A change that moves figures has to raise it: here, in the workload's accounts, or in the bottleneck's
+#: load indicators.
 RULES = 2
 
-#: Frames of others at a receiver, as a part of its own, above which the switch is said to flood.
+#: Foreign frames at a receiver, as a share of its own frames, above which the switch floods.
 FLOODED_SHARE = 0.001
-#: A few frames of others are no flood, however few own ones there are.
+#: Up to this many foreign frames are no flood, however few frames of its own a receiver has.
 FLOODED_LEAST = 100
-#: Arrivals may seem this much earlier than the window they were scheduled in: what two readings of the clock differ by.
+#: Arrivals may seem this much earlier than the window of their frames: two readings of the clock differ by so much.
 CLOCK_TOLERANCE_NS = 1_000_000
 #: The first window may begin this much later than asked for.
 START_TOLERANCE_NS = 50_000_000
-#: A path that delivered, and then nothing for this part of the kept windows (and at least three), has stalled.
+#: A path that delivered frames, and then none for this share of the kept windows (and at least three), has stalled.
 STALLED_SHARE = 0.5
 STALLED_LEAST = 3
-#: So has one from which nothing came for this long until the launch's end (and for three windows), where so many frames
-#: were to be expected by what it delivered before: a path that loses almost everything is silent by chance.
+#: A path has also stalled if nothing came for this long until the launch's end (and for three windows), although this
+#: many frames were to be expected from its earlier rate. A path that loses almost everything is silent by chance.
 STALLED_S = 0.3
 STALLED_FRAMES = 10
 
 
 def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
-    """Lost frames of a whole launch as the receiver's sequence numbers tell: gaps and the tail that never came."""
+    """Returns the lost frames of a whole launch by the receiver's sequence numbers: gaps and the missing tail."""
     highest = -1 if received.highest_sequence is None else received.highest_sequence
     return received.gaps + (sent.sequences - 1 - highest)
 
 
 def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
-    """``scheduled = sent + refused`` and ``sent = received + lost``, of the whole launch and per window."""
+    """Checks that ``scheduled = sent + refused`` and ``sent = received + lost`` over the whole launch."""
     receiver = leader if leader.command.application == "client" else follower
     if leader.summary is None or leader.summary.sent is None:
         return f"{leader.name} gave no totals"
@@ -59,7 +60,7 @@ def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
 
 
 def window_accounts(windows: Sequence[Window]) -> str | None:
-    """No window has more frames received than sent, or sent than scheduled."""
+    """Checks that no window has more frames received than sent, or sent and refused than scheduled."""
     for window in windows:
         where = f"window {window.number} of pair {window.pair}"
         if window.received > window.sent:
@@ -70,7 +71,7 @@ def window_accounts(windows: Sequence[Window]) -> str | None:
 
 
 def clock(windows: Sequence[Window], asked_ns: int, warmup_s: float) -> str | None:
-    """Windows begin when they should, and no frame arrives before its window begins."""
+    """Checks that windows begin when they should, and that no frame arrives before its window begins."""
     for window in windows:
         late = window.start_ns - asked_ns - round(warmup_s * 1e9)
         if window.number == 1 and abs(late) > START_TOLERANCE_NS:
@@ -87,13 +88,13 @@ def _waiting(window: Window) -> bool:
 
 
 def no_forwarding(windows: Sequence[Window], path: FramePath) -> str | None:
-    """Every pair received something of what it sent or wanted to send."""
+    """Checks that every pair received at least one of the frames that it sent or tried to send."""
     for pair in path.numbers:
-        own = [window for window in windows if window.pair == pair]
-        if own and not any(window.received for window in own):
-            sent, full = sum(window.sent for window in own), sum(window.tx_full for window in own)
-            if not any(map(_waiting, own)):
-                seconds = sum(window.duration_ns for window in own) / 1e9
+        of_pair = [window for window in windows if window.pair == pair]
+        if of_pair and not any(window.received for window in of_pair):
+            sent, full = sum(window.sent for window in of_pair), sum(window.tx_full for window in of_pair)
+            if not any(map(_waiting, of_pair)):
+                seconds = sum(window.duration_ns for window in of_pair) / 1e9
                 return f"pair {pair}: no frame was due in {seconds:g} s; measure longer, or at a greater rate"
             calls = f", and its port refused {full} calls" if full else ""
             return f"pair {pair}: of {sent} frames sent from a to b none arrived{calls}"
@@ -101,6 +102,7 @@ def no_forwarding(windows: Sequence[Window], path: FramePath) -> str | None:
 
 
 def corrupted(outputs: Sequence[ProcessOutput]) -> str | None:
+    """Checks that no process received a damaged frame."""
     for output in outputs:
         totals = output.summary.received if output.summary else None
         if totals and totals.corrupted:
@@ -109,6 +111,7 @@ def corrupted(outputs: Sequence[ProcessOutput]) -> str | None:
 
 
 def flooded(outputs: Sequence[ProcessOutput]) -> str | None:
+    """Checks that no process received many frames of other pairs."""
     for output in outputs:
         totals = output.summary.received if output.summary else None
         if totals and totals.foreign > max(FLOODED_LEAST, FLOODED_SHARE * totals.received):
@@ -117,15 +120,17 @@ def flooded(outputs: Sequence[ProcessOutput]) -> str | None:
 
 
 def stalled(windows: Sequence[Window], path: FramePath) -> str | None:
-    """A pair that received frames, and then none although frames were waiting: to its end, or for half of its kept
-    windows. The end may lie behind the kept windows: a path that is dead by then died while it was measured.
+    """Checks that no pair stops receiving frames although frames are waiting.
+
+    It may stop until its end, or for half of its kept windows. The end may lie behind the kept windows: a path that is
+    dead by then died while it was measured.
     """
     for pair in path.numbers:
-        own = [window for window in windows if window.pair == pair]
-        waited = [window for window in own if _waiting(window)]
-        last = max((window.number for window in own if window.kept), default=0)
+        of_pair = [window for window in windows if window.pair == pair]
+        waited = [window for window in of_pair if _waiting(window)]
+        last = max((window.number for window in of_pair if window.kept), default=0)
         measured = [window for window in waited if window.number <= last]
-        half = STALLED_SHARE * sum(window.kept for window in own)
+        half = STALLED_SHARE * sum(window.kept for window in of_pair)
         for seen in (waited, measured):
             silent = _silent_at_end(seen)
             long = silent >= half if seen is measured else _too_long(seen, silent)
@@ -139,7 +144,7 @@ def _silent_at_end(windows: Sequence[Window]) -> int:
 
 
 def _too_long(windows: Sequence[Window], silent: int) -> bool:
-    """Whether the last windows, so many, are silent for a time in which frames were to be expected."""
+    """Whether the last ``silent`` windows are longer than a silence by chance: frames were to be expected in them."""
     before, after = windows[: len(windows) - silent], windows[len(windows) - silent :]
     seconds = sum(window.duration_ns for window in after) / 1e9
     return seconds >= STALLED_S and sum(w.received for w in before) * silent >= STALLED_FRAMES * len(before)
@@ -148,7 +153,11 @@ def _too_long(windows: Sequence[Window], silent: int) -> bool:
 def judge_launch(
     outputs: Sequence[ProcessOutput], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
 ) -> tuple[str, str] | None:
-    """The first reason for which the launch is INVALID, with its evidence; None for a valid one."""
+    """Returns the first reason for which the launch is INVALID, with its evidence; None for a valid launch.
+
+    Args:
+        asked_ns: the requested start, CLOCK_MONOTONIC.
+    """
     path = FramePath.over(outputs)
     couples = path.by_pair(outputs)
     checks = [("accounts", accounts(*couple)) for couple in couples]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of a sender and a receiver to matched windows and to the counters of a pair. Pure."""
+"""Turns the lines of a sender and a receiver into matched windows and the counters of a pair. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NOTHING = ReceivedCounts(
 
 
 def match_windows(leader: ProcessOutput, follower: ProcessOutput, settings: Settings) -> list[Window]:
-    """One Window for each measured window that the leader (sender or client) had.
+    """Returns a Window for each measured window of the leader (sender or client).
 
-    A client receives its own frames back, so its windows are matched with themselves; the server adds nothing but its
-    context switches.
+    A client receives its own frames back, so its windows are matched with themselves. The server only adds its context
+    switches.
     """
     client = leader.command.application == "client"
     windows = []
@@ -86,7 +86,7 @@ def _window(
 
 
 def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -> list[Window]:
-    """The same windows without times of arrival where sender and receiver are on two hosts: two clocks.
+    """Returns the windows without times of arrival if sender and receiver are on two hosts, which have two clocks.
 
     A client has its own frames back, so its times are its sender's. Lengths and counts need no common clock.
     """
@@ -100,22 +100,23 @@ def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -
 def mark_disturbed(
     windows: Iterable[Window], track: StealTrack, cpus: Sequence[int], *, dedicated: bool
 ) -> list[Window]:
-    """The same windows with the time stolen from the pair's two CPUs, and marked where the host interfered.
+    """Returns the windows with the time stolen from the pair's two CPUs, marked where the host interfered.
 
-    Endpoints that share a CPU are switched by design, so that counts only beside a ``dedicated`` placement.
+    Involuntary context switches count only in a ``dedicated`` placement: endpoints that share a CPU are switched by
+    design.
     """
     marked = []
     path = FramePath.over(cpus)
     for window in windows:
-        own = {cpus[index] for index in path.ends(window.pair)}
-        stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in own)
+        pair_cpus = {cpus[index] for index in path.ends(window.pair)}
+        stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in pair_cpus)
         disturbed = stolen > 0 or (dedicated and window.involuntary_switches > 0)
         marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))
     return marked
 
 
 def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence[Window]) -> PairCounts:
-    """Totals over the kept windows; ``late foreign corrupted`` from the summary of whoever received."""
+    """Returns totals over the kept windows; ``late foreign corrupted`` are from the receiver's summary."""
     receiver = leader if leader.command.application == "client" else follower
     totals = receiver.summary.received if receiver.summary else None
     return count_windows(
@@ -130,7 +131,7 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
 def count_windows(
     pair: int, windows: Sequence[Window], *, late: int = 0, foreign: int = 0, corrupted: int = 0
 ) -> PairCounts:
-    """Totals over the kept windows. ``late foreign corrupted`` are the receiver's over the whole launch."""
+    """Returns totals over the kept windows; ``late foreign corrupted`` are the receiver's over the whole launch."""
     kept = [window for window in windows if window.kept]
     seconds = sum(window.duration_ns for window in kept) / 1e9
 

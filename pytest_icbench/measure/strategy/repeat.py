@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of a case, and of its reference link beside it, until the figure is narrow enough."""
+"""Runs launches of a case and of its reference link until the interval of the figure is narrow enough."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 
-#: Faults of the harness that a case survives.
+#: The most faults of the harness that a case survives.
 MOST_FAULTS = 2
-#: Reasons of INVALID that lie in the harness: its clock. The others are results of the switch, and are not repeated.
+#: Reasons of INVALID that lie in the harness: its clock. Others are the switch's, whose launches are not repeated.
 HARNESS_REASONS = ("clock",)
 #: Reasons that a cable can have.
 PATH_REASONS = ("no-forwarding", "stalled")
-#: Estimate of starting and ending a launch's processes, until the first has been timed.
+#: Estimated time for starting and ending a launch's processes, until the first one was timed, in seconds.
 TYPICAL_OVERHEAD_S = 0.5
 
 
 def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
-    """What an error of a built rig says of its switch, with the end of its log: it died, or lives and does nothing."""
+    """Returns the INVALID after an error of a built rig, with the end of its log: its switch died or stalled."""
     try:
         rig.check()
     except ConnectionLost:
@@ -43,9 +43,9 @@ def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
 
 
 class Strategy:
-    """Goes through the launches of one case; ``gathered`` has what came of them."""
+    """Runs the launches of one case; ``gathered`` has their results."""
 
-    #: What is shown of the moment instead of the launch's number.
+    #: Text for the progress instead of the launch's number.
     detail: str | None = None
     #: Launches of the case, and as many of its reference, before the two change places.
     a_turn = 1
@@ -84,14 +84,14 @@ class Strategy:
         self.gathered.duration_s = self._elapsed()
 
     def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
-        """What the course as a whole adds to the figures of its launches."""
+        """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
         return measurement
 
     def _begin(self) -> None:
         if self.reference_rig is not None:
             self.reference_rig.pause()
             if not self.reference_rig.endpoints:
-                # It takes what the other holds (over two hosts the NICs), so it is built anew whenever its turn comes.
+                # It takes the other rig's resources (over two hosts the NICs), so each of its turns builds it anew.
                 room = self.settings.max_duration_s / (4 * self.settings.launch_s)
                 self.a_turn = LAUNCHES_A_TURN if self.settings.repeats else max(1, min(LAUNCHES_A_TURN, int(room)))
         if self.rig.preflighted:
@@ -128,7 +128,7 @@ class Strategy:
             self._reference(self._reference_launch)
 
     def _reference(self, step: Callable[[MeasuredRig], None]) -> None:
-        """A step on the reference link. What goes wrong there costs the ratio, not the case."""
+        """Runs a step on the reference link. An error there costs the ratio, not the case."""
         if self.reference_rig is None or self.gathered.reference_evidence is not None:
             return
         try:
@@ -140,7 +140,7 @@ class Strategy:
         self.gathered.reference.append(self._valid_launch(rig, self.reference, "reference"))
 
     def _valid_launch(self, rig: MeasuredRig, case: Case, phase: Phase) -> Launch:
-        """A launch, repeated while the harness itself is at fault. Raises Invalid."""
+        """Returns a valid launch, repeated while the harness itself is at fault. Raises Invalid."""
         self._turn_to(rig)
         if self.settings.fresh and id(rig) in self.used:
             rig.close()
@@ -179,7 +179,7 @@ class Strategy:
                 raise Invalid(launch.invalid, evidence)
 
     def _preflight(self, rig: MeasuredRig, case: Case) -> None:
-        """Raises Invalid if frames do not pass, or not whole, after the tries that a fault of the harness has."""
+        """Raises Invalid if frames do not pass undamaged, after as many tries as a fault of the harness has."""
         while not rig.preflighted:
             self._tell("preflight", None)
             try:
@@ -201,7 +201,7 @@ class Strategy:
         return True
 
     def _turn_to(self, rig: MeasuredRig) -> None:
-        """Lets only this rig run: an idle poller beside it would halve what is measured."""
+        """Lets only this rig run: an idle poller beside it would halve the measured rate."""
         if self.reference_rig is None or self.running is rig:
             return
         other = self.reference_rig if rig is self.rig else self.rig
@@ -209,12 +209,12 @@ class Strategy:
         other.pause()
         built = bool(rig.endpoints)
         rig.resume()
-        # Between launches of one case the launches themselves show whether frames still pass; not of a rig built anew.
+        # Within one case the launches themselves show whether frames still pass, but not those of a rig built anew.
         rig.preflighted = built and id(rig) in self.seen
         self.running = rig
 
     def leave(self) -> None:
-        """The state that others count on: the rig runs, the reference is paused."""
+        """Restores the state on which callers rely: the rig runs, the reference is paused."""
         self._turn_to(self.rig)
 
     def _elapsed(self) -> float:
@@ -239,12 +239,12 @@ class Strategy:
         )
 
     def _outlook(self, done: int) -> tuple[float, int]:
-        """Seconds that the case still takes, and how many launches there will be."""
+        """Returns the seconds that the case still takes, and the number of launches that it will have."""
         fewest = self.settings.repeats or self.settings.min_launches + 1
         launches = max(fewest, done + 1)
         elapsed = self._elapsed()
-        each = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
-        left = (launches - done) * each
+        launch_s = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
+        left = (launches - done) * launch_s
         if not done:  # a launch can take hours
             left = max(left - elapsed, 0.0)
         if self.settings.repeats is None:
@@ -253,6 +253,6 @@ class Strategy:
 
 
 def _with_cable(rig: MeasuredRig, reason: str, evidence: str) -> str:
-    """The evidence, after what is wrong with the cable between two hosts where that explains it."""
+    """Returns the evidence; a fault of the cable between two hosts comes first if it explains the reason."""
     fault = rig.uplink_fault() if reason in PATH_REASONS else None
     return evidence if fault is None else f"{fault}; {evidence}"

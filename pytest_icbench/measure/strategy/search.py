@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A search on rigs: calibration on the reference link, trials on the case, and whose limit the upper bound is."""
+"""Runs a search on rigs: it calibrates on the reference link, tries the case, and asks whose limit the bound is."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ from pytest_icbench.model.search_goal import PRESETS, Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Trial
 
-#: A load is one that the reference link sustains if there at most this part of it is not offered, refused or lost.
+#: The reference link sustains a load if at most this share of it is not offered, refused or lost.
 CALIBRATED_LOSS = 0.01
-#: Next load of the calibration, as a part of what the last one delivered. Each has two tries: one may be disturbed.
+#: Next load of the calibration, as a share of what the last one delivered. Each has two tries: one may be disturbed.
 CALIBRATION_STEP = 0.98
 CALIBRATION_STEPS = 5
 CALIBRATION_TRIES = 2
-#: Without a reference link the greatest load is what the path itself takes at most, and a little more.
-OWN_MARGIN = 1.1
-#: The reference is at the limit too, if it loses more than the goal allows in most of so many trials at that load.
+#: Without a reference link the greatest load is the maximum of the path itself times this factor.
+PATH_MARGIN = 1.1
+#: The reference link is at its limit, too, if it loses more than the goal allows in most of this many trials at a load.
 REFERENCE_TRIALS = 3
-#: Of a trial, where the warm-up of other launches lasts until their rate is stationary.
+#: Warm-up of a trial if that of other launches lasts until their rate is stationary, in seconds.
 FIXED_WARMUP_S = 0.25
-#: At least so many bursts make a trial.
+#: The fewest bursts of a trial.
 LEAST_BURSTS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
+    """A launch with its trial."""
+
     launch: Launch
     trial: Trial
 
@@ -69,7 +71,7 @@ class SearchStrategy(Strategy):
         self.gathered.ended_by = "goal" if self.bounds.reached else "max-duration"
 
     def _sort_launches(self) -> None:
-        """Figures stand on the trials at the lower bound; the others are evidence."""
+        """Keeps the trials at the lower bound for the figures; the others are evidence."""
         lower = self.bounds.lower_pps if self.bounds else None
         loads = {ran.launch.index: ran.trial.load_pps for ran in self.ran if ran.trial.of == "case"}
         figures: list[Launch] = []
@@ -85,18 +87,18 @@ class SearchStrategy(Strategy):
     # -- the greatest load
 
     def _calibrate(self) -> float:
-        """The greatest load, frames per second and pair. Raises Invalid and what launches raise."""
+        """Returns the greatest load, in frames per second and pair. Raises Invalid, and errors of launches."""
         duration_s = self.goal.initial_trial_s
         self._tell_detail("calibration")
         if self.reference_rig is not None:
-            found: list[float] = []
-            self._reference(lambda rig: found.append(self._calibrate_on_reference(rig, duration_s)))
-            if found:
+            loads: list[float] = []
+            self._reference(lambda rig: loads.append(self._calibrate_on_reference(rig, duration_s)))
+            if loads:
                 self.calibrated_on = "reference"
-                return found[0]
+                return loads[0]
         self.calibrated_on = "case"
         ran = self._run(self.rig, self.case, "case", None, duration_s)
-        return OWN_MARGIN * max(ran.launch.offered_pps / self.case.pairs, 1.0)
+        return PATH_MARGIN * max(ran.launch.offered_pps / self.case.pairs, 1.0)
 
     def _calibrate_on_reference(self, rig: MeasuredRig, duration_s: float) -> float:
         ran = self._run(rig, self.reference, "reference", None, duration_s)
@@ -114,10 +116,10 @@ class SearchStrategy(Strategy):
     # -- trials
 
     def _trial(self, duration_s: float, load_pps: float) -> Tried:
-        each = self._warmup_s + duration_s + self._overhead
-        if self._elapsed() + each > self.settings.search_limit_s:
+        trial_s = self._warmup_s + duration_s + self._overhead
+        if self._elapsed() + trial_s > self.settings.search_limit_s:
             raise OutOfTime
-        self._tell_detail(self._say(load_pps))
+        self._tell_detail(self._trial_detail(load_pps))
         trial = self._run(self.rig, self.case, "case", load_pps, duration_s).trial
         unsent = trial.not_offered if trial.generator_bound else 0
         return Tried(trial.scheduled, trial.received, trial.effective_s, unsent)
@@ -130,16 +132,16 @@ class SearchStrategy(Strategy):
     def _overhead(self) -> float:
         return self.ran[-1].launch.overhead_s if self.ran else TYPICAL_OVERHEAD_S
 
-    def _say(self, load_pps: float) -> str:
-        """``trial 7 at 3.21 Mpps, 3.1..3.4``: the greatest good and the least bad load so far."""
-        own = [ran.trial for ran in self.ran if ran.trial.of == "case" and ran.trial.load_pps]
-        bad = min((trial.load_pps for trial in own if not trial.good), default=None)
-        good = max((t.load_pps for t in own if t.good and (bad is None or t.load_pps < bad)), default=None)
+    def _trial_detail(self, load_pps: float) -> str:
+        """Returns ``trial 7 at 3.21 Mpps, bounds 3.1..3.4``: the greatest good and the least bad load so far."""
+        trials = [ran.trial for ran in self.ran if ran.trial.of == "case" and ran.trial.load_pps]
+        bad = min((trial.load_pps for trial in trials if not trial.good), default=None)
+        good = max((t.load_pps for t in trials if t.good and (bad is None or t.load_pps < bad)), default=None)
         ends = ["" if end is None else f"{end / 1e6:.4g}" for end in (good, bad)]
-        return f"trial {len(own) + 1} at {self._total(load_pps) / 1e6:.4g} Mpps, bounds {'..'.join(ends)}"
+        return f"trial {len(trials) + 1} at {self._total(load_pps) / 1e6:.4g} Mpps, bounds {'..'.join(ends)}"
 
     def _ask_reference(self, rig: MeasuredRig, load_pps: float) -> None:
-        """Whether the reference link, too, loses more at this load than the goal allows."""
+        """Finds out whether the reference link, too, loses more at this load than the goal allows."""
         bad = good = 0
         most = REFERENCE_TRIALS // 2 + 1
         while bad < most and good < (1 if not bad else most):
@@ -149,7 +151,7 @@ class SearchStrategy(Strategy):
         self.reference_fails = bad >= most
 
     def _run(self, rig: MeasuredRig, case: Case, phase: Phase, load_pps: float | None, duration_s: float) -> _Ran:
-        """One launch as a trial; ``load_pps`` per pair, None for the maximum."""
+        """Runs one launch as a trial; ``load_pps`` is per pair, None for the maximum."""
         rate = Rate() if load_pps is None else Rate(max(round(load_pps), 1))
         whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
         began = time.monotonic()
@@ -161,7 +163,7 @@ class SearchStrategy(Strategy):
         (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
         scheduled, received, missing = (launch.total(name) for name in ("scheduled", "received", "not_offered"))
         short = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)
-        # A path that loses too much of the less that it was offered would not have passed the whole of it either.
+        # A path that loses too much of a lesser load would not have passed the whole load either.
         bound = short and self.goal.accepts(Tried(scheduled, received, 0.0, 0).loss_ratio)
         loss = Tried(scheduled, received, 0.0, missing if bound else 0).loss_ratio
         trial = Trial(
@@ -181,7 +183,7 @@ class SearchStrategy(Strategy):
         return self.ran[-1]
 
     def _trial_settings(self, duration_s: float, *, paced: bool) -> Settings:
-        """Everything that was measured counts, and a late sender does not flood the switch's input ring."""
+        """Returns a trial's settings: every window counts, and a late sender does not flood the switch's input ring."""
         window_s = min(self.settings.window_s, duration_s)
         return replace(
             self.settings,
@@ -195,7 +197,7 @@ class SearchStrategy(Strategy):
             catch_up=max(2 * self.case.burst, self.settings.ring // 2) if paced else 0,
         )
 
-    # -- what is told and what comes of it
+    # -- progress and result
 
     def _tell_detail(self, detail: str) -> None:
         self.detail = detail

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two versions side by side: their launches in adjacent pairs, and what they decide.
+"""Compares two versions side by side: launches them in adjacent pairs, and decides between them.
 
 A first look launches pairs until the interval of their ratio is narrow, by its width alone (as ``stopping`` does for
-one version). What it finds, REGRESSED or IMPROVED, is a suspicion: both rigs are built anew, and a fixed number of
-fresh pairs decides alone. With the confidence ``confirming`` of that second interval the probability that any of a
-session's comparisons ends in REGRESSED although none is worse than allowed is at most ``SESSION_ERROR``, however many
-there are and whatever the first looks found (Bonferroni; the fresh launches know nothing of how they came to be asked
-for).
+one version). If it finds REGRESSED or IMPROVED, that is only a suspicion: both rigs are built anew, and a fixed number
+of fresh pairs decides alone. The second interval has the confidence ``confirming``. With it the probability that any
+comparison of a session ends in REGRESSED, although no candidate is worse than allowed, is at most ``SESSION_ERROR``. It
+depends neither on the number of comparisons nor on the first looks (Bonferroni; the fresh launches are independent of
+them).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more end
 
 
 def confirming(cases: int) -> float:
-    """Confidence of the two-sided interval by which one of so many suspicions is confirmed."""
+    """Returns the confidence of the two-sided interval that confirms one of ``cases`` suspicions."""
     return 1 - 2 * SESSION_ERROR / max(cases, 1)
 
 
 def check_comparable(case: Case) -> None:
-    """Raises UsageError for a rate that is looked for: it is no launch that could have a neighbour."""
+    """Raises UsageError for a search or a sweep, whose launches have no neighbour to be compared with."""
     if case.rate.is_search or case.rate.is_sweep:
         raise UsageError(
             f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-variant give"
@@ -51,12 +51,14 @@ def check_comparable(case: Case) -> None:
 
 
 class PairStrategy(Strategy):
-    """``rig`` is the candidate's, ``base`` the other's; of the two one runs at a time.
+    """Runs adjacent pairs of launches of a candidate and its base; one rig runs at a time.
 
     Args:
-        margin: what is allowed.
-        cases: comparisons of the session.
-        executables: the workload of the candidate and of the base.
+        rig: the candidate's rig.
+        base: the base's rig.
+        margin: the loss that is allowed.
+        cases: number of comparisons in the session.
+        executables: the workloads of the candidate and of the base.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class PairStrategy(Strategy):
         self.executables = executables
         self.screened = 0
         self.first: tuple[Estimate, Verdict] | None = None
-        self.found: SideBySide | None = None
+        self.comparison: SideBySide | None = None
 
     # -- launches
 
@@ -90,17 +92,17 @@ class PairStrategy(Strategy):
                 self.gathered.ended_by = why
                 break
         self.screened = len(self.gathered.launches)
-        found = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
-        self.first = found, self._verdict(found)
+        ratio = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
+        self.first = ratio, self._verdict(ratio)
         if self.first[1] in (Verdict.REGRESSED, Verdict.IMPROVED) and not self._at_least(self.first[1]):
             self._build_anew()
             for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
                 self._pair()
-        self.found = self._decide(*self.first)
+        self.comparison = self._decide(*self.first)
 
     def _pair(self) -> None:
         number = len(self.gathered.launches)
-        # Who comes first changes: the rigs change places half as often, and drift cancels.
+        # The order alternates: the rigs change places half as often, and drift cancels.
         if number % 2:
             self._base_launch()
         self._case_launch()
@@ -120,7 +122,7 @@ class PairStrategy(Strategy):
         self.executable = self.executables[rig is self.base]
 
     def _build_anew(self) -> None:
-        """Both rigs, so that what a rig draws when it is built (where its memory lies) is drawn again."""
+        """Builds both rigs anew, so that chance at building (where memory lies) plays again."""
         self.rig.close()
         self.base.close()
         self.seen.clear()
@@ -132,18 +134,18 @@ class PairStrategy(Strategy):
 
     # -- decisions
 
-    def _verdict(self, found: Estimate) -> Verdict:
-        return Verdict.of_change(self.margin.change(found))
+    def _verdict(self, ratio: Estimate) -> Verdict:
+        return Verdict.of_change(self.margin.change(ratio))
 
     def _ratio(self, begin: int, confidence: float) -> Estimate:
-        """Of the pairs from the index ``begin`` on. Raises Invalid where there is nothing to divide."""
+        """Returns the ratio of the pairs from the index ``begin`` on. Raises Invalid if no pair has two figures."""
         now, base = self._pairs(begin, None)
         if not now:
             raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a figure on both sides")
         return factor(now, base, confidence)
 
     def _pairs(self, begin: int, end: int | None) -> tuple[list[float], list[float]]:
-        """Figures of the pairs in which both sides have one: a percentile takes enough samples."""
+        """Returns the figures of the pairs in which both sides have one: a percentile takes enough samples."""
         sides = (self.gathered.launches[begin:end], self.gathered.reference[begin:end])
         now, base = ([main_figure(self.case, launch) for launch in side] for side in sides)
         kept = [place for place, pair in enumerate(zip(now, base, strict=True)) if all(value > 0 for value in pair)]
@@ -162,8 +164,8 @@ class PairStrategy(Strategy):
         if not now:
             return False
         width = factor(now, base, LOOKED_CONFIDENCE).relative_half_width
-        wanted = min(self.settings.precision, TELLING * abs(1 - self.margin.limit))
-        return width is not None and width <= wanted
+        widest = min(self.settings.precision, TELLING * abs(1 - self.margin.limit))
+        return width is not None and width <= widest
 
     def _at_least(self, verdict: Verdict) -> bool:
         """Whether the figures are lower bounds, so that the verdict cannot be drawn from them."""
@@ -173,7 +175,7 @@ class PairStrategy(Strategy):
             summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
-        # A base that is "at least" can still be fallen short of.
+        # A base whose rate is only "at least" still shows a regression.
         return now or (base and verdict != Verdict.REGRESSED)
 
     @staticmethod
@@ -181,30 +183,30 @@ class PairStrategy(Strategy):
         cpus = rig.placement.endpoints
         return Surroundings(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
 
-    def _decide(self, found: Estimate, verdict: Verdict) -> SideBySide:
-        """What comes of it all, the first look having found this. Raises Invalid."""
-        screen = found
+    def _decide(self, screen: Estimate, verdict: Verdict) -> SideBySide:
+        """Returns the decision after a first look with this ratio and verdict. Raises Invalid."""
+        ratio = screen
         begin, note, confirmed, confidence = 0, None, None, CONFIDENCE
         decision = verdict
         if self._at_least(verdict):
             decision, note = Verdict.INCONCLUSIVE, _AT_LEAST
         elif len(self.gathered.launches) > self.screened:
             begin, confidence = self.screened, confirming(self.cases)
-            found = self._ratio(begin, confidence)
-            confirmed = self._verdict(found) == verdict
+            ratio = self._ratio(begin, confidence)
+            confirmed = self._verdict(ratio) == verdict
             if not confirmed:
                 confidence = CONFIDENCE
-                found = self._ratio(begin, confidence)
-                decision = Verdict.PASS if self._verdict(found) == Verdict.PASS else Verdict.INCONCLUSIVE
+                ratio = self._ratio(begin, confidence)
+                decision = Verdict.PASS if self._verdict(ratio) == Verdict.PASS else Verdict.INCONCLUSIVE
                 if decision == Verdict.INCONCLUSIVE:
                     note = f"the first look said {verdict}, fresh launches do not say it surely enough"
         return SideBySide(
             base=self.base_id,
             figure="throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns",
             decision=decision,
-            ratio=found.value,
-            ratio_low=found.low,
-            ratio_high=found.high,
+            ratio=ratio.value,
+            ratio_low=ratio.low,
+            ratio_high=ratio.high,
             confidence=confidence,
             base_value=median(self._pairs(begin, None)[1]),
             tolerated=self.margin.tolerated,
@@ -255,53 +257,55 @@ def measure_versions(
     """Measures a candidate beside its base.
 
     Args:
-        rigs: the candidate's, running, and the base's, paused. So they are at the end, too.
-        case: the candidate's.
-        margin: what is allowed. cases: comparisons of the session.
-        around: what stands around the figures of each.
-        api: the technique that a case without one comes to.
+        rigs: the candidate's, running, and the base's, paused; at the end they are so again.
+        case: the candidate's case.
+        margin: the loss that is allowed.
+        cases: number of comparisons in the session.
+        around: the circumstances of each side's figures.
+        api: the technique for a case that names none.
 
     Returns:
         The candidate's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
 
-    Raises what ``measure`` raises, and UsageError for a rate that is looked for.
+    Raises:
+        UsageError: the rate is a search or a sweep. Errors of ``measure`` pass through.
     """
     check_comparable(case)
     launched = replace(case, api=case.api or api)
-    course = PairStrategy(*rigs, launched, settings, margin, cases, on_progress, executables)
-    course.case_id, course.base_id = case.id, case.base.id
+    strategy = PairStrategy(*rigs, launched, settings, margin, cases, on_progress, executables)
+    strategy.case_id, strategy.base_id = case.id, case.base.id
     try:
-        course.run()
+        strategy.run()
     finally:
-        course.leave()
-    own = course.gathered
+        strategy.leave()
+    gathered = strategy.gathered
     shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
     sides = [
         Gathered(
             launches=launches,
             rejected=rejected,
-            invalid=own.invalid,
-            faults=own.faults,
-            ended_by=own.ended_by,
-            started_at=own.started_at,
-            duration_s=own.duration_s,
+            invalid=gathered.invalid,
+            faults=gathered.faults,
+            ended_by=gathered.ended_by,
+            started_at=gathered.started_at,
+            duration_s=gathered.duration_s,
         )
-        for launches, rejected in ((own.launches, own.rejected), (own.reference, []))
+        for launches, rejected in ((gathered.launches, gathered.rejected), (gathered.reference, []))
     ]
     now, base = (
-        summarize(each, settings, side, replace(surroundings, shared=crowded))
-        for each, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
+        summarize(measured, settings, side, replace(surroundings, shared=crowded))
+        for measured, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
     )
-    return with_comparison(now, course.found), base
+    return with_comparison(now, strategy.comparison), base
 
 
-def with_comparison(now: Measurement, found: SideBySide | None) -> Measurement:
-    """The candidate's measurement with what its comparison gave; unchanged without any."""
-    if found is None:
+def with_comparison(now: Measurement, comparison: SideBySide | None) -> Measurement:
+    """Returns the candidate's measurement with its comparison; unchanged without one."""
+    if comparison is None:
         return now
     return replace(
         now,
-        side_by_side=found,
-        decision=found.decision,
-        ratio_to_base=Estimate(found.ratio, found.ratio_low, found.ratio_high),
+        side_by_side=comparison,
+        decision=comparison.decision,
+        ratio_to_base=Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high),
     )

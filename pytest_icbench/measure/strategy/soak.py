@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Long runs: one launch of that length, and the losses in it with their times."""
+"""Long runs: one launch of the whole length, and its losses with their times."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 
-#: Loss events that a result lists; it counts them all.
+#: The most loss events that a result lists; it counts all of them.
 MOST_EVENTS = 1000
-#: Windows of a long run: their length grows with it, so that what is kept of them has a bound.
+#: The most windows of a long run: their length grows with it, so that their number has a bound.
 MOST_WINDOWS = 10_000
 WINDOW_S = 1.0
 
 
 def soak_settings(settings: Settings, duration_s: float, stream: Path | None = None) -> Settings:
-    """One launch of that length, with a fixed warm-up and every window kept, streamed to a file."""
+    """Returns settings for one launch of this length: a fixed warm-up, and every window kept and streamed to a file."""
     window_s = max(min(WINDOW_S, duration_s / 10), duration_s / MOST_WINDOWS)
     return replace(
         settings,
@@ -37,15 +37,15 @@ def soak_settings(settings: Settings, duration_s: float, stream: Path | None = N
 
 
 def loss_events(launch: Launch, warmup_s: float) -> Iterator[LossEvent]:
-    """The launch's loss events, pair by pair, in order of time."""
+    """Yields the launch's loss events, pair by pair, in order of time."""
     if not launch.windows:
         return
     first_ns = min(window.start_ns for window in launch.windows)
     for pair in sorted({window.pair for window in launch.windows}):
-        own = sorted((w for w in launch.windows if w.pair == pair and w.kept), key=lambda window: window.number)
-        numbered = enumerate(window for window in own if window.lost + window.refused > 0)
-        # Numbers that follow each other differ from their places by the same.
-        for _, stretch in groupby(numbered, key=lambda each: each[1].number - each[0]):
+        of_pair = sorted((w for w in launch.windows if w.pair == pair and w.kept), key=lambda window: window.number)
+        numbered = enumerate(window for window in of_pair if window.lost + window.refused > 0)
+        # Consecutive numbers differ from their places by the same amount.
+        for _, stretch in groupby(numbered, key=lambda item: item[1].number - item[0]):
             yield _event(pair, [window for _, window in stretch], launch.started_at + warmup_s, first_ns)
 
 
@@ -62,8 +62,8 @@ def _event(pair: int, windows: Sequence[Window], begin_s: float, first_ns: int) 
 
 
 def with_losses(measurement: Measurement) -> Measurement:
-    """The same with its loss events; the first ``MOST_EVENTS`` are listed."""
+    """Returns the measurement with its loss events; the first ``MOST_EVENTS`` are listed."""
     warmup_s = float(measurement.settings.get("warmup_s", 0.0))
-    found = [event for launch in measurement.per_launch for event in loss_events(launch, warmup_s)]
-    found.sort(key=lambda event: (event.started_at, event.pair))
-    return replace(measurement, loss_events=tuple(found[:MOST_EVENTS]), loss_event_count=len(found))
+    events = [event for launch in measurement.per_launch for event in loss_events(launch, warmup_s)]
+    events.sort(key=lambda event: (event.started_at, event.pair))
+    return replace(measurement, loss_events=tuple(events[:MOST_EVENTS]), loss_event_count=len(events))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The maximum forwarding rate (RFC 2285): a launch at each of several offered loads, then fresh ones at the best.
 
-The greatest of several noisy figures is too great. So the sweep only says which load is the best one; the figure and
-its interval come from launches of their own at that load, as many as the precision takes.
+The greatest of several noisy figures is too great. Therefore the sweep only decides which load is the best. The figure
+and its interval come from fresh launches at that load, as many as the precision takes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 
-#: Loads of a sweep that names none, as parts of what the reference link takes at most: RFC 2544 26.3 has these steps.
+#: Default loads of a sweep, as shares of the reference link's maximum: RFC 2544 26.3 has these steps.
 DEFAULT_STEPS = tuple(step / 10 for step in range(1, 11))
 
 
 class SweepStrategy(Strategy):
-    """Launches over several loads, then as ``Strategy`` at the load with which most arrived."""
+    """Runs launches at several loads, then, like ``Strategy``, at the load with the greatest rate received."""
 
     best: Rate | None = None
     sweep_s = 0.0
@@ -43,7 +43,7 @@ class SweepStrategy(Strategy):
             self.best = max(self.swept, key=lambda point: point[1].throughput_pps)[0]
             self.detail = None
             self.case = replace(self.case, rate=self.best)
-            # Every load was asked for; the time for a case is that of the launches that make the figure.
+            # The time for a case limits only the launches of the figure, because the user asked for every load.
             self.sweep_s = self._elapsed()
             self.began += self.sweep_s
             self._launches()
@@ -55,9 +55,9 @@ class SweepStrategy(Strategy):
         if loads:
             return [Rate(load) for load in loads]
         self.detail = "calibration"
-        found: list[float] = []
-        self._reference(lambda rig: found.append(self._greatest(rig, self.reference, "reference")))
-        greatest = found[0] if found else self._greatest(self.rig, self.case, "case")
+        greatest_loads: list[float] = []
+        self._reference(lambda rig: greatest_loads.append(self._greatest(rig, self.reference, "reference")))
+        greatest = greatest_loads[0] if greatest_loads else self._greatest(self.rig, self.case, "case")
         return list(dict.fromkeys(Rate(max(round(step * greatest), 1)) for step in DEFAULT_STEPS))
 
     def _greatest(self, rig: MeasuredRig, case: Case, phase: Phase) -> float:
@@ -65,10 +65,10 @@ class SweepStrategy(Strategy):
         return launch.offered_pps / self.case.pairs
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
-        """None beside the launches at the best load: at a fixed load there is no ratio."""
+        """Does nothing: at the fixed best load there is no ratio to the reference."""
 
     def _number(self) -> None:
-        """Launches are numbered as they ran: the sweep's first."""
+        """Numbers the launches as they ran: the sweep's come first."""
         swept = [replace(launch, index=index) for index, (_, launch) in enumerate(self.swept)]
         first = len(swept)
         self.swept = [(rate, launch) for (rate, _), launch in zip(self.swept, swept, strict=True)]

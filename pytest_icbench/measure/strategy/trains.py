@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing.
 
-A launch sends one train a window, and then nothing until the next. The first launch climbs in powers of two to where
-frames are lost; the second climbs many times from half of what passed to what did not, and each climb is one repetition
-of the test. A train counts as lost, too, if a call of the sender found its port full: the ring behind it is the
-switch's input.
+A launch sends one train per window, and then nothing until the next window. The first launch climbs in powers of two
+until frames are lost. The second climbs many times from half of the longest train that passed to twice its length; each
+climb is one repetition of the test. A train also counts as lost if a call of the sender found its port full, because
+the ring behind the port is the switch's input.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from pytest_icbench.stats.quantiles import median
 #: Shortest and longest train of the first climb, and its window.
 SHORTEST, LONGEST = 32, 2**18
 COARSE_WINDOW_S = 0.25
-#: Trains of a climb of the second launch: over a factor of four, since a buffer does not hold the same each time.
+#: Trains of a climb of the second launch. They span a factor of four, because a buffer does not always hold the same.
 FINE_STEPS = 33
-#: A window of the second launch lasts this many times its longest train, so that queues are empty again, and at least.
+#: A window of the second launch lasts this many times its longest train, so that queues become empty, and at least
+#: ``LEAST_WINDOW_S`` seconds.
 QUIET_FACTOR, LEAST_WINDOW_S = 4, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Lengths of trains, in equal ratios."""
+    """The lengths of trains in a climb, in equal ratios."""
 
     shortest: int
     longest: int
@@ -46,7 +47,7 @@ class Ladder:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """As the workload computes them (``sender_train``)."""
+        """The lengths as the workload computes them (``sender_train``)."""
         if self.steps < 2:
             return (self.shortest,)
         ratio = self.longest / self.shortest
@@ -58,14 +59,14 @@ COARSE = Ladder(SHORTEST, LONGEST, (LONGEST // SHORTEST).bit_length())
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """``frames``: the longest train before the first that lost. ``open_ended``: none lost, so it is "at least"."""
+    """A climb: ``frames`` is the longest train before the first loss, a lower bound if the climb is ``open_ended``."""
 
     frames: int
     open_ended: bool
 
 
 def train_settings(settings: Settings, ladder: Ladder, window_s: float, climbs: int) -> Settings:
-    """One launch of so many climbs."""
+    """Returns settings for one launch of ``climbs`` climbs."""
     return replace(
         settings,
         repeats=1,
@@ -80,12 +81,12 @@ def train_settings(settings: Settings, ladder: Ladder, window_s: float, climbs: 
 
 
 def climbs(windows: Sequence[Window], ladder: Ladder) -> list[Climb]:
-    """The climbs that one pair's windows hold; an unfinished last one is left out.
+    """Returns the climbs in one pair's windows without an unfinished last one.
 
     A train that did not fit into its window (or whose sender was kept off its CPU) ends a climb as a loss does, but
     proves nothing about longer ones.
     """
-    lengths, found = ladder.lengths, []
+    lengths, finished = ladder.lengths, []
     by_number = {window.number: window for window in windows}
     for first in range(1, max(by_number, default=0) + 2 - ladder.steps, ladder.steps):
         passed, lost = 0, False
@@ -95,12 +96,12 @@ def climbs(windows: Sequence[Window], ladder: Ladder) -> list[Climb]:
             if window is None or lost or window.scheduled < length:
                 break
             passed = length
-        found.append(Climb(passed, not lost))
-    return found
+        finished.append(Climb(passed, not lost))
+    return finished
 
 
 def burst_rate(launch: Launch, pair: int = 1) -> float | None:
-    """Frames per second within trains: what the sender's loop took for them; None if it did not count."""
+    """Returns the frames per second within trains, from the cycles of the sender's loop; None if it counts none."""
     rates = [
         window.scheduled * launch.tsc_hz / window.sender_busy_cycles
         for window in launch.windows
@@ -110,7 +111,7 @@ def burst_rate(launch: Launch, pair: int = 1) -> float | None:
 
 
 def fine_ladder(coarse: Sequence[Climb]) -> Ladder | None:
-    """Where the second launch climbs; None if nothing was lost in the first."""
+    """Returns the ladder of the second launch; None if nothing was lost in the first."""
     if not coarse or coarse[0].open_ended:
         return None
     frames = coarse[0].frames
@@ -121,17 +122,18 @@ def fine_window_s(ladder: Ladder, rate_pps: float) -> float:
     return max(LEAST_WINDOW_S, QUIET_FACTOR * ladder.longest / rate_pps)
 
 
-def back_to_back(found: Sequence[Climb], rate_pps: float, throughput_pps: float | None) -> BackToBack:
-    """What the repetitions say.
+def back_to_back(repetitions: Sequence[Climb], rate_pps: float, throughput_pps: float | None) -> BackToBack:
+    """Returns the result of the repetitions.
 
     The buffer time is corrected for the frames that leave while others come in (RFC 9004, section 5.4): implied time
     less implied time times throughput over maximum rate.
 
     Args:
         rate_pps: frames per second within a train.
-        throughput_pps: without loss (RFC 2544), of one pair; None if it is not known: there is no corrected time then.
+        throughput_pps: rate of one pair without loss (RFC 2544); None if it is not known, and then there is no
+            corrected time.
     """
-    frames = [climb.frames for climb in found]
+    frames = [climb.frames for climb in repetitions]
     mean = statistics.fmean(frames)
     implied = mean / rate_pps
     corrected = None if throughput_pps is None else max(implied * (1 - throughput_pps / rate_pps), 0.0)
@@ -141,7 +143,7 @@ def back_to_back(found: Sequence[Climb], rate_pps: float, throughput_pps: float 
         frames_max=max(frames),
         frames_stddev=statistics.stdev(frames) if len(frames) > 1 else None,
         repetitions=len(frames),
-        at_least=any(climb.open_ended for climb in found),
+        at_least=any(climb.open_ended for climb in repetitions),
         rate_pps=rate_pps,
         throughput_pps=throughput_pps,
         buffer_time_s=implied,
@@ -156,13 +158,15 @@ def measure_trains(
     repetitions: int,
     proven_pps: float | None,
 ) -> Measurement:
-    """The measurement of the trains; it has no throughput.
+    """Measures trains; the measurement has no throughput.
 
     Args:
-        measure: measures the case as the settings say.
-        proven_pps: rate of a pair without loss, by which the buffer time is corrected; None if none was found.
+        measure: measures the case with the settings given.
+        repetitions: number of climbs.
+        proven_pps: rate of a pair without loss, which corrects the buffer time; None if none was finished.
 
-    Raises what ``measure`` raises, and UsageError for a sender that does not count its cycles.
+    Raises:
+        UsageError: the sender does not count its cycles. Errors of ``measure`` pass through.
     """
     measured = measure(train_settings(settings, COARSE, COARSE_WINDOW_S, 1))
     if measured.verdict == Verdict.INVALID:
@@ -170,14 +174,14 @@ def measure_trains(
     launch, rate_pps = measured.per_launch[0], burst_rate(measured.per_launch[0])
     if rate_pps is None:
         raise UsageError("back-to-back frames need a sender that counts its cycles: not with blocking sockets")
-    found = climbs([window for window in launch.windows if window.pair == 1], COARSE)
-    ladder = fine_ladder(found)
+    finished = climbs([window for window in launch.windows if window.pair == 1], COARSE)
+    ladder = fine_ladder(finished)
     if ladder is not None:
         window_s = fine_window_s(ladder, rate_pps)
         measured = measure(train_settings(settings, ladder, window_s, repetitions))
         if measured.verdict == Verdict.INVALID:
             return measured
         windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
-        found = climbs(windows, ladder)
-    figures = back_to_back(found, rate_pps, proven_pps)
+        finished = climbs(windows, ladder)
+    figures = back_to_back(finished, rate_pps, proven_pps)
     return replace(measured, **throughput_fields(case, None), back_to_back=figures)

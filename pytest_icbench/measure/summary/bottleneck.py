@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What limited a rate: endpoint, switch, ring, host, link, or unknown. Pure.
+"""Finds what limited a rate: endpoint, switch, ring, host, link, or unknown. Pure.
 
-A verdict needs a witness; where none speaks it is ``unknown``. The indicators, in the order in which they are believed:
+A bottleneck needs an indicator; without one it is ``unknown``. The indicators, in the order of their weight:
 
 * the speed of the cable between two hosts (``link``),
 * the hypervisor's share of the endpoints' CPUs (``host``),
-* the switch's own busy share, where it tells (``switch`` from 95 %; below, it had time left),
+* the switch's own busy share, if it is known (``switch`` from 95 %; below, it had time left),
 * the sender's port: a call that it refused means that the ring behind it was full,
-* the receiver's polls, by number and by the cycles they took: one that never finds its ring empty, or has no time left,
-  cannot take more (``endpoint``); one that often does, while frames are lost on the way to it, was overrun in bursts
+* the receiver's polls, by number and by cycles. A receiver that never finds its ring empty, or has no time left, cannot
+  take more (``endpoint``). One that often finds it empty, while frames are lost on the way to it, was overrun in bursts
   (``ring``),
-* the sender's cycles, where nothing else speaks.
+* the sender's cycles, if there is no other indicator.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from dataclasses import dataclass
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import median
 
-#: Of the worker's cycles; above it the switch is the limit.
+#: Busy share of the workers' cycles from which on the switch is the limit.
 BUSY_SHARE = 0.95
-#: Of the endpoints' time; above it the machine is the limit.
+#: Stolen share of the endpoints' time above which the machine is the limit.
 STEAL_SHARE = 0.05
-#: Of the speed of the link between two hosts, preambles and gaps counted; from here on the cable is the limit.
+#: Share of the speed of the link between two hosts, with preambles and gaps, from which on the cable is the limit.
 LINE_RATE_SHARE = 0.99
-#: Of the frames offered; below it nothing is counted as lost or refused.
+#: Share of the frames offered up to which a loss, or a refusal, does not count.
 NEGLIGIBLE_LOSS = 0.001
-#: Of the receivers' polls; below it a receiver is always busy.
+#: Share of empty polls below which a receiver is always busy.
 ALWAYS_BUSY_EMPTY_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What limited, why, and whether the rate is only a lower bound of what the switch can do."""
+    """The limit of a rate, with its evidence, and whether the rate is only a lower bound of the switch's."""
 
-    what: str
+    limit: str
     evidence: str
     lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoadIndicators:
-    """What the launches of a case tell together; shares from 0 to 1, None where nobody counts."""
+    """The indicators over the launches of a case: shares from 0 to 1, None where they are not counted."""
 
     steal_share: float
     busy_share: float | None
@@ -53,14 +53,18 @@ class LoadIndicators:
     empty_share: float | None
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
-    #: Of the launch with most of it; ``steal_share`` is that of all launches' time.
+    #: The share of the launch with most steal; ``steal_share`` is that of all launches' time.
     most_steal_share: float = 0.0
-    #: Of what the link between two hosts can carry, this much arrived; None on one host.
+    #: Share of what the link between two hosts can carry that arrived; None on one host.
     line_share: float | None = None
 
     @classmethod
     def of(cls, launches: Sequence[Launch], line_pps: float | None = None) -> LoadIndicators:
-        """``line_pps``: frames of the case's size that the link between two hosts carries in a second."""
+        """Returns the indicators of launches.
+
+        Args:
+            line_pps: frames of the case's size per second that the link between two hosts carries; None on one host.
+        """
         scheduled = sum(launch.total("scheduled") for launch in launches)
         sent = sum(launch.total("sent") for launch in launches)
         polls = sum(launch.total("polls") for launch in launches)
@@ -74,19 +78,21 @@ class LoadIndicators:
             refusing_share=refusals / (scheduled + refusals) if scheduled + refusals else 0.0,
             loss_share=sum(launch.total("lost") for launch in launches) / sent if sent else 0.0,
             empty_share=sum(launch.total("empty_polls") for launch in launches) / polls if polls else None,
-            line_share=median([each.throughput_pps for each in launches]) / line_pps if line_pps and launches else None,
+            line_share=median([launch.throughput_pps for launch in launches]) / line_pps
+            if line_pps and launches
+            else None,
             **{f"{role}_busy_share": role_busy_share(launches, role) for role in ("sender", "receiver")},
         )
 
 
 def _over_time(launches: Sequence[Launch]) -> float:
-    """Stolen part of all launches' measured time."""
+    """Returns the stolen share of all launches' measured time."""
     seconds = sum(launch.duration_s for launch in launches)
     return sum(launch.steal_share * launch.duration_s for launch in launches) / seconds if seconds else 0.0
 
 
 def role_busy_share(launches: Sequence[Launch], role: str) -> float | None:
-    """Busy part of the cycles of all ``sender`` or ``receiver`` loops; None unless every launch counted them."""
+    """Returns the busy share of all ``sender`` or ``receiver`` loops; None unless every launch counted cycles."""
     busy = [launch.total_known(f"{role}_busy_cycles") for launch in launches]
     idle = [launch.total_known(f"{role}_idle_cycles") for launch in launches]
     known = [cycles for cycles in (*busy, *idle) if cycles is not None]
@@ -98,10 +104,10 @@ def role_busy_share(launches: Sequence[Launch], role: str) -> float | None:
 def find_bottleneck(
     indicators: LoadIndicators, *, maximum: bool, switched: bool, kernel: bool, shared: bool
 ) -> Bottleneck:
-    """Names the limit.
+    """Returns the limit of a rate.
 
     Args:
-        maximum: whether senders offered all they could: asked to, or asked for more than that.
+        maximum: whether senders offered all they could, because the rate asked for that or for more.
         switched: whether there is a switch with a worker of its own between the endpoints.
         kernel: whether frames cross the kernel, whose work runs in the sender's own context.
         shared: whether endpoints share CPUs.
@@ -117,19 +123,19 @@ def find_bottleneck(
         return Bottleneck("host", f"{_percent(indicators.steal_share)} of the endpoints' time was stolen{most}", True)
     if indicators.busy_share is not None and not idle:
         return Bottleneck("switch", f"its workers were busy {_percent(indicators.busy_share)} of the time")
-    found = _by_ends(indicators, refusing, losing, switched, kernel, shared)
+    bottleneck = _by_ends(indicators, refusing, losing, switched, kernel, shared)
     if idle and indicators.busy_share is not None:
         evidence = (
-            f"{found.evidence}; the switch's workers were busy only {_percent(indicators.busy_share)} of the time"
+            f"{bottleneck.evidence}; the switch's workers were busy only {_percent(indicators.busy_share)} of the time"
         )
-        return Bottleneck(found.what, evidence, True)
-    return found
+        return Bottleneck(bottleneck.limit, evidence, True)
+    return bottleneck
 
 
 def _by_ends(
     indicators: LoadIndicators, refusing: bool, losing: bool, switched: bool, kernel: bool, shared: bool
 ) -> Bottleneck:
-    """The sender's refusals and the receiver's polls; the switch does not tell, or had time left."""
+    """Returns the limit by the sender's refusals and the receiver's polls; the switch is unknown, or had time left."""
     empty, lost = indicators.empty_share, _percent(indicators.loss_share)
     by_polls = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
     by_cycles = indicators.receiver_busy_share is not None and indicators.receiver_busy_share >= BUSY_SHARE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search proved, as a result: a rate with its bracket, "at least", or no number at all. Pure."""
+"""Turns the outcome of a search into a result: a rate with its bracket, "at least", or no number at all. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pytest_icbench.stats.quantiles import Estimate
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What a course brought. Loads per pair, but for the trials'. ``launches`` belong to ``trials``, one each."""
+    """The outcome of a search. Loads are per pair but for the trials'. Each of ``trials`` has one of ``launches``."""
 
     goal: Goal
     bounds: Bounds | None
@@ -43,20 +43,26 @@ class SearchOutcome:
     launches: Sequence[Launch]
 
     def offered_share(self, load_pps: float | None, pairs: int) -> float:
-        """What part of a load its good trials together really offered, 0 to 1."""
+        """Returns the share of a load that its good trials together really offered, 0 to 1."""
         good = [trial for trial, _ in self.at(load_pps, pairs) if trial.good]
         scheduled, missing = sum(trial.scheduled for trial in good), sum(trial.not_offered for trial in good)
         return scheduled / (scheduled + missing) if scheduled else 1.0
 
     def at(self, load_pps: float | None, pairs: int) -> list[tuple[Trial, Launch]]:
-        """Trials of the case at a load per pair."""
+        """Returns the trials of the case at a load per pair, with their launches."""
         both = zip(self.trials, self.launches, strict=True)
         return [(t, la) for t, la in both if load_pps is not None and t.of == "case" and t.load_pps == load_pps * pairs]
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """``reason``: of INVALID. ``limited``: the rate is only "at least". ``generator``: because the generator ends."""
+    """The finding on a search as a whole.
+
+    Attributes:
+        reason: reason of INVALID.
+        limited: whether the rate is only "at least".
+        generator: whether the generator is the limit.
+    """
 
     ended_by: str
     evidence: str | None = None
@@ -66,7 +72,7 @@ class _Finding:
 
 
 def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Surroundings) -> Measurement:
-    """The measurement of the trials at the lower bound, with what the search as a whole says."""
+    """Returns the measurement of the trials at the lower bound with the result of the whole search."""
     pairs, bounds = case.pairs, outcome.bounds
     invalid = measurement.verdict == Verdict.INVALID
     finding = _Finding("invalid") if invalid or bounds is None else _finding(case, outcome, bounds)
@@ -93,7 +99,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
     rate, upper = (_scaled(bounds.conditional_pps, pairs) or 0.0) * share, _scaled(bounds.upper_pps, pairs)
     high = None if finding.limited else upper
     figure = Estimate(rate, rate, high)
-    limit = _limit(case, outcome, bounds, finding, around)
+    bottleneck = _limit(case, outcome, bounds, finding, around)
     ratio = None
     if outcome.calibrated_on == "reference" and outcome.greatest_pps and not measurement.reference_evidence:
         ratio = Estimate(rate / (outcome.greatest_pps * pairs))
@@ -102,9 +108,9 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         **throughput_fields(case, figure),
         ratio_to_reference=ratio,
         generator_bound=finding.generator,
-        bottleneck=limit.what,
-        bottleneck_evidence=limit.evidence,
-        lower_bound=finding.limited or limit.lower_bound,
+        bottleneck=bottleneck.limit,
+        bottleneck_evidence=bottleneck.evidence,
+        lower_bound=finding.limited or bottleneck.lower_bound,
     )
 
 
@@ -144,21 +150,21 @@ def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generato
         f" in {worst.duration_s:g} s"
     )
     load = _mpps(bounds.upper_pps or 0.0, case.pairs)
-    what = "without loss" if outcome.goal.loss_ratio == 0 else f"with at most {_goal(outcome.goal)} loss"
+    condition = "without loss" if outcome.goal.loss_ratio == 0 else f"with at most {_goal(outcome.goal)} loss"
     if generator:
         cause = "the reference link does not either" if outcome.reference_fails else "the senders cannot offer it"
         return _Finding(
-            "generator-bound", f"{load} does not pass {what}{shown}, but {cause}", "generator-bound", True, True
+            "generator-bound", f"{load} does not pass {condition}{shown}, but {cause}", "generator-bound", True, True
         )
-    return _Finding("goal", f"no load passes {what} down to the least, {load}{shown}", "lossy")
+    return _Finding("goal", f"no load passes {condition} down to the least, {load}{shown}", "lossy")
 
 
 def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
-    wanted = f"within {exact_percent(outcome.goal.width)} %"
+    target = f"within {exact_percent(outcome.goal.width)} %"
     head = f"ended after {outcome.limit_s:g} s, before its goal"
     if bounds.width is not None:
         apart = exact_percent(round(bounds.width, 6))
-        return f"{head}: the bounds are {apart} % apart, not {wanted}; give it more time (--icbench-max-duration)"
+        return f"{head}: the bounds are {apart} % apart, not {target}; give it more time (--icbench-max-duration)"
     ends = (("above", bounds.lower_pps), ("below", bounds.upper_pps))
     proven = [f"{word} {_mpps(end, pairs)}" for word, end in ends if end is not None]
     short = [
@@ -166,9 +172,9 @@ def _out_of_time(outcome: SearchOutcome, bounds: Bounds, pairs: int) -> str:
         for word, end in zip(("above", "below"), bounds.coarse, strict=True)
         if end is not None
     ]
-    told = f"proven: {' and '.join(proven)}" if proven else "no bound was proven"
+    result = f"proven: {' and '.join(proven)}" if proven else "no bound was proven"
     more = f"; shorter trials put it {' and '.join(short)}" if short and short != proven else ""
-    return f"{head}: {told}{more}; give it more time (--icbench-max-duration)"
+    return f"{head}: {result}{more}; give it more time (--icbench-max-duration)"
 
 
 def _mostly_generator_bound(outcome: SearchOutcome, load_pps: float | None, pairs: int) -> bool:
@@ -177,7 +183,7 @@ def _mostly_generator_bound(outcome: SearchOutcome, load_pps: float | None, pair
 
 
 def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding, around: Surroundings) -> Bottleneck:
-    """What limits the rate shows where it is missed: at the upper bound."""
+    """Returns the bottleneck, which shows at the upper bound, where the goal is missed."""
     if finding.generator:
         return Bottleneck("endpoint", finding.evidence or "", True)
     launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]

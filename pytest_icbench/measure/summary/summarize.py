@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches to a Measurement. Pure."""
+"""Summarizes launches as a Measurement. Pure."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _COUNTERS = (
 
 @dataclass(slots=True)
 class Gathered:
-    """What was measured for one case, as the launches came.
+    """The launches of one case in the order in which they ran.
 
     Attributes:
-        launches, reference: valid launches, in pairs where there is a reference: the same place ran next to each other.
-        rejected: launches that are no numbers, and trials of a search elsewhere; kept as evidence, in no figure.
+        launches, reference: valid launches of the case and of its reference; those at the same index were neighbours.
+        rejected: invalid launches, and trials of a search off the lower bound; they are evidence, and in no figure.
         invalid: reason and evidence that end the case.
-        reference_evidence: why there is no ratio, although a reference was measured.
-        faults: launches repeated because the harness was at fault.
+        reference_evidence: why there is no ratio although a reference was measured.
+        faults: faults of the harness after which launches were repeated.
     """
 
     launches: list[Launch] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands around the figures: see Measurement. ``shared``: endpoints share CPUs and yield."""
+    """The circumstances of the figures, as in Measurement; with ``shared`` endpoints share CPUs and yield."""
 
     placement: str
     endpoints: Sequence[Endpoint]
@@ -73,7 +73,7 @@ class Surroundings:
 
 
 def line_pps(case: Case, around: Surroundings) -> float | None:
-    """Frames that the link between two hosts carries in a second, one way; None on one host, or if nobody knows."""
+    """Returns the frames per second that the link between two hosts carries one way; None on one host or if unknown."""
     mbps = around.treatment.get("uplink_mbps")
     if not case.remote or mbps is None:
         return None
@@ -81,27 +81,27 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
 
 
 def metric(case: Case) -> str:
-    """What a rate of this case is called."""
+    """Returns the metric of the case's rate."""
     return case.rate.metric
 
 
 def main_figure(case: Case, launch: Launch) -> float:
-    """The figure by which launches of a case are compared: frames per second, or the median round trip."""
+    """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
     if case.dimension == "throughput":
         return launch.throughput_pps
-    found = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
-    return float(found) if found is not None else float("nan")
+    median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
+    return float(median_ns) if median_ns is not None else float("nan")
 
 
 def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surroundings) -> Measurement:
-    """The measurement that the launches make; INVALID with its reason if they are no numbers."""
+    """Returns the measurement of the launches; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
     figures = [figure for figure in (main_figure(case, launch) for launch in launches) if figure == figure]
     level = confidence(settings)
-    found = over_launches(figures, level) if figures else None
-    main = found.estimate if found else None
+    over = over_launches(figures, level) if figures else None
+    main = over.estimate if over else None
     pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
-    limit = find_bottleneck(
+    bottleneck = find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
         switched=case.switch not in REFERENCES,
@@ -122,9 +122,9 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         reason=invalid[0] if invalid else None,
         evidence=invalid[1] if invalid else None,
         reference_evidence=gathered.reference_evidence,
-        bottleneck=limit.what if launches else "unknown",
-        bottleneck_evidence=limit.evidence if launches else "",
-        lower_bound=bool(launches) and limit.lower_bound,
+        bottleneck=bottleneck.limit if launches else "unknown",
+        bottleneck_evidence=bottleneck.evidence if launches else "",
+        lower_bound=bool(launches) and bottleneck.lower_bound,
         offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
         generator_bound=any(launch.generator_bound for launch in launches),
         launches=len(launches),
@@ -135,8 +135,8 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         ended_by=gathered.ended_by,
         precision=main.relative_half_width if main is not None else None,
         confidence=CONFIDENCE if main is not None and main.coverage else None,
-        bands=found.bands if found else None,
-        drift=found.drift if found else None,
+        bands=over.bands if over else None,
+        drift=over.drift if over else None,
         repeated=len(gathered.faults),
         faults=tuple(gathered.faults),
         rules=RULES,
@@ -161,37 +161,37 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
-    """Round trips at a rate that the client could not keep are round trips at another rate: INVALID, with the figures.
+    """Returns reason and evidence of INVALID if the client could not keep the rate of its round trips, else None.
 
-    One launch in which the host took the client's time does not decide that. A rate received, as in a sweep or at the
-    maximum, is a fact about the case all the same.
+    Round trips at such a rate are round trips at another rate. A single launch in which the host took the client's time
+    does not decide. A received rate, as in a sweep or at the maximum, is a fact about the case all the same.
     """
-    asked = case.rate.pps
-    if case.dimension != "latency" or asked is None or not launches:
+    rate_pps = case.rate.pps
+    if case.dimension != "latency" or rate_pps is None or not launches:
         return None
     bound = sum(launch.generator_bound for launch in launches)
     if 2 * bound <= len(launches):
         return None
     offered = median([launch.offered_pps for launch in launches]) / case.pairs
-    return "generator-bound", f"the client offered {offered:,.0f} of {asked:,} frames per second; ask for less"
+    return "generator-bound", f"the client offered {offered:,.0f} of {rate_pps:,} frames per second; ask for less"
 
 
 def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFIDENCE) -> Estimate | None:
-    """Throughput over throughput at maximum load, reference p50 over p50 for latency; absent at fixed rates."""
+    """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
     if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
         return None
-    figures = [(main_figure(case, own), main_figure(case, reference)) for own, reference in pairs]
-    figures = [(own, reference) for own, reference in figures if own > 0 and reference > 0]
+    figures = [(main_figure(case, launch), main_figure(case, reference)) for launch, reference in pairs]
+    figures = [(figure, reference) for figure, reference in figures if figure > 0 and reference > 0]
     if not figures:
         return None
-    own, reference = ([figure[side] for figure in figures] for side in (0, 1))
-    ratios = quotients(own, reference) if case.dimension == "throughput" else quotients(reference, own)
+    measured, reference = ([pair[side] for pair in figures] for side in (0, 1))
+    ratios = quotients(measured, reference) if case.dimension == "throughput" else quotients(reference, measured)
     return median_over_launches(ratios, confidence)
 
 
 def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
-    """All fields that follow from the frames per second over all pairs; None for what is no number."""
+    """Returns the fields that follow from the frames per second over all pairs; each is None without a number."""
     return {
         "throughput_pps": kept(pps),
         "throughput_per_pair_pps": kept(pps, 1 / case.pairs),
@@ -211,23 +211,23 @@ def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
 
 
 def _per_pair(case: Case, launches: Sequence[Launch]) -> tuple[PairResult, ...]:
-    found = []
+    results = []
     for number in range(case.pairs):
-        own = [launch.pairs[number] for launch in launches]
-        if own:
-            found.append(
+        of_pair = [launch.pairs[number] for launch in launches]
+        if of_pair:
+            results.append(
                 PairResult(
                     pair=number + 1,
-                    throughput_pps=median([pair.throughput_pps for pair in own]),
-                    offered_pps=median([pair.offered_pps for pair in own]),
-                    scheduled=sum(pair.scheduled for pair in own),
-                    sent=sum(pair.sent for pair in own),
-                    refused=sum(pair.refused for pair in own),
-                    received=sum(pair.received for pair in own),
-                    lost=sum(pair.lost for pair in own),
+                    throughput_pps=median([pair.throughput_pps for pair in of_pair]),
+                    offered_pps=median([pair.offered_pps for pair in of_pair]),
+                    scheduled=sum(pair.scheduled for pair in of_pair),
+                    sent=sum(pair.sent for pair in of_pair),
+                    refused=sum(pair.refused for pair in of_pair),
+                    received=sum(pair.received for pair in of_pair),
+                    lost=sum(pair.lost for pair in of_pair),
                 )
             )
-    return tuple(found)
+    return tuple(results)
 
 
 def _fairness(case: Case, launches: Sequence[Launch]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a sweep says as a whole: the point of each load, and what limits from the best one up. Pure."""
+"""Summarizes a sweep as a whole: the point of each load, and the limit from the best load up. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.model.verdict import Verdict
 
-#: A load and its launch.
+#: Loads with their launches.
 Swept = Sequence[tuple[Rate, Launch]]
 
 
@@ -29,19 +29,25 @@ def with_sweep(
     launches: Sequence[Launch],
     around: Surroundings,
 ) -> Measurement:
-    """The measurement with the sweep's points.
+    """Returns the measurement with the sweep's points and its bottleneck.
 
     Args:
-        swept: in the order in which they ran. best: the load with which most arrived, None if the sweep had no end.
-        launches: those at the best load, on which the figures stand.
+        swept: loads in the order in which they ran.
+        best: the load with the greatest rate received; None if the sweep did not end.
+        launches: launches at the best load, which give the figures.
     """
     numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
     points = tuple(_point(rate, launch, case.pairs) for rate, launch in swept)
-    found = replace(measurement, sweep=points, per_launch=tuple(numbered))
+    swept_measurement = replace(measurement, sweep=points, per_launch=tuple(numbered))
     if best is None or measurement.verdict == Verdict.INVALID:
-        return found
-    limit = _limit(case, swept, best, launches, around)
-    return replace(found, bottleneck=limit.what, bottleneck_evidence=limit.evidence, lower_bound=limit.lower_bound)
+        return swept_measurement
+    bottleneck = _limit(case, swept, best, launches, around)
+    return replace(
+        swept_measurement,
+        bottleneck=bottleneck.limit,
+        bottleneck_evidence=bottleneck.evidence,
+        lower_bound=bottleneck.lower_bound,
+    )
 
 
 def _point(rate: Rate, launch: Launch, pairs: int) -> SweepPoint:
@@ -56,7 +62,7 @@ def _point(rate: Rate, launch: Launch, pairs: int) -> SweepPoint:
 
 
 def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], around: Surroundings) -> Bottleneck:
-    """What limits shows at the loads from the best one up."""
+    """Returns the bottleneck, which shows at the loads from the best one up."""
     above = [launch for rate, launch in swept if (rate.pps or 0) >= (best.pps or 0)]
     above += launches
     offered = sum(launch.total("scheduled") for launch in above)

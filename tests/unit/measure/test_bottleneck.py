@@ -29,7 +29,7 @@ def limit(
     found = find_bottleneck(replace(indicators, **changes), **{**SWITCHED, **(facts or {})})
     assert found.evidence
     assert "\n" not in found.evidence
-    return found.what, found.lower_bound
+    return found.limit, found.lower_bound
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_saturated_cable_between_two_hosts_is_the_link(mbps: int | None, what:
     for remote, expected in ((True, what), (False, "endpoint")):
         indicators = LoadIndicators.of(launches, line_pps(Case("ovs", remote=remote), around))
         found = find_bottleneck(indicators, **SWITCHED)
-        assert found.what == expected
+        assert found.limit == expected
         assert found.lower_bound == (expected == "link")
 
 
@@ -156,9 +156,9 @@ def test_one_launch_of_forty_with_stolen_time_decides_nothing() -> None:
         return Launch(0, 0.0, 1.0, 0.0, 0.0, 0.0, steal_share, False, (counts,))
 
     found = find_bottleneck(LoadIndicators.of([launch(0.06)] + [launch(0.0)] * 39), **SWITCHED)
-    assert (found.what, found.lower_bound) == ("endpoint", False)
+    assert (found.limit, found.lower_bound) == ("endpoint", False)
     found = find_bottleneck(LoadIndicators.of([launch(0.2)] + [launch(0.052)] * 39), **SWITCHED)
-    assert (found.what, found.lower_bound) == ("host", True)
+    assert (found.limit, found.lower_bound) == ("host", True)
     assert found.evidence == "5.6% of the endpoints' time was stolen, 20.0% in one launch"
 
 

@@ -116,7 +116,7 @@ def test_a_window_is_complete_when_both_ends_have_told_it() -> None:
 def test_a_launch_ends_as_soon_as_it_has_what_it_needs() -> None:
     settling = Settling(Settings(warmup_s=0.0, max_warmup_s=1.0, duration_s=0.02, window_s=0.02))
     assert not settling.enough(outputs([1, 1, 1]))
-    assert settling.found is None
+    assert settling.settled is None
 
 
 @pytest.mark.parametrize(
