@@ -22,6 +22,7 @@ from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import Benchmark, check_rate
 from pytest_icbench.plugin.marker import MarkerCheck
+from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.properties import properties
@@ -396,11 +397,3 @@ class Icbench:
             if record.measurement.verdict == Verdict.INVALID and record.judgement is None and not record.is_base:
                 return Invalid(record.measurement.reason or "unknown", record.measurement.evidence or "no evidence")
         return None
-
-
-def skip(reason: str, *, strict: bool) -> Any:
-    """Skips the test, or fails it if ``strict``."""
-    __tracebackhide__ = True
-    if strict:
-        pytest.fail(f"would be skipped, and --icbench-strict is on: {reason}", pytrace=False)
-    pytest.skip(reason)

@@ -193,7 +193,8 @@ def case() -> Case:
 @pytest.fixture
 def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
     """Measures the test's case: ``throughput()``, ``latency()``, ``judge(measurement)``, ``gate(measurement)``."""
-    from pytest_icbench.plugin.fixture import Icbench, skip
+    from pytest_icbench.plugin.fixture import Icbench
+    from pytest_icbench.plugin.outcomes import skip
 
     icbench_session = request.config.stash[_SESSION]
     run, benchmark = icbench_session.running(request.node)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from pytest_icbench.errors import Regression
 from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, Outcome, Verdict
 
 if TYPE_CHECKING:
-    import pytest
-
     from pytest_icbench.model.measurement import Measurement
 
 #: The name of the JUnit property.
@@ -93,6 +93,14 @@ def _first_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(crash.message) if crash is not None else str(report.longrepr)
     return text.strip().splitlines()[0] if text.strip() else "failed"
+
+
+def skip(reason: str, *, strict: bool) -> Any:
+    """Skips the test, or fails it if ``strict``."""
+    __tracebackhide__ = True
+    if strict:
+        pytest.fail(f"would be skipped, and --icbench-strict is on: {reason}", pytrace=False)
+    pytest.skip(reason)
 
 
 def skip_reason(longrepr: Any) -> str:
