@@ -24,7 +24,7 @@ _FOREVER_S = 1e9
 
 
 class OutOfTime(Exception):
-    """Raised by a trial function when there is no time for the trial."""
+    """The exception by which a trial function says that there is no time for the trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Tried:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/intended; 0 if nothing was intended."""
+        """The trial loss ratio, 1 - received/intended; 0 if nothing was intended."""
         intended = self.offered + self.unsent
         return 1 - self.received / intended if intended else 0.0
 

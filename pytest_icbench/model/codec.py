@@ -34,7 +34,7 @@ _NUMBER = float | None
 
 
 class DamagedData(UsageError):
-    """Data that was read is not as it was written; the message names the place and the expected value."""
+    """An error in data that was read; the message names the place and the expected value."""
 
 
 def encode(value: Any) -> Any:

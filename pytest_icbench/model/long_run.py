@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LossEvent:
-    """Consecutive windows of one pair in which frames were lost or refused; its times are those of the windows.
+    """A series of windows of one pair in which frames were lost or refused; its times are those of the windows.
 
     Attributes:
         started_at: seconds since the epoch at which the first of the windows began.

@@ -33,7 +33,7 @@ _CRITICAL = (
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Two bands of launches.
+    """The two bands of launches.
 
     Attributes:
         low, high: the median of each band, in the figure's unit.

@@ -69,7 +69,7 @@ class Estimate(float):
 
     @property
     def relative_half_width(self) -> float | None:
-        """Half the interval's width over the value; None without an interval, infinite around 0."""
+        """The half of the interval's width over the value; None without an interval, infinite around 0."""
         if self.low is None or self.high is None:
             return None
         if self.high == self.low:

@@ -96,7 +96,7 @@ class Run:
         *,
         enough: Callable[[LaunchOutput], bool] | None = None,
     ) -> None:
-        """``enough`` looks at the output so far; the launch ends early once it returns True."""
+        """Prepares a launch, which ends early once ``enough`` returns True for the output so far."""
         self.rig = rig
         self.case = case
         self.settings = settings if case.dimension == "throughput" else settings.for_histograms

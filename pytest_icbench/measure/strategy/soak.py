@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Long runs: one launch of the whole length, and its losses with their times."""
+"""Measures long runs: one launch of the whole length, and its losses with their times."""
 
 from __future__ import annotations
 

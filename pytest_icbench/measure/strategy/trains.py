@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing.
+"""Measures back-to-back frames (RFC 9004): the longest train at the maximum rate that loses nothing.
 
 A launch sends one train per window, and then nothing until the next window. The first launch climbs in powers of two
 until frames are lost. The second climbs many times from half of the longest train that passed to twice its length; each
