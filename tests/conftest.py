@@ -13,7 +13,11 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+# Fixtures that look at what is left on the host say what it is.
+pytest.register_assert_rewrite("tests.host.node_tools", "tests.host.rig_tools", "tests.host.remote_runs")
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
