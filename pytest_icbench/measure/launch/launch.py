@@ -222,8 +222,7 @@ class Run:
             self.steal.sample(time.monotonic_ns())
             if samples and now >= samples[0]:
                 samples.pop(0)
-                self.work.sample()
-                deadline += time.monotonic() - now  # no process is polled while the switch does not answer
+                deadline += self._sample_work()
             if self.polled_at >= deadline:
                 late = self.polled_at - senders_end
                 self._give_up("summary", f"still running {late:.1f} s after the measured time; it hangs")
@@ -232,13 +231,15 @@ class Run:
                 self.enough = None
                 if samples and self.settling is not None:
                     samples.clear()
-                    self.work.sample()
+                    deadline += self._sample_work()
                 self.ended_early_s = time.monotonic()
                 self.launch_output.stop_early()
                 # A server has to answer the requests under way; it is stopped after its client has ended.
                 self._tell("stop\n", leaders_only=self.case.dimension == "latency")
             if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
+                # Senders may end late on a busy host: followers have their time from then on, to drain among it.
+                deadline = max(deadline, stop_at + self.settings.drain_s + END_MARGIN_S / 2)
             if stop_at is not None and now >= stop_at:
                 self.rig.tell(self.id, "stop\n")
                 stop_at = float("inf")
@@ -246,6 +247,12 @@ class Run:
             self._poll(min(TICK_S, *(wake - now for wake in wakes)))
         self.steal.sample(time.monotonic_ns())
         return time.monotonic()
+
+    def _sample_work(self) -> float:
+        """Samples the switch's work; returns how long that took. No process is polled meanwhile, and a switch may hang."""
+        began = time.monotonic()
+        self.work.sample()
+        return time.monotonic() - began
 
     @property
     def _grace(self) -> float:
