@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,7 +73,9 @@ def left_since(before: Snapshot, timeout_s: float = 5.0) -> list[str]:
 
 
 def _processes() -> dict[str, str]:
+    """Those of sessions and those of the host; what another run of pytest has started comes and goes as that likes."""
     found = {}
+    own = {pid for pid, words in _ancestry(os.getpid()) if _is_pytest(words)}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -83,9 +85,37 @@ def _processes() -> dict[str, str]:
                 continue
             program = " ".join(command.split()[:2])
             marked = b"ICBENCH_SESSION=" in (entry / "environ").read_bytes()
-            if marked or (_PROGRAMS.search(program) and not program.startswith(("/bin/sh", "bash", "vi"))):
+            looks_so = _PROGRAMS.search(program) and not program.startswith(("/bin/sh", "bash", "vi"))
+            if (marked or looks_so) and not _of_another_run(int(entry.name), own):
                 found[entry.name] = command[:100]
     return found
+
+
+def _of_another_run(pid: int, own: set[int]) -> bool:
+    """Whether a living pytest that is not of ``own`` has started it. Who has lost its parents may be anybody's: False.
+
+    An inner run counts for the test that started it, even where that cannot be seen any more.
+    """
+    ancestry = list(_ancestry(pid))
+    if own.intersection(ancestor for ancestor, _ in ancestry):
+        return False
+    return any(
+        _is_pytest(words) and b"PYTEST_CURRENT_TEST=" not in Path(f"/proc/{ancestor}/environ").read_bytes()
+        for ancestor, words in ancestry
+    )
+
+
+def _ancestry(pid: int) -> Iterator[tuple[int, list[str]]]:
+    """The process, its parent and so on, each with its command line."""
+    with suppress(OSError):
+        while pid > 1:
+            directory = Path(f"/proc/{pid}")
+            yield pid, (directory / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            pid = int((directory / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+
+
+def _is_pytest(words: list[str]) -> bool:
+    return any(Path(word).name in ("pytest", "-mpytest") for word in words[:4])
 
 
 def _links() -> dict[str, str]:
