@@ -249,7 +249,7 @@ class Run:
         return time.monotonic()
 
     def _sample_work(self) -> float:
-        """Samples the switch's work; returns how long that took. No process is polled meanwhile, and a switch may hang."""
+        """Samples the switch's work; returns how long that took: no process is polled meanwhile."""
         began = time.monotonic()
         self.work.sample()
         return time.monotonic() - began
