@@ -18,7 +18,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.traffic import SHORTEST, Traffic
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
@@ -45,7 +45,7 @@ class Request:
     """
 
     switch: tuple[str, ...] = ("all",)
-    packet_size: tuple[int, ...] = (64,)
+    packet_size: tuple[Traffic, ...] = (SHORTEST,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate, ...] = (Rate(),)
@@ -244,7 +244,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for mode, cores, (pairs, remote), (port, api), blocking, touch, size, burst, rate in product(
+        for mode, cores, (pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
             _modes(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
             [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
@@ -257,7 +257,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         ):
             case = Case(
                 switch=name,
-                traffic=Traffic(size),
+                traffic=traffic,
                 burst=burst,
                 pairs=pairs,
                 rate=rate,

@@ -14,6 +14,7 @@ from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances, toml
 from pytest_icbench.model import uplink as uplinks
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import (
     BAD,
     DEFAULT_FAILING,
@@ -39,6 +40,10 @@ _SPEC = (
     "SPEC is a list (64 512 or 64,512) or a sequence, from .step .to (64 .32 .256) or from..step..to (64..32..256);"
     " the suffixes k and M are allowed"
 )
+
+
+def _traffic(text: str, where: str) -> tuple[Traffic, ...]:
+    return tuple(map(Traffic, values.packet_sizes(text, where)))
 
 
 def _protocol(text: str, where: str) -> str:
@@ -78,10 +83,10 @@ class Options:
         default=(),
         marker="'all'",
     )
-    packet_size: tuple[int, ...] | None = option(
+    packet_size: tuple[Traffic, ...] | None = option(
         "SPEC",
         "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + _SPEC,
-        values.packet_sizes,
+        _traffic,
         marker="64",
     )
     burst: tuple[int, ...] | None = option(

@@ -201,7 +201,7 @@ def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
 
 
 def test_options_replace_axes() -> None:
-    options = Options(packet_size=(128,), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=True)
+    options = Options(packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=True)
     assert ids(options, packet_size=[64, 512], rate="max") == ["bridge-raw-touch-128B-b4-2vs2-R1k"]
 
 

@@ -23,6 +23,7 @@ from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
+from pytest_icbench.model.traffic import Traffic
 
 
 def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **texts: str) -> Options:
@@ -65,7 +66,7 @@ def test_axes_are_read() -> None:
         blocking="yes",
     )
     assert found.switch == ("ovs", "kernel")
-    assert found.packet_size == (64, 128, 192, 1518)
+    assert found.packet_size == tuple(map(Traffic, (64, 128, 192, 1518)))
     assert found.burst == (32,)
     assert found.rate == (Rate(), Rate(1_000_000), Rate(500_000))
     assert found.pairs == (1, 2)
