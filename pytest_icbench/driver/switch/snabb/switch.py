@@ -168,8 +168,7 @@ class Snabb(DaemonSwitch):
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
     """Returns for each port its number and the names of the links that come from it and lead to it."""
     if mode == _WIRE:
-        path = FramePath.over(indexes)
-        ways = [(index, path.across(index)) for index in indexes]
+        ways = [way for a, b in FramePath.over(indexes).wires(indexes) for way in ((a, b), (b, a))]
         return [(i, f"p{i}.tx -> p{j}.rx", f"p{j}.tx -> p{i}.rx") for i, j in ways]
     return [(i, f"p{i}.tx -> bridge.p{i}", f"bridge.p{i} -> p{i}.rx") for i in indexes]
 

@@ -175,13 +175,10 @@ class Vpp(DaemonSwitch):
             uplink = self._uplink_interface
             if uplink is not None and len(attachments) != 1:
                 raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
-            for attachment in attachments:
-                port = self._interfaces[attachment.index]
-                other = uplink
-                if other is None:
-                    other = self._interfaces[FramePath.over(attachments).across(attachment.index)]
-                ways = [(port, other)] if uplink is None else [(port, other), (other, port)]
-                for rx, tx in ways:
+            ports = [self._interfaces[attachment.index] for attachment in attachments]
+            wires = [(ports[0], uplink)] if uplink is not None else FramePath.over(ports).wires(ports)
+            for a, b in wires:
+                for rx, tx in ((a, b), (b, a)):
                     client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=rx, tx_sw_if_index=tx, enable=True)
             return
         client.call(
