@@ -9,7 +9,7 @@ must be narrow at two looks in a row. ``benchmarks/validation`` shows the covera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, over_launches
@@ -44,14 +44,21 @@ def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next
         ``repeats``, ``precision`` or ``max-duration``. The last one is possible with fewer launches than
         ``min_launches``; the result then has no interval.
     """
+
+    def narrow_after(launches: int) -> bool:
+        return narrow(values[:launches], settings.precision)
+
+    return why_stop_after(len(values), narrow_after, settings, elapsed_s, next_s)
+
+
+def why_stop_after(
+    launches: int, narrow_after: Callable[[int], bool], settings: Settings, elapsed_s: float, next_s: float
+) -> str | None:
+    """Does the same as ``why_stop`` for any interval: ``narrow_after`` says whether it was narrow after n launches."""
     if settings.repeats is not None:
-        return "repeats" if len(values) >= settings.repeats else None
-    if (
-        len(values) > settings.min_launches
-        and narrow(values, settings.precision)
-        and narrow(values[:-1], settings.precision)
-    ):
+        return "repeats" if launches >= settings.repeats else None
+    if launches > settings.min_launches and narrow_after(launches) and narrow_after(launches - 1):
         return "precision"
-    if values and elapsed_s + next_s > settings.max_duration_s:
+    if launches and elapsed_s + next_s > settings.max_duration_s:
         return "max-duration"
     return None

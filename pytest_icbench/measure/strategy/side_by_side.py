@@ -17,6 +17,7 @@ from pathlib import Path
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.stopping import why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
@@ -152,12 +153,8 @@ class PairStrategy(Strategy):
         return [now[place] for place in kept], [base[place] for place in kept]
 
     def _why_stop(self) -> str | None:
-        settings, done, elapsed = self.settings, len(self.gathered.launches), self._elapsed()
-        if settings.repeats is not None:
-            return "repeats" if done >= settings.repeats else None
-        if done > settings.min_launches and self._narrow(done) and self._narrow(done - 1):
-            return "precision"
-        return "max-duration" if elapsed + elapsed / done > settings.max_duration_s else None
+        done, elapsed = len(self.gathered.launches), self._elapsed()
+        return why_stop_after(done, self._narrow, self.settings, elapsed, elapsed / done)
 
     def _narrow(self, pairs: int) -> bool:
         now, base = self._pairs(0, pairs)
