@@ -34,6 +34,8 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
 SESSION_ERROR = 0.01
 #: An interval this part of the distance between "the same" and the limit tells the two apart.
 TELLING = 0.5
+#: The verdicts of a first look that fresh launches have to confirm.
+_SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
 _AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores would tell"
 
 
@@ -95,7 +97,7 @@ class PairStrategy(Strategy):
         self.screened = len(self.gathered.launches)
         ratio = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
         self.first = ratio, self._verdict(ratio)
-        if self.first[1] in (Verdict.REGRESSED, Verdict.IMPROVED) and not self._at_least(self.first[1]):
+        if self.first[1] in _SUSPICIONS and not self._at_least(self.first[1]):
             self._build_anew()
             for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
                 self._pair()
@@ -194,7 +196,8 @@ class PairStrategy(Strategy):
             if not confirmed:
                 confidence = CONFIDENCE
                 ratio = self._ratio(begin, confidence)
-                decision = Verdict.PASS if self._verdict(ratio) == Verdict.PASS else Verdict.INCONCLUSIVE
+                fresh = self._verdict(ratio)
+                decision = Verdict.INCONCLUSIVE if fresh in _SUSPICIONS else fresh
                 if decision == Verdict.INCONCLUSIVE:
                     note = f"the first look said {verdict}, fresh launches do not say it surely enough"
         return SideBySide(
