@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,22 +22,24 @@ PARTS = ("pytest_icbench", "scenarios", "workload", "pyproject.toml")
 SCENARIO = "import pytest\n@pytest.mark.icbench\ndef test_a(icbench): pass\n"
 _COLLECT = ("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider", "--collect-only", "-q")
 
+#: Programs ask the copy of the package, with what this checkout's tests have.
+_BEGIN = f"import sys\nsys.path.append({str(ROOT)!r})\n"
+
 #: Asks the call of ``call.diff`` on one host, by a rig, over a connection, and over two hosts.
-CALL = f"""
-import os, sys
-sys.path.append({str(ROOT)!r})
+CALL = """
+import os
 from tests.unit.testbed.in_process import host_rig, rigs
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rig import Memory
 from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
 own, parent = os.getpid(), os.getppid()
-near, remote, both = rigs({{0: own}}, {{1: parent}})
+near, remote, both = rigs({0: own}, {1: parent})
 rig = Rig(Case("veth"), None, None, None)
 rig._part = near
 two = ExclusiveRig(Case("veth"), None, None, None)
 two._part = both
-all_four = (near, "l1", {{0}}), (rig, "l1", {{0}}), (remote, "l1", {{1}}), (two, "l1+l1", {{0, 1}})
+all_four = (near, "l1", {0}), (rig, "l1", {0}), (remote, "l1", {1}), (two, "l1+l1", {0, 1})
 for asked, launch, indexes in all_four:
     memory = asked.memory(launch)
     assert type(memory) is Memory, memory
@@ -48,7 +51,7 @@ print("four answers")
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
-    "call": (("-c", CALL), "four answers"),
+    "call": (("-c", _BEGIN + CALL), "four answers"),
     "option": (("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "--help"), "--icbench-note=TEXT"),
     "column": (
         (
@@ -90,22 +93,38 @@ def test_the_page_names_the_files_to_open(name: str) -> None:
     assert [path for path in touched(EXAMPLES / f"{name}.diff") if f"`{path}`" not in section] == []
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is missing: apt install git")
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_change_can_be_made_and_does_what_it_says(name: str, tmp_path: Path) -> None:
-    copy, scenarios = tmp_path / "copy", tmp_path / "scenarios"
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what a change can touch, for all changes in turn."""
+    directory = tmp_path_factory.mktemp("copy")
     for part in PARTS:
-        source, target = ROOT / part, copy / part
+        source, target = ROOT / part, directory / part
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target)
-    scenarios.mkdir()
-    (scenarios / "test_x.py").write_text(SCENARIO)
-    (scenarios / "pytest.ini").write_text("[pytest]\n")
+    return directory
+
+
+@contextmanager
+def applied(diff: Path, copy: Path) -> Iterator[None]:
+    """Makes a change in a copy, and takes it back."""
+    subprocess.run(["git", "apply", diff], cwd=copy, check=True, timeout=20)
+    try:
+        yield
+    finally:
+        subprocess.run(["git", "apply", "-R", diff], cwd=copy, check=True, timeout=20)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is missing: apt install git")
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_change_can_be_made_and_does_what_it_says(name: str, copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").write_text(SCENARIO)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    diff = EXAMPLES / f"{name}.diff"
     arguments, expected = CHECKS[name]
-    assert expected not in output(copy, scenarios, arguments)
-    subprocess.run(["git", "apply", EXAMPLES / f"{name}.diff"], cwd=copy, check=True, timeout=20)
-    assert all((copy / path).exists() for path in touched(EXAMPLES / f"{name}.diff"))
-    said = output(copy, scenarios, arguments)
+    assert expected not in output(copy, tmp_path, arguments)
+    with applied(diff, copy):
+        assert all((copy / path).exists() for path in touched(diff))
+        said = output(copy, tmp_path, arguments)
     assert expected in said, said
