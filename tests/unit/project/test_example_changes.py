@@ -48,6 +48,31 @@ for asked, launch, indexes in all_four:
 print("four answers")
 """
 
+#: Judges a loss that is tolerated, without and with the verdict of ``verdict.diff`` among those that fail.
+VERDICT = """
+from dataclasses import replace
+from tests.baselines import entry, measured, scaled
+from tests.unit.gate.test_against import judged
+from pytest_icbench.errors import Regression
+from pytest_icbench.gate.judge import enforce
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import parse_verdicts
+from pytest_icbench.plugin.outcomes import outcome_of
+
+tolerant = '["*"]\\nmax_drop = 0.1'
+for share, toml, verdict in (1, tolerant, "PASS"), (0.9, "", "REGRESSED"), (0.7, tolerant, "REGRESSED"):
+    assert judged(measured(launches=scaled(share)), entry(), toml=toml).verdict == verdict
+slower = measured(launches=scaled(0.9))
+passed = enforce(judged(slower, entry(), toml=tolerant))
+stored = replace(slower, **passed.fields())
+assert Measurement.from_json(stored.to_json()) == stored
+failing = parse_verdicts(passed.verdict.lower(), "--icbench-fail")
+try:
+    enforce(judged(slower, entry(), toml=tolerant, failing=failing))
+except Regression as error:
+    print(outcome_of("passed", None, [stored]), outcome_of("failed", error, [stored]), error)
+"""
+
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
@@ -60,6 +85,7 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
         ),
         "'cycles'",
     ),
+    "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: throughput_pps 4.5M 10 % lower than 5M of main"),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),
 }
 
