@@ -73,6 +73,26 @@ except Regression as error:
     print(outcome_of("passed", None, [stored]), outcome_of("failed", error, [stored]), error)
 """
 
+#: Measures a case whose launches differ too much, and asks a comparison as noisy.
+STOPPING = """
+from itertools import count
+from types import SimpleNamespace
+from tests.unit.scripted_rig import ScriptedRig, run
+from pytest_icbench.measure import stopping
+from pytest_icbench.measure.strategy.side_by_side import PairStrategy
+from pytest_icbench.model.settings import Settings
+
+pairs = SimpleNamespace(launches=[None] * 60)
+noisy = SimpleNamespace(settings=Settings(max_duration_s=900), gathered=pairs, _narrow=lambda _: False)
+noisy._elapsed = lambda: 90.0
+compared = PairStrategy._why_stop(noisy)
+stopping.MOST_LAUNCHES = 8
+windows = count()
+rig = ScriptedRig(path=lambda sent: sent * (next(windows) // 3 % 5 + 5) // 10)
+measured = run(rig, repeats=None, max_duration_s=2)
+print(measured.launches, measured.ended_by, compared)
+"""
+
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
@@ -86,6 +106,7 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
         "'cycles'",
     ),
     "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: throughput_pps 4.5M 10 % lower than 5M of main"),
+    "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches max-launches"),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),
 }
 
