@@ -93,6 +93,40 @@ measured = run(rig, repeats=None, max_duration_s=2)
 print(measured.launches, measured.ended_by, compared)
 """
 
+#: Takes the profile of ``traffic.diff`` from the command line to a measurement, and back from its file and its id.
+TRAFFIC = """
+from pathlib import Path
+from tests.unit.scripted_rig import ScriptedRig, run
+from pytest_icbench.config.cases import expand, parse_marker
+from pytest_icbench.config.options import read
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.measure.launch.commands import commands
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.case_id import CASE_ID
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
+
+def typed(row):
+    return ("--icbench-packet-size", "voip") if row.name == "packet_size" else None
+
+here = Path.cwd()
+options = read(typed, root=here, directory=here)
+without = read(lambda row: None, root=here, directory=here)
+marker = {"switch": "veth"}
+(case,) = expand(parse_marker((), marker, "a"), options, builtin_switches(), "a")
+(marked,) = expand(parse_marker((), {**marker, "packet_size": "voip"}, "a"), without, builtin_switches(), "a")
+assert marked == case
+rig = ScriptedRig()
+argv = commands(rig, case, Settings())[0].argv(Path("w"))
+measured = run(rig, case=case)
+assert Case.from_dict(Measurement.from_json(measured.to_json()).axes) == case
+label = CASE_ID.search(f"test_x.py::test_a[{case.id}]")["traffic"]
+assert Traffic.from_label(label) == case.traffic
+gbps, pps = measured.throughput_gbps.value, measured.throughput_pps
+print(case.id, argv[argv.index("-p") + 1], round(gbps * 1e9 / 8 / getattr(pps, "value", pps)))
+"""
+
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
 CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "switch": ((*_COLLECT, "--icbench-switch=kernel"), "test_x.py::test_a[linux-hub-64B-b32-1vs1-Rmax]"),
@@ -107,6 +141,7 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
     ),
     "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: throughput_pps 4.5M 10 % lower than 5M of main"),
     "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches max-launches"),
+    "traffic": (("-c", _BEGIN + TRAFFIC), "veth-voip-b32-1vs1-Rmax 218 218"),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),
 }
 
