@@ -11,11 +11,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.host import run_directory
 from pytest_icbench.host.journal import Owner
 
 #: The locks of this process, because a record lock does not exclude the process that holds it.
@@ -27,7 +27,10 @@ class SessionBusyError(UsageError):
 
 
 class HostLock:
-    """The lock ``path``, taken by the constructor. Raises SessionBusyError at once if it is taken."""
+    """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``run_directory.hold``.
+
+    Raises SessionBusyError at once if it is taken, OpenDirectoryError if others can write to its directory.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,13 +39,11 @@ class HostLock:
             raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
         while True:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                run_directory.hold(path.parent)
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
-                with suppress(FileNotFoundError):
-                    if not stat.S_ISDIR(path.parent.stat().st_mode):
-                        raise
                 continue
+            os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
             try:
                 fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.fstat(fd).st_ino == path.stat().st_ino:

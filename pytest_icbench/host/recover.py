@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_icbench.host import run_directory
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, SessionBusyError
@@ -42,8 +44,15 @@ def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: 
         forget: see ``recover``.
     """
     recovery = Recovery()
-    for directory in sorted(path for path in run_dir.iterdir() if path.is_dir()):
+    for directory in sorted(path for path in run_dir.iterdir() if path.is_symlink() or path.is_dir()):
         name = directory.name
+        try:
+            run_directory.check(directory)
+        except run_directory.OpenDirectoryError as error:
+            recovery.failures.append(f"session {name}: {error}")
+            if forget:
+                remove_tree(directory)
+            continue
         if not (directory / "journal").exists():  # killed before its first change
             remove_tree(directory)
             recovery.undone[name] = 0
@@ -74,9 +83,9 @@ def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = Fals
         forget: whether to drop the journals of changes that could not be undone, so that sessions can start again.
             Changes of an unknown kind are then assumed to be undone by hand, and older ones are undone.
 
-    Raises OSError if there is no permission to take the lock.
+    Raises OSError if there is no permission to take the lock, OpenDirectoryError if others can write to ``run_dir``.
     """
-    if not run_dir.exists():
+    if not os.path.lexists(run_dir):
         return Recovery()
     try:
         lock = HostLock(run_dir / "lock")

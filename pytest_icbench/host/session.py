@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import recover
+from pytest_icbench.host import recover, run_directory
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock
@@ -47,8 +47,8 @@ class HostSession:
         dir: its private directory, removed with it.
         recovered: one sentence for each dead session whose changes were undone.
 
-    Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, ProvisionError if the
-    remains of a dead one cannot be removed.
+    Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
+    UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
     """
 
     journal: Journal
@@ -80,7 +80,7 @@ class HostSession:
                     + "\n".join(recovery.failures)
                 )
             self.recovered = recovery.sentences()
-            self.dir.mkdir(mode=0o755)
+            run_directory.make(self.dir)
             self.journal = Journal(self.dir / "journal", kinds)
             self.journal.record("processes", session=self.id)
         except BaseException:
