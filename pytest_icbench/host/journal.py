@@ -2,24 +2,30 @@
 """The undo log: how each change is undone, on disk before the change is made.
 
 A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
-``{"done": n}`` once it has been undone. A torn last line belongs to a change that was never made.
+``{"done": n}`` once it has been undone. A torn line belongs to a change that was never made.
 
-A journal may come from a newer version, with changes that this version does not know. Changes made before an unknown
-one are left alone: the unknown one may depend on them, as a NIC depends on the namespace that it is in.
+Undoing needs no space: a change that is undone but could not be marked is undone once more, which does no harm. Each
+entry is read and undone by itself. One that cannot be, as of a newer version, is told, and the others are undone.
 """
 
 from __future__ import annotations
 
+import errno
+import inspect
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import MISSING, asdict, dataclass, field, fields, make_dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.version import package_version
 
 SCHEMA = 1
@@ -31,7 +37,8 @@ class UndoKind:
     """The way in which one kind of change is undone.
 
     Attributes:
-        undo: called with the entry's data as keyword arguments; idempotent; raises OSError or IcbenchError on failure.
+        undo: called with the entry's data as keyword arguments, of the types of its parameters; idempotent; raises
+            OSError or IcbenchError on failure.
         early: whether it is undone before all others, whatever its position (processes hold what the others free).
         survives_reboot: whether the change outlives the boot in which it was made.
     """
@@ -41,16 +48,15 @@ class UndoKind:
     survives_reboot: bool = False
 
 
-def _not_understood(entry: Entry, why: TypeError, left: int, version: str | None) -> str:
-    """Returns the message about an entry that this version cannot undo.
-
-    Args:
-        left: number of older changes that are left alone because of it.
-        version: version of the package that made the journal; None if unknown.
-    """
-    before = f", so {left} older change{'s are' if left > 1 else ' is'} left alone" if left else ""
-    maker = f"pytest-icbench {version} or later" if version else "the pytest-icbench that made it"
-    return f"this version cannot undo {entry.kind} {entry.data} ({why}){before}: run `icbench recover` of {maker}"
+@cache
+def _parameters(undo: Undo) -> type[Any]:
+    """Returns a dataclass of an undo function's parameters, by which the codec checks an entry's data."""
+    hints = get_type_hints(undo)
+    members: list[tuple[str, Any, Any]] = []
+    for name, parameter in inspect.signature(undo).parameters.items():
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        members.append((name, hints.get(name, Any), field(default=default)))
+    return make_dataclass("Data", members, namespace={"EXACT": True})
 
 
 def boot_id() -> str:
@@ -97,44 +103,74 @@ class Entry:
     kind: str
     data: dict[str, Any]
 
+    def __str__(self) -> str:
+        kind = self.kind if self.kind.isidentifier() else repr(self.kind)
+        return _short(f"{kind} {self.data}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class _EntryLine:
+    entry: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _DoneLine:
+    done: int
+
 
 @dataclass(slots=True)
 class _Content:
     """The content of a journal's file.
 
     Attributes:
+        owner: None if it has none, or one that cannot be read.
         version: version of the package that made it; None if it has none.
         entries: the changes that are not undone yet, by number.
         last: the highest number in use.
+        odd: one sentence for each whole line that is none of a journal.
     """
 
-    owner: Owner | None
-    version: str | None
-    entries: dict[int, Entry]
-    last: int
+    owner: Owner | None = None
+    version: str | None = None
+    entries: dict[int, Entry] = field(default_factory=dict)
+    last: int = 0
+    odd: list[str] = field(default_factory=list)
+
+    def add(self, value: Any, where: str) -> None:
+        """Adds a line. Raises DamagedData."""
+        if isinstance(value, dict) and "owner" in value:
+            version = value.get("version")
+            self.version = version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,50}", version) else None
+            with suppress(DamagedData):  # the lock tells whether it is alive
+                self.owner = decode(Owner, value["owner"], where)
+        elif isinstance(value, dict) and "done" in value:
+            self.entries.pop(decode(_DoneLine, value, where).done, None)
+        else:
+            line = decode(_EntryLine, value, where)
+            self.last = max(self.last, line.entry)
+            self.entries[line.entry] = Entry(line.entry, line.kind, dict(line.data))
 
 
 def _parse(text: str) -> _Content:
-    """Parses a journal's text; lines that are damaged are ignored."""
-    owner: Owner | None = None
-    version: str | None = None
-    entries: dict[int, Entry] = {}
-    last = 0
-    for line in text.splitlines():
+    """Parses a journal's text. Torn lines are ignored."""
+    content = _Content()
+    for number, line in enumerate(text.split("\n"), 1):
+        where = f"line {number} of its journal"
         try:
-            value = json.loads(line)
-        except ValueError:
+            content.add(json.loads(line), where)
+        except RecursionError:
+            content.odd.append(f"{where}: nested too deeply")
+        except DamagedData as error:
+            content.odd.append(str(error))
+        except ValueError:  # torn
             continue
-        if not isinstance(value, dict):
-            continue
-        if "owner" in value:
-            owner, version = Owner(**value["owner"]), value.get("version")
-        elif "entry" in value:
-            last = max(last, value["entry"])
-            entries[value["entry"]] = Entry(value["entry"], value["kind"], value["data"])
-        elif "done" in value:
-            entries.pop(value["done"], None)
-    return _Content(owner, version, entries, last)
+    return content
 
 
 class Journal:
@@ -142,6 +178,7 @@ class Journal:
 
     Args:
         path: its file. A missing file is created with its header; an existing one is read (recovery).
+            An empty one, of a session that was killed at its start, has no owner.
         kinds: the ways in which changes are undone, by an entry's kind.
     """
 
@@ -149,13 +186,14 @@ class Journal:
         self.path = path
         self._kinds = kinds
         self._lock = threading.Lock()
-        old = path.read_bytes() if path.exists() else b""
-        content = _parse(old.decode(errors="replace"))
-        self._entries, self._last = content.entries, content.last
+        new = not path.exists()
+        text = "" if new else path.read_bytes().decode(errors="replace")
+        content = _parse(text)
+        self._entries, self._last, self._odd = content.entries, content.last, content.odd
+        #: Whether the file may end in a torn line, which must not swallow the next one.
+        self._torn = not text.endswith("\n") and text != ""
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if old and not old.endswith(b"\n"):
-            os.write(self._file, b"\n")  # ends the torn line, so that it does not swallow the next
-        if not old:
+        if new:
             content.owner, content.version = Owner.current(), package_version()
             header = {"schema": SCHEMA, "version": content.version, "owner": asdict(content.owner)}
             self._append(header, sync=True)
@@ -163,8 +201,12 @@ class Journal:
 
     def _append(self, value: dict[str, Any], *, sync: bool) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+        if self._torn:
+            line = b"\n" + line
+        self._torn = True
         if os.write(self._file, line) != len(line):
-            raise OSError(28, f"the journal {self.path} cannot be written: no space left")
+            raise OSError(errno.ENOSPC, f"the journal {self.path} cannot be written: no space left")
+        self._torn = False
         if sync:
             os.fsync(self._file)
 
@@ -177,61 +219,70 @@ class Journal:
         Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full.
         """
         with self._lock:
-            entry = Entry(self._last + 1, kind, data)
+            self._last += 1  # also of a line that fails: it may be whole but for its end
+            entry = Entry(self._last, kind, data)
             self._append({"entry": entry.number, "kind": kind, "data": data}, sync=True)
-            self._last = entry.number
             self._entries[entry.number] = entry
             return entry.number
 
     def done(self, entry: int) -> None:
-        """Drops a change that its owner has undone. An unknown number is ignored."""
+        """Drops a change that has been undone, on disk if there is space. An unknown number is ignored."""
         with self._lock:
             if self._entries.pop(entry, None) is not None:
-                self._append({"done": entry}, sync=False)
+                with suppress(OSError):
+                    self._append({"done": entry}, sync=False)
 
     def pending(self) -> list[Entry]:
         """Returns the changes that are still to be undone, in the order of their recording."""
         with self._lock:
             return [self._entries[number] for number in sorted(self._entries)]
 
-    def undo_all(self, *, past_unknown: bool = False) -> list[str]:
-        """Undoes the pending changes, the latest first. It goes on after an error, but stops at an unknown one.
+    def undo_all(self) -> list[str]:
+        """Undoes the pending changes, the latest first. It goes on after one that cannot be undone.
 
-        Args:
-            past_unknown: whether to go on after an unknown change, because it was undone by hand.
-
-        Returns one sentence for each entry that could not be undone. Such entries stay in the journal, as do those
-        that were left alone.
+        Returns one sentence for each entry that could not be undone, and stays in the journal, and for each odd line.
         """
-        return self._undo(self.pending(), past_unknown=past_unknown)
+        return self._undo(self.pending()) + [self._not_understood(sentence) for sentence in self._odd]
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
         """Undoes these entries alone, in the way of ``undo_all``. Returns one sentence for each failure."""
         selected = set(numbers)
         return self._undo([entry for entry in self.pending() if entry.number in selected])
 
-    def _undo(self, pending: list[Entry], *, past_unknown: bool = False) -> list[str]:
-        rebooted = self.owner is not None and self.owner.boot != boot_id()
+    def _undo(self, pending: list[Entry]) -> list[str]:
         entries = pending[::-1]
         entries.sort(key=lambda entry: not (entry.kind in self._kinds and self._kinds[entry.kind].early))
         failures = []
-        for position, entry in enumerate(entries):
-            kind = self._kinds.get(entry.kind)
+        for entry in entries:
             try:
-                if kind is None:
-                    raise TypeError("its kind is unknown")
-                if not rebooted or kind.survives_reboot:
-                    kind.undo(**entry.data)
-            except TypeError as error:  # also of a known kind whose data a newer version has extended
-                left = 0 if past_unknown else len(entries) - position - 1
-                failures.append(_not_understood(entry, error, left, self.version))
-                if not past_unknown:
-                    break
-            except (OSError, IcbenchError, ValueError) as error:
-                failures.append(f"{entry.kind} {entry.data} could not be undone: {error}")
+                self._undo_one(entry)
+            except DamagedData as error:
+                failures.append(self._not_understood(str(error)))
+            except (OSError, IcbenchError) as error:
+                failures.append(f"{entry} could not be undone: {error}")
+            except Exception as error:  # whatever one raises, the others are undone
+                failures.append(f"{entry} could not be undone: {type(error).__name__}: {error}")
             else:
                 self.done(entry.number)
         return failures
+
+    def _undo_one(self, entry: Entry) -> None:
+        """Undoes a change. Raises DamagedData if this version does not understand it, else what its function raises."""
+        kind = self._kinds.get(entry.kind)
+        if kind is None:
+            raise DamagedData(f"{entry}: its kind is unknown")
+        data = decode(_parameters(kind.undo), entry.data, str(entry))
+        rebooted = self.owner is not None and self.owner.boot != boot_id()
+        if not rebooted or kind.survives_reboot:
+            kind.undo(**{member.name: getattr(data, member.name) for member in fields(data)})
+
+    def _not_understood(self, sentence: str) -> str:
+        """Returns the message about an entry or line that this version cannot undo."""
+        maker = f"pytest-icbench {self.version} or later" if self.version else "the pytest-icbench that made it"
+        remedy = f"run `icbench recover` of {maker}"
+        if self.version == package_version():
+            remedy = "undo it by hand, then run `icbench recover --forget`"
+        return f"this version cannot undo {sentence}: {remedy}"
 
     def close(self) -> None:
         """Closes the file. The journal cannot be used afterwards. Idempotent."""

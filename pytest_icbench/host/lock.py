@@ -58,12 +58,9 @@ class HostLock:
         self._fd = fd
         _held.add(path)
         owner = Owner.current()
-        try:
+        with suppress(OSError):  # a full disk: the lock holds, it only does not tell by whom
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
-        except OSError:  # a full disk
-            self.release()
-            raise
 
     def _busy(self, fd: int) -> str:
         """Returns the message about the session that holds the lock."""

@@ -63,7 +63,7 @@ def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: 
                 recovery.live.append(name)
                 continue
             pending = len(journal.pending())
-            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all(past_unknown=forget)]
+            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all()]
             undone = pending - len(journal.pending())
         finally:
             journal.close()
@@ -81,7 +81,6 @@ def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = Fals
     Args:
         kinds: the ways in which changes are undone, by an entry's kind. Dead sessions may need any of them.
         forget: whether to drop the journals of changes that could not be undone, so that sessions can start again.
-            Changes of an unknown kind are then assumed to be undone by hand, and older ones are undone.
 
     Raises OSError if there is no permission to take the lock, OpenDirectoryError if others can write to ``run_dir``.
     """

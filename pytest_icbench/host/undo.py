@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.host import cleanup
@@ -54,7 +53,7 @@ def undo_tree(path: str) -> None:
     cleanup.remove_tree(Path(path))
 
 
-def undo_command(argv: Sequence[str]) -> None:
+def undo_command(argv: tuple[str, ...]) -> None:
     """Runs a command that undoes a change."""
     run(argv, timeout_s=30)
 

@@ -250,7 +250,7 @@ def undo_cgroup(name: str) -> None:
     remove_groups(layout, root, [name])
 
 
-def undo_subtree_control(path: str, enabled: list[str]) -> None:
+def undo_subtree_control(path: str, enabled: tuple[str, ...]) -> None:
     """Disables the controllers that were enabled for the session, except for those in use elsewhere.
 
     Args:

@@ -235,15 +235,27 @@ def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_
         ) from None
 
 
-def undo_nic(name: str, netns: str | None, moved: str, **state: Any) -> None:
-    """Moves a NIC back, unless it is back already, and restores its state.
+def undo_nic(
+    name: str,
+    mac: str,
+    mtu: int,
+    txqueuelen: int,
+    flags: int,
+    addresses: tuple[Mapping[str, Any], ...],
+    routes: tuple[Mapping[str, Any], ...],
+    lro: bool | None,
+    sysctls: Mapping[str, str],
+    netns: str | None,
+    moved: str,
+    channels: tuple[int, ...] | None = None,
+) -> None:
+    """Moves a NIC back, unless it is back already, and restores its state, the fields of ``State``.
 
     Args:
         netns: path of the namespace it was moved into; None if another driver had it.
         moved: its name in that namespace, or the address of its PCI function.
-        state: the other fields of ``State``.
     """
-    before = State(name=name, **state)
+    before = State(name, mac, mtu, txqueuelen, flags, addresses, routes, lro, sysctls, channels)
     with netlink() as route:
         here = bool(route.link_lookup(ifname=name))
     if not here and netns is None:

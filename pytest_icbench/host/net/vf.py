@@ -138,10 +138,10 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
     return _apply(pf, index, settings)
 
 
-def undo_vf(pf: str, index: int, settings: dict[str, Any]) -> None:
+def undo_vf(pf: str, index: int, settings: Settings) -> None:
     """Restores a VF's settings, unless the VF is gone."""
     if Path("/sys/class/net", pf).exists() and index in read(pf):
-        _apply(pf, index, Settings(**settings))
+        _apply(pf, index, settings)
 
 
 def addresses(name: str) -> list[str]:

@@ -98,7 +98,7 @@ def expect(changes: Changes, names: Sequence[str]) -> list[str]:
     return missing
 
 
-def undo_modules(names: Sequence[str]) -> None:
+def undo_modules(names: tuple[str, ...]) -> None:
     """Unloads modules in the reverse order of loading. Modules in use by others stay."""
     root = Root()
     for name in reversed(names):

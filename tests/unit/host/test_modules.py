@@ -78,5 +78,5 @@ def test_modules_are_unloaded_in_reverse_but_for_those_in_use(tmp_path: Path, mo
     driver.parent.mkdir(parents=True)
     driver.touch()
     # In use: iavf by a device, vfio_pci by its count. Not loaded: igbvf.
-    modules.undo_modules(["i40e", "igbvf", "ixgbe", "iavf", "vfio_pci"])
+    modules.undo_modules(("i40e", "igbvf", "ixgbe", "iavf", "vfio_pci"))
     assert ran == [["rmmod", "ixgbe"], ["rmmod", "i40e"]]

@@ -181,6 +181,6 @@ def test_mounts_are_read_only_but_for_the_sockets_and_devices(tmp_path: Path) ->
 def test_controllers_enabled_for_the_session_are_taken_back(tmp_path: Path) -> None:
     control = tmp_path / "cgroup.subtree_control"
     control.write_text("memory cpuset pids")
-    undo_subtree_control(str(control), ["memory", "pids"])
+    undo_subtree_control(str(control), ("memory", "pids"))
     assert control.read_text() == "-cpuset"
-    undo_subtree_control(str(tmp_path / "gone" / "cgroup.subtree_control"), [])
+    undo_subtree_control(str(tmp_path / "gone" / "cgroup.subtree_control"), ())
