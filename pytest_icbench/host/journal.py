@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.host.entry_checks import Check, Scope
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.version import package_version
 
@@ -41,11 +42,13 @@ class UndoKind:
             OSError or IcbenchError on failure.
         early: whether it is undone before all others, whatever its position (processes hold what the others free).
         survives_reboot: whether the change outlives the boot in which it was made.
+        checks: tells of the data, by key, whether a session may have written it; other keys are harmless.
     """
 
     undo: Undo
     early: bool = False
     survives_reboot: bool = False
+    checks: Mapping[str, Check] = field(default_factory=dict)
 
 
 @cache
@@ -177,13 +180,15 @@ class Journal:
     """The undo log of one session. Safe to use from several threads.
 
     Args:
-        path: its file. A missing file is created with its header; an existing one is read (recovery).
-            An empty one, of a session that was killed at its start, has no owner.
+        path: its file, in the session's directory. A missing file is created with its header; an existing one is read
+            (recovery). An empty one, of a session that was killed at its start, has no owner.
         kinds: the ways in which changes are undone, by an entry's kind.
+        base: the directory that holds /sys and /proc.
     """
 
-    def __init__(self, path: Path, kinds: Mapping[str, UndoKind]) -> None:
+    def __init__(self, path: Path, kinds: Mapping[str, UndoKind], *, base: Path = Path("/")) -> None:
         self.path = path
+        self._scope = Scope(path.parent, base)
         self._kinds = kinds
         self._lock = threading.Lock()
         new = not path.exists()
@@ -272,6 +277,9 @@ class Journal:
         if kind is None:
             raise DamagedData(f"{entry}: its kind is unknown")
         data = decode(_parameters(kind.undo), entry.data, str(entry))
+        for name, check in kind.checks.items():
+            if not check(getattr(data, name), self._scope):
+                raise DamagedData(f"{entry}: no session writes such a {name}")
         rebooted = self.owner is not None and self.owner.boot != boot_id()
         if not rebooted or kind.survives_reboot:
             kind.undo(**{member.name: getattr(data, member.name) for member in fields(data)})

@@ -81,7 +81,7 @@ class HostSession:
                 )
             self.recovered = recovery.sentences()
             run_directory.make(self.dir)
-            self.journal = Journal(self.dir / "journal", kinds)
+            self.journal = Journal(self.dir / "journal", kinds, base=self.root.base)
             self.journal.record("processes", session=self.id)
         except BaseException:
             with suppress(OSError):  # a full disk leaves a directory without a whole journal

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_icbench.host import cleanup
+from pytest_icbench.host import cleanup, entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net import links
-from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages
 
 
@@ -53,19 +52,13 @@ def undo_tree(path: str) -> None:
     cleanup.remove_tree(Path(path))
 
 
-def undo_command(argv: tuple[str, ...]) -> None:
-    """Runs a command that undoes a change."""
-    run(argv, timeout_s=30)
-
-
 UNDO_KINDS = {
-    "processes": UndoKind(undo_processes, early=True),
+    "processes": UndoKind(undo_processes, early=True, checks={"session": entry_checks.session_id}),
     "process": UndoKind(undo_process, early=True),
-    "file": UndoKind(undo_file),
-    "hugepages": UndoKind(undo_hugepages),
-    "netns": UndoKind(undo_netns),
-    "link": UndoKind(undo_link),
-    "mount": UndoKind(undo_mount),
-    "tree": UndoKind(undo_tree, survives_reboot=True),
-    "command": UndoKind(undo_command),
+    "file": UndoKind(undo_file, checks={"path": entry_checks.kernel_file}),
+    "hugepages": UndoKind(undo_hugepages, checks={"base": entry_checks.base}),
+    "netns": UndoKind(undo_netns, checks={"name": entry_checks.name}),
+    "link": UndoKind(undo_link, checks={"name": entry_checks.link, "netns": entry_checks.netns}),
+    "mount": UndoKind(undo_mount, checks={"path": entry_checks.below_session}),
+    "tree": UndoKind(undo_tree, survives_reboot=True, checks={"path": entry_checks.below_session}),
 }

@@ -85,7 +85,7 @@ class CardSession(RecordingSession):
     def __init__(self, directory: Path, tree: str, pf: str | None) -> None:
         super().__init__(directory, self._modprobe)
         self.root: CardRoot = CardRoot(expand(tree, directory / "root").base)  # type: ignore[assignment]
-        self.journal = Journal(directory / "journal", UNDO_KINDS)
+        self.journal = Journal(directory / "journal", UNDO_KINDS, base=self.root.base)
         self.pf = pf
         #: What modprobe shows, by module.
         self.depends: dict[str, list[str]] = {}

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -266,4 +267,7 @@ def undo_subtree_control(path: str, enabled: tuple[str, ...]) -> None:
                 control.write_text(f"-{controller}", encoding="ascii")
 
 
-UNDO_KINDS = {"cgroup": UndoKind(undo_cgroup), "subtree_control": UndoKind(undo_subtree_control)}
+UNDO_KINDS = {
+    "cgroup": UndoKind(undo_cgroup, checks={"name": entry_checks.group_name}),
+    "subtree_control": UndoKind(undo_subtree_control, checks={"path": entry_checks.subtree_control}),
+}

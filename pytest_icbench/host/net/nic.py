@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
@@ -342,4 +343,14 @@ def _restore(before: State) -> None:
             route.route("replace", oif=index, **attributes)
 
 
-UNDO_KINDS = {"nic": UndoKind(undo_nic)}
+UNDO_KINDS = {
+    "nic": UndoKind(
+        undo_nic,
+        checks={
+            "name": entry_checks.interface,
+            "netns": entry_checks.netns,
+            "moved": entry_checks.interface_or_pci,
+            "sysctls": entry_checks.sysctls,
+        },
+    )
+}

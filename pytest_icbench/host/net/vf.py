@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
 
@@ -238,7 +239,7 @@ def driver_version(name: str) -> str | None:
 
 
 UNDO_KINDS = {
-    "vf": UndoKind(undo_vf),
-    "link_down": UndoKind(undo_link_down),
-    "vf_interface": UndoKind(undo_interface),
+    "vf": UndoKind(undo_vf, checks={"pf": entry_checks.interface}),
+    "link_down": UndoKind(undo_link_down, checks={"name": entry_checks.interface}),
+    "vf_interface": UndoKind(undo_interface, checks={"pci": entry_checks.pci_address, "name": entry_checks.interface}),
 }

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
@@ -125,4 +126,4 @@ def _devices(root: Root, name: str) -> list[str]:
     return [entry for directory in directories for entry in root.list(directory) if ":" in entry]
 
 
-UNDO_KINDS = {"modules": UndoKind(undo_modules)}
+UNDO_KINDS = {"modules": UndoKind(undo_modules, checks={"names": entry_checks.module})}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 
@@ -213,4 +214,8 @@ def _await(condition: Callable[[], bool], complaint: str) -> None:
         time.sleep(_POLL_S)
 
 
-UNDO_KINDS = {"pci_driver": UndoKind(undo_driver), "vf_count": UndoKind(undo_vf_count)}
+_CHECKS = {"base": entry_checks.base, "pci": entry_checks.pci_address}
+UNDO_KINDS = {
+    "pci_driver": UndoKind(undo_driver, checks=_CHECKS | {"driver": entry_checks.module}),
+    "vf_count": UndoKind(undo_vf_count, checks=_CHECKS),
+}

@@ -39,7 +39,8 @@ class StubbornRoot(Root):
 
 def session_on(root: Root, tmp_path: Path) -> HostSession:
     """As much of a session as setting the frequency needs."""
-    return cast(HostSession, SimpleNamespace(root=root, journal=Journal(tmp_path / "journal", UNDO_KINDS)))
+    journal = Journal(tmp_path / "journal", UNDO_KINDS, base=root.base)
+    return cast(HostSession, SimpleNamespace(root=root, journal=journal))
 
 
 def files(root: Root) -> dict[str, str]:

@@ -38,7 +38,7 @@ class KernelRoot(Root):
 def session_on(root: Root, tmp_path: Path, size_kib: int = 2048) -> HostSession:
     parts = SimpleNamespace(
         root=root,
-        journal=Journal(tmp_path / "journal", UNDO_KINDS),
+        journal=Journal(tmp_path / "journal", UNDO_KINDS, base=root.base),
         hugepage_size_kib=size_kib,
         hugepages=hugepages.HugePages(),
     )

@@ -25,6 +25,7 @@ from pytest_icbench.driver.node.lxc.rootfs import mount_point, skeleton
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
@@ -337,4 +338,9 @@ def undo_container(lxcpath: str, name: str, group: str) -> None:
     end_container(lxcpath, name, group, Layout.read(root), root)
 
 
-UNDO_KINDS = {"container": UndoKind(undo_container)}
+UNDO_KINDS = {
+    "container": UndoKind(
+        undo_container,
+        checks={"lxcpath": entry_checks.container_path, "name": entry_checks.name, "group": entry_checks.group_name},
+    )
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a journal names is held to what its session may have written, before anything is undone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.host.journal import Journal, UndoKind
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+
+SESSION = "abc123"
+PCI = "0000:3b:00.1"
+NIC: dict[str, Any] = {
+    "name": "eth7",
+    "mac": "02:00:00:00:00:01",
+    "mtu": 1500,
+    "txqueuelen": 1000,
+    "flags": 1,
+    "addresses": [{"family": 2, "address": "192.0.2.1", "prefixlen": 24}],
+    "routes": [],
+    "lro": None,
+    "sysctls": {"ipv6/conf/eth7/accept_ra": "1"},
+    "channels": [0, 0, 0, 4],
+    "netns": f"/run/netns/icb{SESSION}-r0n0",
+    "moved": "eth0",
+}
+CPU = "/sys/devices/system/cpu"
+RUN = "RUN_DIR"  # stands for the directory of all sessions
+
+
+def kernel_file(path: str) -> tuple[str, dict[str, Any]]:
+    """Returns the entry of a kernel file."""
+    return "file", {"path": path, "text": "1"}
+
+
+#: Entries as sessions write them.
+RIGHT: list[tuple[str, dict[str, Any]]] = [
+    ("processes", {"session": SESSION}),
+    kernel_file(f"{CPU}/cpu12/cpufreq/scaling_governor"),
+    kernel_file(f"{CPU}/cpu12/cpufreq/energy_performance_preference"),
+    kernel_file(f"{CPU}/intel_pstate/no_turbo"),
+    kernel_file(f"/sys/bus/pci/devices/{PCI}/sriov_drivers_autoprobe"),
+    kernel_file("/sys/class/net/enp1s0f0.7/mtu"),
+    kernel_file("/proc/sys/net/ipv6/conf/enp1s0f0/disable_ipv6"),
+    ("hugepages", {"base": "/", "node": 0, "size_kib": 2048, "before": 0, "taken": 4}),
+    ("netns", {"name": f"icb{SESSION}-r0n0-client.a"}),
+    ("link", {"name": f"ic{SESSION}br0", "netns": None}),
+    ("mount", {"path": f"{RUN}/{SESSION}/mnt"}),
+    ("tree", {"path": f"{RUN}/{SESSION}/a/b"}),
+    ("container", {"lxcpath": f"{RUN}/{SESSION}/lxc", "name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
+    ("cgroup", {"name": f"icb{SESSION}"}),
+    ("subtree_control", {"path": "/sys/fs/cgroup/cgroup.subtree_control", "enabled": ["cpu"]}),
+    ("vf", {"pf": "enp1s0f0", "index": 0, "settings": {"mac": None, "spoofcheck": True}}),
+    ("vf_interface", {"pci": PCI, "name": "eth7", "mac": "02:00:00:00:00:01", "mtu": 1500}),
+    ("link_down", {"name": "enp1s0f0"}),
+    ("modules", {"names": ["vfio", "vfio_pci"]}),
+    ("pci_driver", {"base": "/", "pci": PCI, "driver": "vfio-pci", "override": ""}),
+    ("pci_driver", {"base": "/", "pci": PCI, "driver": None, "override": ""}),
+    ("vf_count", {"base": "/", "pci": PCI, "count": 0}),
+    ("nic", NIC),
+    ("nic", NIC | {"netns": None, "moved": PCI}),
+]
+
+#: Keys of entries with values that no session writes.
+WRONG: list[tuple[str, str, Any]] = [
+    ("processes", "session", "other1"),
+    *(
+        ("file", "path", path)
+        for path in (
+            "/etc/passwd",
+            "/proc/sys/kernel/core_pattern",
+            "/proc/self/root/etc/passwd",
+            "/sys/kernel/uevent_helper",
+            "/sys/class/net/../mtu",
+            "/sys/class/net/x/../../../../etc/mtu",
+            f"{CPU}/cpu1/../../../../../etc/boost",
+            "",
+            "sys\n",
+            "sys/class/net/x/mtu",
+        )
+    ),
+    ("hugepages", "base", "/tmp"),
+    *(("netns", "name", name) for name in ("../../path", f"icb{SESSION}-/../x", "icbother1-n0", "", "..")),
+    *(("link", "name", name) for name in ("eth0", "icother1br0", f"ic{SESSION}/x")),
+    *(("link", "netns", path) for path in ("/proc/1/ns/net", f"/run/netns/icb{SESSION}-/../x")),
+    *(
+        (kind, "path", path)
+        for kind in ("mount", "tree")
+        for path in ("/", "/etc", RUN, f"{RUN}/{SESSION}/../x/y", f"{RUN}/{SESSION}/..", f"{RUN}/{SESSION}/out/x", "x")
+    ),
+    *(("container", "lxcpath", path) for path in ("lxc", f"{RUN}/other1/lxc", f"{RUN}/{SESSION}/lxc/../..", "/")),
+    *(("container", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),
+    *(("container", "group", name) for name in ("..", "system.slice")),
+    *(("cgroup", "name", name) for name in ("", "..", "system.slice", f"icb{SESSION}/..")),
+    *(
+        ("subtree_control", "path", path)
+        for path in ("/etc/passwd", "/sys/fs/cgroup/../../x/cgroup.subtree_control", "/sys/fs/cgroup/x")
+    ),
+    ("vf", "pf", "../../x"),
+    ("vf_interface", "pci", "../x"),
+    ("vf_interface", "name", "a/b"),
+    ("link_down", "name", ".."),
+    *(("modules", "names", names) for names in (["vfio", "-r"], ["../x"], ["a b"])),
+    ("pci_driver", "base", "/tmp"),
+    ("pci_driver", "pci", "../x"),
+    ("pci_driver", "driver", "../x"),
+    ("vf_count", "pci", ".."),
+    ("nic", "name", "../x"),
+    ("nic", "netns", "/proc/1/ns/net"),
+    ("nic", "moved", "../x"),
+    ("nic", "sysctls", {"../kernel/core_pattern": "|/tmp/x"}),
+]
+
+
+def placed(value: Any, run_dir: Path) -> Any:
+    """Returns plain data with the directory of sessions in its place."""
+    return json.loads(json.dumps(value).replace(RUN, str(run_dir)))
+
+
+def undo(run_dir: Path, kind: str, data: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Undoes one entry of a session. Returns the kinds whose functions were called, and the failures."""
+    (run_dir / SESSION).mkdir()
+    (run_dir / SESSION / "out").symlink_to("/etc")
+    called: list[str] = []
+    journal = Journal(run_dir / SESSION / "journal", {kind: recording(kind, called)})
+    journal.record(kind, **placed(data, run_dir))
+    return called, journal.undo_all()
+
+
+def recording(name: str, called: list[str]) -> UndoKind:
+    """Returns a kind that takes and checks the same data, and only notes its name."""
+    kind = UNDO_KINDS[name]
+
+    @wraps(kind.undo)
+    def note(**_: Any) -> None:
+        called.append(name)
+
+    return replace(kind, undo=note)
+
+
+@pytest.mark.parametrize(("kind", "data"), RIGHT, ids=[f"{number}-{entry[0]}" for number, entry in enumerate(RIGHT)])
+def test_what_sessions_write_is_undone(tmp_path: Path, kind: str, data: dict[str, Any]) -> None:
+    assert undo(tmp_path, kind, data) == ([kind], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"), WRONG, ids=[f"{number}-{entry[0]}-{entry[1]}" for number, entry in enumerate(WRONG)]
+)
+def test_what_no_session_writes_is_told_and_left_alone(tmp_path: Path, kind: str, key: str, value: Any) -> None:
+    data = next(right for name, right in RIGHT if name == kind) | {key: value}
+    called, (failure,) = undo(tmp_path, kind, data)
+    assert called == []
+    assert f": no session writes such a {key}: " in failure
+    assert "\n" not in failure
+
+
+def test_every_kind_is_tried_here() -> None:
+    assert {kind for kind, _ in RIGHT} == set(UNDO_KINDS) - {"process"}
