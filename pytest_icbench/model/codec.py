@@ -10,9 +10,11 @@ keys: ``x``, ``x_low`` and ``x_high``. A field with the metadata ``UNWRITTEN`` h
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -27,6 +29,13 @@ T = TypeVar("T")
 UNWRITTEN: Mapping[str, bool] = types.MappingProxyType({"written": False})
 #: The ends of an estimate's three keys, after its name.
 _ENDS = ("", "_low", "_high")
+
+#: The greatest integer in a file, of which any sum is still a float, and the greatest depth of data without a type.
+_GREATEST, _DEEPEST = 2**200, 50
+#: Digits of the longest key that is a number.
+_LONGEST_KEY = 30
+#: The escape of a surrogate: two make a character, one alone is none.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 _PAIRS = (tuple[int, int], ...)
 _ESTIMATE = Estimate | None
@@ -97,6 +106,24 @@ def decode(kind: type[T], data: Any, where: str) -> T:
     return result
 
 
+def from_json(text: str | bytes, where: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Returns the data of a JSON text. Raises DamagedData with one sentence, whatever the text is.
+
+    Args:
+        where: the place of the text, for the message.
+        hook: makes an object of its keys and values, as ``object_pairs_hook`` of ``json.loads``.
+    """
+    try:
+        data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=hook)
+        if _SURROGATE.search(text if isinstance(text, str) else text.decode()):
+            json.dumps(data, ensure_ascii=False).encode()  # half a character cannot be written anywhere
+    except ValueError as error:
+        raise DamagedData(f"{where}: not valid JSON ({error})") from None
+    except RecursionError:
+        raise DamagedData(f"{where}: nested too deeply") from None
+    return data
+
+
 def refuse_constant(name: str) -> float:
     """Raises ValueError for NaN and Infinity, which are no JSON; an argument for ``json.loads``."""
     raise ValueError(f"{name} is no JSON number")
@@ -128,7 +155,10 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _wrong(where: str, expected: str, data: Any) -> DamagedData:
-    shown = repr(data)
+    try:
+        shown = repr(data)
+    except (RecursionError, ValueError):  # an integer of thousands of digits has no text
+        shown = "what cannot be shown"
     return DamagedData(f"{where}: expected {expected}, found {shown[:60]}{'…' if len(shown) > 60 else ''}")
 
 
@@ -158,6 +188,7 @@ def _decode_mapping(types_: tuple[Any, ...], data: Any, where: str) -> dict[Any,
         raise _wrong(where, "an object", data)
     of_keys, of_values = types_
     if of_keys is str and of_values is Any:
+        _check_plain(data, where)
         return dict(data)
     return {_decode_key(of_keys, key, where): _decode(of_values, item, f"{where}: {key}") for key, item in data.items()}
 
@@ -168,13 +199,16 @@ def _decode_key(kind: Any, key: str, where: str) -> str | int:
     if kind is not int:
         raise TypeError(f"codec does not know keys of {kind}")
     try:
-        return int(key)
+        if len(key) <= _LONGEST_KEY:
+            return int(key)
     except ValueError:
-        raise _wrong(where, "integers for keys", key) from None
+        pass
+    raise _wrong(where, "integers for keys", key)
 
 
 def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
+        _check_plain(data, where)
         return data
     if kind is type(None):
         if data is None:
@@ -185,11 +219,11 @@ def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
             return data
         raise _wrong(where, "true or false" if kind is bool else "a string", data)
     if kind is int:
-        if isinstance(data, int) and not isinstance(data, bool):
+        if isinstance(data, int) and not isinstance(data, bool) and _is_number(data):
             return data
         raise _wrong(where, "an integer", data)
     if kind is float:
-        if isinstance(data, int | float) and not isinstance(data, bool) and math.isfinite(data):
+        if isinstance(data, int | float) and not isinstance(data, bool) and _is_number(data):
             return float(data)
         raise _wrong(where, "a number", data)
     raise TypeError(f"codec does not know {kind}")
@@ -212,6 +246,21 @@ def _decode_union(kind: Any, data: Any, where: str) -> Any:
     raise _wrong(
         f"{where}: kind", " or ".join(get_args(_hints(option)["kind"])[0] for option in options), data.get("kind")
     )
+
+
+def _is_number(data: float) -> bool:
+    """Whether a number is finite, and an integer one that a counter can hold."""
+    return -_GREATEST <= data <= _GREATEST if isinstance(data, int) else math.isfinite(data)
+
+
+def _check_plain(data: Any, where: str, depth: int = 0) -> None:
+    """Checks data without a type. Raises DamagedData if it is nested deeply or has a number that is none."""
+    if depth > _DEEPEST:
+        raise DamagedData(f"{where}: nested too deeply")
+    if isinstance(data, int | float) and not _is_number(data):
+        raise _wrong(where, "a number", data)
+    for item in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
+        _check_plain(item, where, depth + 1)
 
 
 def _is_pair_of_ints(item: Any) -> bool:
@@ -252,7 +301,7 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
         elif name in data:
             value = data[name]
             # Most values need no decoding. The slow path decodes the others, and has the messages.
-            right = type(value) in field.plain and (type(value) is not float or math.isfinite(value))
+            right = type(value) in field.plain and (type(value) not in (int, float) or _is_number(value))
             arguments[name] = value if right else _decode(field.hint, value, _below(where, name))
         elif field.required:
             raise DamagedData(f"{where}: {name} is missing")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, estimates, refuse_constant
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, estimates, from_json
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
@@ -260,13 +260,7 @@ class Measurement:
     @classmethod
     def from_json(cls, line: str, where: str = "result") -> Self:
         """Returns the measurement of ``to_json``. Raises DamagedData with one sentence that begins with ``where``."""
-        try:
-            data = json.loads(line, parse_constant=refuse_constant)
-        except ValueError as error:
-            raise DamagedData(f"{where}: not valid JSON ({error})") from None
-        except RecursionError:
-            raise DamagedData(f"{where}: nested too deeply for a result") from None
-        return cls.from_dict(data, where)
+        return cls.from_dict(from_json(line, where), where)
 
 
 @lru_cache(maxsize=10_000)

@@ -28,7 +28,7 @@ from typing import Any
 
 from pytest_icbench.gate.entry import CaseFacts, Entry
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"
@@ -124,9 +124,10 @@ def read(text: str, where: str) -> list[Entry]:
     Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
     """
     try:
-        data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise DamagedData(f"{where}: damaged or cut off ({error}); restore it, or save the baseline again") from None
+        data = from_json(text, where, _unique)
+    except DamagedData as error:
+        why = str(error).removeprefix(f"{where}: ")
+        raise DamagedData(f"{where}: damaged or cut off ({why}); restore it, or save the baseline again") from None
     if not text.endswith("}\n"):
         raise DamagedData(f"{where}: cut off, its last line has no end; restore it, or save the baseline again")
     if not isinstance(data, dict) or data.get("format") != FORMAT:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, refuse_constant
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def read(file: Path) -> tuple[list[Entry], list[str]]:
 
 def _entry(line: bytes, where: str) -> Entry:
     try:
-        data = json.loads(line, parse_constant=refuse_constant)
-    except (ValueError, RecursionError):
+        data = from_json(line, where)
+    except DamagedData:
         raise DamagedData(f"{where}: damaged, not valid JSON") from None
     check_schema(data, SCHEMA, where, "damaged, not a line of a history")
     entry = decode(Entry, data, where)

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.codec import DamagedData, decode
+from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.results import FILE_NAME
@@ -92,8 +93,9 @@ def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         with path.open(encoding="utf-8") as file:
-            head = json.loads(file.readline())
-        raws[(head["case"], head["dimension"], head["started_at"])] = path
+            head = from_json(file.readline(), f"{path} line 1")
+        with suppress(KeyError, TypeError):  # a file that is not of a run belongs to no result
+            raws[(head["case"], head["dimension"], head["started_at"])] = path
     results = {}
     for line, (measurement, names) in measurements.items():
         raw = raws.get((measurement.case, measurement.dimension, measurement.started_at))
@@ -122,11 +124,16 @@ def read_raw(path: Path) -> Measurement:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    return parse_raw(text, path)
+
+
+def parse_raw(text: str, path: Path) -> Measurement:
+    """Parses the text of a raw file, whose path is for messages. Raises DamagedData."""
     head: dict[str, Any] | None = None
     launches: dict[tuple[str, int], dict[str, Any]] = {}
     for where, line in whole_lines(text, path):
         try:
-            data = json.loads(line)
+            data = from_json(line, where)
             kind = data.pop("type")
             if kind == "measurement":
                 head = data
@@ -134,7 +141,7 @@ def read_raw(path: Path) -> Measurement:
                 launches[(data.pop("of"), data["index"])] = {**data, "windows": []}
             elif kind == "window":
                 launches[(data.pop("of"), data.pop("launch"))]["windows"].append(data)
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (KeyError, AttributeError, TypeError):
             raise DamagedData(f"{where}: not what a run writes") from None
     if head is None:
         raise DamagedData(f"{path}: the line of type measurement is missing")

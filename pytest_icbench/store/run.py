@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
+from pytest_icbench.model.codec import check_schema, decode, encode, from_json
 from pytest_icbench.store.results import append_line
 
 RUN_FILE = "run.json"
@@ -79,7 +79,7 @@ class ResultPlace:
     line: int
     raw: str
     limits: tuple[dict[str, Any], ...] | None = None
-    margins: dict[str, Any] = field(default_factory=dict)
+    margins: dict[str, tuple[float, str]] = field(default_factory=dict)
     taken_from: str | None = None
 
 
@@ -112,7 +112,13 @@ def read_info(run: Path) -> RunInfo | None:
     """Reads ``run.json``; None for a run that is older than this file. Raises UsageError, DamagedData."""
     path = run / RUN_FILE
     text = _text(path)
-    return None if text is None else _decoded(RunInfo, text, str(path))
+    return None if text is None else parse_info(text, str(path))
+
+
+def parse_info(text: str, where: str) -> RunInfo:
+    """Parses the text of a ``run.json``. Raises DamagedData with one sentence that begins with ``where``."""
+    info: RunInfo = _decoded(RunInfo, text, where)
+    return info
 
 
 def append_test(run: Path, record: TestRecord) -> None:
@@ -144,9 +150,6 @@ def _text(path: Path) -> str | None:
 
 
 def _decoded(kind: Any, text: str, where: str) -> Any:
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise DamagedData(f"{where}: not valid JSON ({error})") from None
+    data = from_json(text, where)
     check_schema(data, SCHEMA, where, "this was not written by pytest-icbench")
     return decode(kind, data, where)

@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver, parse_day
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.store.baselines import replace_file
 
 FILE_NAME = "waivers.json"
@@ -34,9 +33,10 @@ def load(directory: Path) -> tuple[Waiver, ...]:
 def read(text: str, where: str) -> tuple[Waiver, ...]:
     """Parses a file's waivers. Raises DamagedData with one sentence that begins with ``where``."""
     try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedData(f"{where}: damaged or cut off ({error}); restore it") from None
+        data = from_json(text, where)
+    except DamagedData as error:
+        why = str(error).removeprefix(f"{where}: ")
+        raise DamagedData(f"{where}: damaged or cut off ({why}); restore it") from None
     if not text.endswith("}\n"):
         raise DamagedData(f"{where}: cut off, its last line has no end; restore it")
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("waivers"), list):
