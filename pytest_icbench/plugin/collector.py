@@ -59,9 +59,9 @@ class ResultCollector:
             run: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
-            from pytest_icbench.store.merge import parcel
+            from pytest_icbench.store.parcel import pack
 
-            files = parcel(run.directory, run.places(report.nodeid), first=not self._sent)
+            files = pack(run.directory, run.places(report.nodeid), first=not self._sent)
             report.icbench_parcel, self._sent = files, True  # type: ignore[attr-defined]
         report.icbench = [result.to_dict() for result in icbench.results]  # type: ignore[attr-defined]
         report.icbench_windows = list(icbench.windows)  # type: ignore[attr-defined]

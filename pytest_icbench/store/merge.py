@@ -13,53 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.codec import encode
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.parcel import unpack
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run
-from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test
+from pytest_icbench.store.run import RUN_FILE, SCHEMA, ResultPlace, RunInfo, TestRecord, append_test
 
-
-def parcel(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
-    """Returns what a worker sends with a test's report: the places of its results and the texts of files.
-
-    Args:
-        first: with the first report of a worker the baseline is sent too.
-    """
-    baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
-    return {
-        "run": _text(run / RUN_FILE),
-        "baseline": {str(path.relative_to(run)): _text(path) for path in baseline},
-        "places": [
-            {
-                "raw": place.raw,
-                "text": _text(run / place.raw),
-                "limits": place.limits,
-                "margins": place.margins,
-                "taken_from": place.taken_from,
-            }
-            for place in places
-        ],
-    }
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return None
-
-
-def _write(path: Path, text: str, subject: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ProvisionError(
-            f"{subject} cannot be written: {error}; make room or name another --icbench-reports"
-        ) from None
+#: The fields of ``RunInfo`` that each host of a run has.
+_OF_A_HOST = ("identity", "treatment", "versions", "binaries")
 
 
 class Merge:
@@ -82,52 +46,57 @@ class Merge:
         self._history = history
         self._patterns = patterns
         self._directory = directory
-        self._argv = list(argv)
+        self._argv = tuple(argv)
         self._lines = 0
-        self._info: dict[str, Any] | None = None
-        self._hosts: dict[str | None, dict[str, Any]] = {}
+        self._info: RunInfo | None = None
+        self._hosts: dict[str, dict[str, Any]] = {}
         self._places: dict[str, list[ResultPlace]] = {}
 
     def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
-        """Writes a test's results; they are on the disk when it returns. Raises ProvisionError.
+        """Writes a test's results; they are on the disk when it returns.
 
         Args:
             results: as lines of ``results.jsonl``.
-            sent: the worker's ``parcel``.
+            sent: the worker's parcel, as ``pack`` made it.
+
+        Raises:
+            ProvisionError: the files cannot be written, or the parcel is none of this package: nothing is written.
         """
+        try:
+            parcel = unpack(sent, results)
+        except UsageError as error:
+            raise ProvisionError(f"the results of {nodeid} that a worker sent are refused: {error}") from None
         create_run(self._directory.parent, self._directory.name)
-        if sent["run"] is not None:
-            self._note_host(json.loads(sent["run"]))
-        if sent["run"] is not None and sent.get("baseline"):
-            self._keep_baseline(sent["baseline"], host_name(json.loads(sent["run"])["identity"]))
-        for result, place in zip(results, sent["places"], strict=True):
-            raw = self._raw(place["raw"], place["text"])
-            append_line(self._directory / FILE_NAME, json.dumps(result, allow_nan=False))
+        if parcel.info is not None:
+            self._note_host(parcel.info)
+            self._keep_baseline(parcel.baseline, host_name(parcel.info.identity))
+        for result in parcel.results:
+            raw = self._raw(result.place.raw, result.windows)
+            append_line(self._directory / FILE_NAME, result.line)
             self._lines += 1
-            limits = None if place["limits"] is None else tuple(place["limits"])
-            here = ResultPlace(self._lines, raw, limits, dict(place["margins"]), place["taken_from"])
-            self._places.setdefault(nodeid, []).append(here)
-            if self._history is not None and place["taken_from"] is None:
-                entry = entry_of(Measurement.from_dict(result), self._directory.name, self._patterns)
+            self._places.setdefault(nodeid, []).append(replace(result.place, line=self._lines, raw=raw))
+            if self._history is not None and result.place.taken_from is None:
+                entry = entry_of(result.measurement, self._directory.name, self._patterns)
                 append(self._history, [entry] if entry is not None else [])
 
-    def _keep_baseline(self, files: Mapping[str, str | None], host: str) -> None:
+    def _keep_baseline(self, files: Mapping[str, str], host: str) -> None:
         """Writes a worker's baseline; for a host's figures its own worker's copy wins over the others'."""
         for name, text in files.items():
             path = self._directory / name
-            if text is not None and (path.parent.name == host or not path.exists()):
-                _write(path, text, "the baseline")
+            if path.parent.name == host or not path.exists():
+                self._write(path, text, "the baseline")
 
-    def _note_host(self, info: Mapping[str, Any]) -> None:
+    def _note_host(self, info: RunInfo) -> None:
         """Writes ``run.json``: the first worker's, with the facts of every host as soon as there are several."""
-        machine = info["identity"].get("machine")
+        machine = str(info.identity.get("machine"))
         if machine in self._hosts:
             return
-        self._hosts[machine] = {name: info[name] for name in ("identity", "treatment", "versions", "binaries")}
-        self._info = self._info or {**info, "argv": self._argv}
-        hosts = list(self._hosts.values()) if len(self._hosts) > 1 else []
+        self._hosts[machine] = {name: getattr(info, name) for name in _OF_A_HOST}
+        self._info = self._info or replace(info, argv=self._argv)
+        hosts = tuple(self._hosts.values()) if len(self._hosts) > 1 else ()
         fresh = self._directory / f".{RUN_FILE}"
-        append_line(fresh, json.dumps({**self._info, "hosts": hosts}, indent=1))
+        data = {"schema": SCHEMA, **encode(replace(self._info, hosts=hosts))}
+        append_line(fresh, json.dumps(data, allow_nan=False, indent=1))
         fresh.replace(self._directory / RUN_FILE)
 
     def _raw(self, name: str, text: str | None) -> str:
@@ -138,8 +107,20 @@ class Merge:
             number += 1
             path = (self._directory / name).with_name(f"{Path(name).stem}-{number}.jsonl")
         if text is not None:
-            _write(path, text, "raw windows")
+            self._write(path, text, "raw windows")
         return str(path.relative_to(self._directory))
+
+    def _write(self, path: Path, text: str, subject: str) -> None:
+        """Writes a file of the run. Raises ProvisionError if it cannot, or if a link leads out of the run."""
+        if not path.resolve().is_relative_to(self._directory.resolve()):
+            raise ProvisionError(f"{subject} cannot be written: a symbolic link leads out of {self._directory}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ProvisionError(
+                f"{subject} cannot be written: {error}; make room or name another --icbench-reports"
+            ) from None
 
     def note(self, record: TestRecord) -> None:
         """Records that a test is over. Raises ProvisionError."""

@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import encode
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.store import baseline_file
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.raw import raw_directory, write_raw
 from pytest_icbench.store.results import append_line, create_run, run_name
+from pytest_icbench.store.run import RunInfo
 from tests.measurements import measurement
 
 WINDOW = Window(1, 1, 0, 10**8, 100, 100, 0, 99, 6336, 0, 0, 0, 0, 10, 1, 0, 5, 9, 0)
@@ -95,15 +99,26 @@ def test_every_window_is_in_the_raw_file(tmp_path: Path) -> None:
     assert lines[1]["pairs"][0]["lost"] == 1
 
 
+def info_of(**identity: str) -> str:
+    info = RunInfo("r", 1.0, ("there",), "/d", "/r", identity=dict(identity))
+    return json.dumps({"schema": 1, **encode(info)})
+
+
+def baseline_of(pps: float) -> str:
+    entry = entry_of(measurement(throughput_pps=pps))
+    assert entry is not None
+    return baseline_file.write([entry])
+
+
 def test_of_several_baselines_the_hosts_own_stands(tmp_path: Path) -> None:
     merge = Merge(tmp_path / "run", [])
+    own, stale = baseline_of(5e6), baseline_of(4e6)
     identities = [{"cpu_model": "A"}, {"cpu_model": "B"}]
     names = [f"baselines/main/{host_name(identity)}/ovs.json" for identity in identities]
-    for identity, texts in zip(identities, (("own", "stale"), ("stale", "own")), strict=True):
-        info = {"identity": identity, "treatment": {}, "versions": {}, "binaries": {}}
-        sent = {"run": json.dumps(info), "baseline": dict(zip(names, texts, strict=True)), "places": []}
+    for identity, texts in zip(identities, ((own, stale), (stale, own)), strict=True):
+        sent = {"run": info_of(**identity), "baseline": dict(zip(names, texts, strict=True)), "places": []}
         merge.add("t", [], sent)
-    assert [(tmp_path / "run" / name).read_text() for name in names] == ["own", "own"]
+    assert [(tmp_path / "run" / name).read_text() for name in names] == [own, own]
 
 
 def test_the_same_case_twice_is_two_files(tmp_path: Path) -> None:
