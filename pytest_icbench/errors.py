@@ -6,13 +6,24 @@ Every message is one sentence that names the cause and the remedy. Details (a lo
 
 from __future__ import annotations
 
+from pytest_icbench.wording import printable
+
 
 class IcbenchError(Exception):
-    """The base of all errors that are raised on purpose."""
+    """The base of all errors that are raised on purpose.
+
+    Messages quote files and options, so their control characters are replaced here, but for the ends of lines.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__("\n".join(map(printable, str(message).split("\n"))))
 
 
 class UsageError(IcbenchError):
-    """An option, marker or file of the user is wrong: no test runs (pytest exits with 4)."""
+    """An option, marker or file of the user is wrong: no test runs (pytest exits with 4). The message is one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(str(message)))
 
 
 class Unsupported(IcbenchError):
