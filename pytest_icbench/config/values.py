@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -184,7 +185,7 @@ def path(text: str, _where: str, base: Path) -> Path:
     """Returns a path relative to ``base``; ``~`` is the user's directory."""
     try:
         return base / Path(text).expanduser()
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # no such user, or a name that none can have
         return base / text
 
 
@@ -216,9 +217,13 @@ def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
 
 def program(file: Path, where: str) -> Path:
     """Returns the file if it can be run. Raises UsageError."""
-    if not file.is_file():
+    try:
+        mode = file.stat().st_mode
+    except (OSError, ValueError):  # ValueError: a zero byte
+        mode = 0
+    if not stat.S_ISREG(mode):
         raise UsageError(f"{where}: there is no file {file}")
-    if not file.stat().st_mode & 0o111:
+    if not mode & 0o111:
         raise UsageError(f"{where}: {file} is not executable")
     return file
 

@@ -12,6 +12,9 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 
+#: The greatest depth of tables and lists.
+_DEEPEST = 50
+
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
@@ -37,7 +40,7 @@ def read(path: Path, where: str = "") -> TomlFile:
     name = f"{where}: {path}" if where else str(path)
     try:
         text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a path can have a zero byte
         raise UsageError(f"{name} cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return TomlFile(path, text, parse(text, name))
 
@@ -45,6 +48,18 @@ def read(path: Path, where: str = "") -> TomlFile:
 def parse(text: str, name: str) -> dict[str, Any]:
     """Returns the data of a document. Raises UsageError with one sentence that begins with ``name``."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = tomllib.loads(text)
+        _check_numbers(data)
+    except (ValueError, RecursionError) as error:  # ValueError: also of dates, and of numbers with thousands of digits
         raise UsageError(f"{name} is not valid TOML: {error}") from None
+    return data
+
+
+def _check_numbers(data: Any, depth: int = 0) -> None:
+    """Raises ValueError for an integer beyond TOML's 64 bits, and for tables that are nested deeply."""
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    if isinstance(data, int) and not -(2**63) <= data < 2**63:
+        raise ValueError("an integer has more than 64 bits")
+    for item in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        _check_numbers(item, depth + 1)

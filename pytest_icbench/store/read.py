@@ -83,9 +83,12 @@ def read_run(directory: Path) -> StoredRun:
 
 def _below(directory: Path, name: str) -> Path | None:
     path = directory / name
-    if not path.resolve().is_relative_to(directory.resolve()):
-        raise DamagedData(f"{directory}: {name} lies outside of the run")
-    return path if path.is_file() else None
+    try:
+        if not path.resolve().is_relative_to(directory.resolve()):
+            raise DamagedData(f"{directory}: {name} lies outside of the run")
+        return path if path.is_file() else None
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a zero byte, a circle of links
+        raise DamagedData(f"{directory}: {name[:100]} is no name of a file ({error})") from None
 
 
 def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]) -> dict[int, StoredResult]:
