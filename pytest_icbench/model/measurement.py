@@ -60,7 +60,7 @@ class Measurement:
         treatment_changes: facts of ``treatment`` that differ from the baseline's, each as [before, now].
         rules: version of the rules by which launches are valid and counted (``measure.validity.RULES``).
         bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
-        lower_bound: whether the switch had idle share: the rate is then "at least", and is not ranked.
+        lower_bound: whether the switch had idle share, or an endpoint was the limit: the rate is then "at least".
         throughput_pps: frames received per second, total over pairs, median over launches; of a search the
             conditional throughput, and its interval is the bracket from there to the relevant upper bound.
         throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).

@@ -13,6 +13,7 @@ from pytest_icbench.model.verdict import ORDER
 from pytest_icbench.report.axes import (
     MAXIMA,
     METRIC_NAMES,
+    Traffic,
     grouped,
     hosts_apart,
     is_latency,
@@ -24,7 +25,6 @@ from pytest_icbench.report.axes import (
     traffic,
 )
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.report.versions import decision_of
 
 #: Reference links: they show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
@@ -32,53 +32,88 @@ REFERENCES = tuple(REFERENCE_LINKS.values())
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best of the cases with the same traffic.
+    """The paths of one traffic, the best first.
 
     Attributes:
         question: the metric and the traffic.
-        winner: the best path.
-        figure: its main value and interval with the unit.
-        lead: its lead over the second path, and whether their intervals overlap; empty without a second path.
-        limit: the bottleneck of the winner.
+        winner: the best path, or ``undecided``.
+        ranks: each path with its main value and interval.
+        lead: the winner's lead over the second path, or who cannot be told from the best; empty for a single path.
+        limits: the bottleneck of the winner, or of each path that may be the best.
     """
 
     question: str
     winner: str
-    figure: str
+    ranks: tuple[str, ...]
     lead: str
-    limit: str
+    limits: tuple[str, ...]
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
-    """Ranks the cases of each traffic, dimension, metric and host. Values that are only "at least" are not ranked."""
-    rows = []
+    """Ranks the paths of each traffic, dimension, metric and host.
+
+    Reference links and candidates are not ranked: the former are no switches, the latter are judged in pairs with their
+    base.
+    """
     apart = hosts_apart(list(results))
-    ranked = [result for result in apart if result.switch not in REFERENCES and _value(result) is not None]
-    for (dimension, metric, placement, key), group in grouped(ranked, _key).items():
-        latency = dimension == "latency"
-        firm = [result for result in group if latency or not result.lower_bound]
-        firm.sort(key=lambda result: _value(result) or 0.0, reverse=not latency)
-        if not firm:
-            continue
-        best = firm[0]
-        rivals = [result for result in firm if path_of(result) != path_of(best)]
-        beyond = [result for result in group if result not in firm and (_value(result) or 0) > (_value(best) or 0)]
-        metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
-        rows.append(
-            Ranking(
-                question=f"{metric_name}: {key.say()}" + (f", {placement} placement" if placement else ""),
-                winner="undecided" if beyond else path_of(best),
-                figure="" if beyond else figure_text(best),
-                lead=_beyond(beyond, best)
-                if beyond
-                else _lead(best, rivals, latency=latency) + _unranked(len(group) - len(firm)),
-                limit="" if latency or beyond else _limit(best),
-            )
-        )
-    return rows
+    ranked = [
+        result
+        for result in apart
+        if result.switch not in REFERENCES and result.point.candidate is None and _value(result) is not None
+    ]
+    return [_ranking(group) for group in grouped(ranked, _key).values()]
 
 
-def _key(result: Result) -> tuple[str, str, str, object]:
+def _ranking(group: Sequence[Result]) -> Ranking:
+    dimension, metric, placement, key = _key(group[0])
+    latency = dimension == "latency"
+    in_order = sorted(group, key=lambda result: _value(result) or 0.0, reverse=not latency)
+    best_by_path: dict[str, Result] = {}
+    for result in in_order:
+        best_by_path.setdefault(path_of(result), result)
+    best, *others = best_by_path.values()
+    rivals = [result for result in others if not _loses(result, best)]
+    metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
+    limits = []
+    if not latency:
+        limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
+    return Ranking(
+        question=f"{metric_name}: {key.say()}" + (f", {placement} placement" if placement else ""),
+        winner="undecided" if rivals else path_of(best),
+        ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in best_by_path.values()),
+        lead=_undecided(best, rivals) if rivals else _lead(best, others[0]) if others else "",
+        limits=tuple(limits),
+    )
+
+
+def _loses(other: Result, best: Result) -> bool:
+    """Whether intervals tell that a path is behind the best. One whose rate is "at least" may be ahead of any."""
+    interval, interval_of_best = _interval(other), _interval(best)
+    if _at_least(other) or interval is None or interval_of_best is None:
+        return False
+    return interval[0] > interval_of_best[1] if is_latency(best) else interval[1] < interval_of_best[0]
+
+
+def _at_least(result: Result) -> bool:
+    return result.lower_bound and not is_latency(result)
+
+
+def _undecided(best: Result, rivals: Sequence[Result]) -> str:
+    """Returns who cannot be told from the path with the best value, and why."""
+    floors = [path_of(result) for result in rivals if _at_least(result)]
+    firm = [result for result in rivals if not _at_least(result)]
+    overlapping = [path_of(result) for result in firm if _interval(result) and _interval(best)]
+    unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
+    kind = "bounds" if is_search(best) else "intervals"
+    reasons = (
+        (overlapping, f"{kind} overlap with that of {path_of(best)}"),
+        (unknown, f"too few launches to tell from {path_of(best)}"),
+        (floors, "at least this, so may be faster"),
+    )
+    return "; ".join(f"{', '.join(paths)}: {reason}" for paths, reason in reasons if paths)
+
+
+def _key(result: Result) -> tuple[str, str, str, Traffic]:
     return result.dimension, result.metric, result.placement, traffic(result)
 
 
@@ -102,7 +137,7 @@ def figure_text(result: Result) -> str:
         return ""
     unit, factor = main_unit(result)
     text = f"{short(value * factor)} {unit}"
-    if not latency and result.lower_bound:
+    if _at_least(result):
         text = f"≥ {text}"
     interval = _interval(result)
     if is_search(result):
@@ -116,41 +151,17 @@ def figure_text(result: Result) -> str:
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
 
 
-def _lead(best: Result, others: Sequence[Result], *, latency: bool) -> str:
-    if not others:
-        return ""
-    second = others[0]
+def _lead(best: Result, second: Result) -> str:
+    """Returns by how much the best path is ahead of the next one, from which intervals tell it."""
     best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
     if not best_value or not second_value:
         return ""
-    percent = (1 - best_value / second_value) * 100 if latency else (best_value / second_value - 1) * 100
-    word = "below" if latency else "ahead of"
-    share = f"{best_value / second_value:.1f} times" if not latency and percent >= 100 else f"{percent:.1f} %"
-    text = f"{share} {'' if share.endswith('times') else word + ' '}{path_of(second)}"
-    decided = _side_by_side(best, second) or _side_by_side(second, best)
-    if decided is not None:
-        return f"{text}; {decided}"
-    intervals = _interval(best), _interval(second)
-    if intervals[0] is None or intervals[1] is None:
-        return f"{text}; too few launches to tell them apart"
-    apart = intervals[0][1] < intervals[1][0] if latency else intervals[0][0] > intervals[1][1]
-    return text if apart else f"{text}; their {'bounds' if is_search(best) else 'intervals'} overlap"
-
-
-def _side_by_side(candidate: Result, other: Result) -> str | None:
-    """Returns the decision on a candidate if the other result is its base; it is sharper than their intervals."""
-    is_base = candidate.side_by_side is not None and candidate.side_by_side.base == other.case
-    return f"side by side {path_of(candidate)} is {decision_of(candidate)}" if is_base else None
-
-
-def _beyond(results: Sequence[Result], best: Result) -> str:
-    """Returns the lead of a ranking that has no winner, since a greater value is only "at least"."""
-    most = max(results, key=lambda result: _value(result) or 0.0)
-    return f"{path_of(most)} takes {figure_text(most)}, more than {path_of(best)} with {figure_text(best)}"
-
-
-def _unranked(count: int) -> str:
-    return f" ({count} with “at least” not ranked)" if count else ""
+    floor = "at least " if _at_least(best) else ""
+    if is_latency(best):
+        return f"{(1 - best_value / second_value) * 100:.1f} % below {path_of(second)}"
+    if best_value >= 2 * second_value:
+        return f"{floor}{best_value / second_value:.1f} times {path_of(second)}"
+    return f"{floor}{(best_value / second_value - 1) * 100:.1f} % ahead of {path_of(second)}"
 
 
 def _limit(result: Result) -> str:

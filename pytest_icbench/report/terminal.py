@@ -121,7 +121,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if any(bounds(result) for result in results):
         notes.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
     if any(rate(result).startswith("≥") for result in results):
-        notes.append("≥: at least this, since the switch had idle share or the senders could offer no more; not ranked")
+        notes.append("≥: at least this, since the switch had idle share or the endpoints could do no more")
     for result in results:
         case = result.case + (f" ({result.host})" if result.host else "")
         if not result.is_number and result.evidence:

@@ -108,7 +108,7 @@ def find_bottleneck(
 
     Args:
         maximum: whether senders offered all they could, because the rate asked for that or for more.
-        switched: whether there is a switch with a worker of its own between the endpoints.
+        switched: whether there is a switch between the endpoints, and not a reference link.
         kernel: whether frames cross the kernel, whose work runs in the sender's own context.
         shared: whether endpoints share CPUs.
     """
@@ -135,16 +135,21 @@ def find_bottleneck(
 def _by_ends(
     indicators: LoadIndicators, refusing: bool, losing: bool, switched: bool, kernel: bool, shared: bool
 ) -> Bottleneck:
-    """Returns the limit by the sender's refusals and the receiver's polls; the switch is unknown, or had time left."""
+    """Returns the limit by the sender's refusals and the receiver's polls; the switch is unknown, or had time left.
+
+    A switch between endpoints that could do no more may be faster than its rate. The kernel's work is the exception: it
+    runs in the sender's own context, so the sender's limit is the path's.
+    """
     empty, lost = indicators.empty_share, _percent(indicators.loss_share)
     by_polls = empty is not None and empty < ALWAYS_BUSY_EMPTY_SHARE
     by_cycles = indicators.receiver_busy_share is not None and indicators.receiver_busy_share >= BUSY_SHARE
     worker_idle = indicators.busy_share is not None
     if by_polls and (losing or refusing):
-        return Bottleneck("endpoint", f"the receiver found frames in {_percent(1 - (empty or 0.0))} of its polls")
+        evidence = f"the receiver found frames in {_percent(1 - (empty or 0.0))} of its polls"
+        return Bottleneck("endpoint", evidence, switched)
     if by_cycles and (losing or refusing):
         spent = _percent(indicators.receiver_busy_share or 0.0)
-        return Bottleneck("endpoint", f"the receiver spent {spent} of its cycles on frames")
+        return Bottleneck("endpoint", f"the receiver spent {spent} of its cycles on frames", switched)
     # Where frames are both refused and lost, the greater part decides.
     losing = losing and indicators.loss_share >= indicators.refusing_share
     if losing and empty is not None and not kernel:
@@ -161,7 +166,7 @@ def _by_ends(
     spent = "" if sender is None else f" and spent {_percent(sender)} of its cycles on frames"
     if kernel:
         return Bottleneck("endpoint", f"the sender was never refused{spent}; the kernel's path runs in its own context")
-    return Bottleneck("endpoint", f"the sender was never refused{spent}")
+    return Bottleneck("endpoint", f"the sender was never refused{spent}", switched)
 
 
 def _percent(share: float) -> str:

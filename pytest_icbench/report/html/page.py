@@ -33,6 +33,9 @@ from pytest_icbench.wording import printable
 #: Number of rows of a table of the summary above which the rest is folded.
 MOST_ROWS = 20
 
+#: A cell of a table: one text, or several lines.
+_Cell = str | tuple[str, ...]
+
 
 def text(value: object) -> str:
     """Escapes a text for markup and replaces its control characters."""
@@ -156,7 +159,7 @@ def _notable(page: Page) -> str:
     return _folded(("Verdict", "Case", "Why"), rows) if rows else ""
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[_Cell]]) -> str:
     """Returns a table. A narrow screen stacks its cells with their heads, so roles mark it as a table."""
     head_cells = "".join(f'<th scope="col" role="columnheader">{text(head)}</th>' for head in heads)
     body = "".join(f'<tr role="row">{_cells(heads, row)}</tr>' for row in rows)
@@ -167,12 +170,16 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _cells(heads: Sequence[str], row: Sequence[str]) -> str:
+def _cells(heads: Sequence[str], row: Sequence[_Cell]) -> str:
     pairs = zip(heads, row, strict=True)
-    return "".join(f'<td role="cell" data-head="{text(head)}">{text(cell)}</td>' for head, cell in pairs)
+    return "".join(f'<td role="cell" data-head="{text(head)}">{_lines(cell)}</td>' for head, cell in pairs)
 
 
-def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _lines(cell: _Cell) -> str:
+    return text(cell) if isinstance(cell, str) else f"<span>{'<br>'.join(map(text, cell))}</span>"
+
+
+def _folded(heads: Sequence[str], rows: Sequence[Sequence[_Cell]]) -> str:
     """Returns a table whose rows after the first ``MOST_ROWS`` are folded."""
     more, rest = "", rows[MOST_ROWS:]
     if rest:
@@ -206,8 +213,8 @@ def _rankings(page: Page) -> str:
     rankings = overview.rankings(page.results)
     if not rankings:
         return ""
-    heads = ("Comparison", "Best", "Value (95 % interval; of a search its relevant bounds)", "Lead", "Limited by")
-    rows = [(ranking.question, ranking.winner, ranking.figure, ranking.lead, ranking.limit) for ranking in rankings]
+    heads = ("Comparison", "Best", "All paths (95 % interval; of a search its relevant bounds)", "Lead", "Limited by")
+    rows = [(ranking.question, ranking.winner, ranking.ranks, ranking.lead, ranking.limits) for ranking in rankings]
     shown = _folded(heads, rows)
     return f'<section class="ic-card" aria-label="What won"><h3>What won, and what limited it</h3>{shown}</section>'
 
@@ -218,7 +225,8 @@ def _statements(page: Page) -> str:
         case = result.case + (f" ({result.host})" if result.host else "")
         for publication in published.stated(result):
             pps = number(result, result.throughput_pps)
-            measured = "" if pps is None else f"{pps / 1e6:.4g} Mpps"
+            at_least = "≥ " if result.lower_bound else ""
+            measured = "" if pps is None else f"{at_least}{pps / 1e6:.4g} Mpps"
             rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))
     statements = [(row, statement, source) for row, statement, source in published.statements(page.results)]
     if not rows and not statements:

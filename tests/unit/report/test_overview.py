@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which path wins, by how much, and when that is undecided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
+from pytest_icbench.report import overview
+from tests.measurements import result
+
+
+def at(pps: float) -> dict[str, Any]:
+    return {"throughput_pps": pps, "throughput_pps_low": pps * 0.98, "throughput_pps_high": pps * 1.02}
+
+
+def test_ranking_says_who_leads_and_whether_intervals_tell() -> None:
+    results = [result(Case("ovs"), **at(5e6)), result(Case("vpp"), **at(10e6)), result(Case("direct"), **at(20e6))]
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.lead) == ("vpp", "2.0 times ovs")
+    assert [rank.split(" (")[0] for rank in ranking.ranks] == ["vpp: 10 Mpps", "ovs: 5 Mpps"]
+    results[1] = result(Case("vpp"), **at(5.01e6))
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.lead) == ("undecided", "ovs: intervals overlap with that of vpp")
+    assert [limit.split(":")[0] for limit in ranking.limits] == ["vpp", "ovs"]
+
+
+def test_a_winner_is_compared_with_every_path() -> None:
+    """A floor below the best value, and one without an interval, may belong to faster paths than the best."""
+    results = [
+        result(Case("basicfwd"), **at(16.1e6)),
+        result(Case("ovs"), lower_bound=True, **at(14.2e6)),
+        result(Case("testpmd"), lower_bound=True, **at(7.5e6)),
+        result(Case("snabb"), throughput_pps=15e6, throughput_pps_low=None, throughput_pps_high=None),
+        result(Case("linux-bridge"), **at(0.25e6)),
+    ]
+    (ranking,) = overview.rankings(results)
+    assert ranking.winner == "undecided"
+    assert ranking.lead == (
+        "snabb: too few launches to tell from basicfwd; ovs, testpmd: at least this, so may be faster"
+    )
+    assert [rank.split(" Mpps")[0] for rank in ranking.ranks] == [
+        "basicfwd: 16.1",
+        "snabb: 15",
+        "ovs: ≥ 14.2",
+        "testpmd: ≥ 7.5",
+        "linux-bridge: 0.25",
+    ]
+    assert [limit.split(":")[0] for limit in ranking.limits] == ["basicfwd", "snabb", "ovs", "testpmd"]
+
+
+def test_at_least_wins_only_by_its_floor() -> None:
+    results = [result(Case("ovs"), **at(5e6)), result(Case("vpp"), lower_bound=True, **at(4e6))]
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.lead) == ("undecided", "vpp: at least this, so may be faster")
+    results[1] = result(Case("vpp"), lower_bound=True, **at(10e6))
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.lead) == ("vpp", "at least 2.0 times ovs")
+    results[1] = result(Case("vpp"), lower_bound=True, **at(5.01e6))
+    assert overview.rankings(results)[0].winner == "undecided"
+
+
+def test_nobody_leads_before_itself() -> None:
+    (ranking,) = overview.rankings([result(Case("ovs"), **at(4e6)), result(Case("ovs"), **at(5e6))])
+    assert (ranking.winner, ranking.lead) == ("ovs", "")
+    assert [rank.split(" (")[0] for rank in ranking.ranks] == ["ovs: 5 Mpps"]
+
+
+def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
+    def times(switch: str, ns: float) -> Result:
+        figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
+        return result(Case(switch, dimension="latency", rate=Rate(1000)), **figures)
+
+    (ranking,) = overview.rankings([times("ovs", 40_000.0), times("vpp", 10_000.0)])
+    assert (ranking.winner, ranking.lead) == ("vpp", "75.0 % below ovs")
