@@ -36,7 +36,7 @@ SESSION_ERROR = 0.01
 TELLING = 0.5
 #: The verdicts of a first look that fresh launches have to confirm.
 _SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
-_AT_LEAST = "the switch had idle share, so the rate is only 'at least': more endpoints' cores would tell"
+_AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"
 
 
 def confirming(cases: int) -> float:
