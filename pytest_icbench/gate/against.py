@@ -16,7 +16,9 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
 #: The note on a rate that is "at least": it does not decide about an upgrade.
-_AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, or a search, would tell"
+_AT_LEAST = (
+    "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, or a search, would tell"
+)
 
 
 @dataclass(frozen=True, slots=True)
