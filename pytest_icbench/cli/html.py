@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.store.run import TestRecord
+from pytest_icbench.wording import clock
 
 
 def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) -> None:
@@ -40,6 +42,13 @@ def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) 
         raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
     if not path.is_file():
         raise UsageError(f"{path} was not written: {output.getvalue().strip()[-500:]}")
+    _set_duration(path, sum(test.duration_s for test in tests))
+
+
+def _set_duration(path: Path, duration_s: float) -> None:
+    """Replaces the time of the replay by that of the tests."""
+    took = rf"\g<1>{clock(duration_s)} when they ran.\g<2>".encode()
+    path.write_bytes(re.sub(rb'(<p class="run-count">\d+ tests? took )[^<]*(</p>)', took, path.read_bytes(), count=1))
 
 
 @contextlib.contextmanager

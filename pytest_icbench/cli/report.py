@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
@@ -25,7 +26,7 @@ from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.run import BASELINES, TestRecord
-from pytest_icbench.wording import printable, wrapped
+from pytest_icbench.wording import clock, printable, wrapped
 
 #: The number of differences that are named. The others are counted.
 MOST_NAMED = 10
@@ -137,9 +138,19 @@ def _page(
                 page.skipped.append((name, test.reason or ""))
             if test.repeat:
                 page.repeats[name] = test.repeat
-        command_line = "" if run.info is None else f": pytest {' '.join(run.info.argv)}"
-        page.sources.append(f"{run.name}{command_line}")
+        page.sources.append(_source(run))
     return page
+
+
+def _source(run: StoredRun) -> str:
+    """Returns the name of a run with its date, length and command line, as far as they are known."""
+    began = run.info.started_at if run.info else min((line.measurement.started_at for line in run.results), default=0.0)
+    text = run.name
+    if began:
+        text += f", run on {datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"
+    if run.tests:
+        text += f", tests took {clock(sum(test.duration_s for test in run.tests))}"
+    return text if run.info is None else f"{text}: pytest {' '.join(run.info.argv)}"
 
 
 def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[TestRecord]:

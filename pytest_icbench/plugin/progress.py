@@ -22,6 +22,11 @@ PLAIN_INTERVAL_S = 10.0
 PLAIN_PATIENCE_S = 2.0
 
 
+def rate_text(mpps: float) -> str:
+    """Returns a rate for the line; that of a latency case is far too low for Mpps."""
+    return f"{mpps:.2f} Mpps" if mpps >= 0.1 else f"{mpps * 1e6:,.0f} frames/s"
+
+
 class ProgressLine:
     """Shows how far the run is. It is silent in xdist's workers, and with ``-q`` in a pipe.
 
@@ -58,8 +63,8 @@ class ProgressLine:
             return
         self._last = now
         parts = [f"case {self.schedule.current} of {self.schedule.total}", printable(case), phase]
-        if mpps is not None:
-            parts.append(f"{mpps:.2f} Mpps" if mpps >= 0.1 else f"{mpps:.4f} Mpps")
+        if mpps:  # a launch begins with a window without frames
+            parts.append(rate_text(mpps))
         parts.append(f"{clock(self.schedule.left_s(left_s))} left")
         self._write("  ".join(parts))
 

@@ -107,6 +107,17 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _shortfall(result: Result) -> str:
+    """Returns the rate that was asked for, the number of launches that offered less, and the least of them."""
+    rate = result.point.rate
+    # A part of the rate that a search found has no number of its own.
+    asked = f"{show(rate.pps * result.point.pairs)} frames/s" if rate.pps is not None else rate.typed
+    offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
+    if not offers:
+        return asked
+    return f"{asked} in {len(offers)} of {len(result.per_launch)} launches (least {show(min(offers))} frames/s)"
+
+
 def _notes(results: Sequence[Result]) -> list[str]:
     metrics = {result.metric for result in results}
     notes = [text for metric, text in _METRICS.items() if metric in metrics]
@@ -131,13 +142,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
         texts = remarks.bands(result), remarks.drift(result), longruns.back_to_back(result)
         notes += [f"{case}: {text}" for text in (*texts, longruns.losses(result, longruns.FEW_EVENTS)) if text]
         if result.generator_bound and result.metric == "fixed" and result.is_number:
-            offered, asked = result.offered_pps, result.point.rate
-            actual = "less"
-            if asked.pps is not None:
-                actual = f"{show(offered)} of {show(asked.pps * result.point.pairs)} frames/s"
-            elif not asked.is_max:  # a part of the rate that a search found
-                actual = f"{show(offered)} frames/s, less than {asked.typed}"
-            notes.append(f"{case}: the sender could offer only {actual}")
+            notes.append(f"{case}: the sender fell short of {_shortfall(result)}")
         if unsettled := result.unsettled_launches:
             launches = f"{unsettled} of {result.launches} launches"
             subject = "median round trip" if is_latency(result) else "rate"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +231,19 @@ def test_several_runs_are_one_page(run: Path, tmp_path: Path) -> None:
     assert "other/test_x.py::test_a" in text
     assert '"ovs (copied)"' in text
     assert '"ovs (other)"' in text
+
+
+def test_a_page_of_a_run_has_its_date_and_length(run: Path, tmp_path: Path) -> None:
+    """Those of the run, not of the moment in which the page is made."""
+    pytest.importorskip("pytest_html")
+    records, info = run / "tests.jsonl", run / "run.json"
+    records.write_text(re.sub(r'"duration_s":\s*[\d.e-]+', '"duration_s": 78.0', records.read_text()))
+    info.write_text(re.sub(r'"started_at":\s*[\d.e+]+', '"started_at": 1700000000.0', info.read_text()))
+    page = tmp_path / "page.html"
+    main(["report", str(run), "-q", "--html", str(page)])
+    text = page.read_text()
+    assert '<p class="run-count">2 tests took 2:36 when they ran.</p>' in text
+    assert "copied, run on 2023-11-14 22:13 UTC, tests took 2:36: pytest " in text
 
 
 def test_a_page_without_pytest_html_is_one_sentence(

@@ -257,6 +257,13 @@ def test_progress_in_a_pipe_is_whole_lines(
     assert "\r" not in result.stdout.str()
 
 
+@pytest.mark.parametrize(
+    ("mpps", "text"), [(5.25, "5.25 Mpps"), (0.1, "0.10 Mpps"), (0.001, "1,000 frames/s"), (0.000025, "25 frames/s")]
+)
+def test_a_slow_rate_is_shown_in_frames(mpps: float, text: str) -> None:
+    assert progress.rate_text(mpps) == text
+
+
 @pytest.mark.parametrize("arguments", [("-q",), ("-q", "-s")])
 def test_quiet_runs_have_no_progress_in_a_pipe(
     inner: Runner, bench: type[FakeTestbed], arguments: tuple[str, ...]

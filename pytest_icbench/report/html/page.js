@@ -60,13 +60,18 @@
     return rows.map((row) => Object.fromEntries(figure.columns.map(([name], at) => [name, row[at]])));
   }
 
+  // Returns why a chart has nothing to draw.
+  function missing(figure) {
+    return figure.rows.length ? "No case in this chart matches the filter." : figure.empty || "There is no value to draw.";
+  }
+
   function draw(entry) {
     entry.stale = false;
     const turn = entry.turn = (entry.turn || 0) + 1;
     const rows = rowsOf(entry.figure);
     if (entry.table.open) fillTable(entry);
     if (!rows.length || !window.icbenchVega) {
-      entry.plot.replaceChildren(...(rows.length ? [] : [make("p", {}, "No case in this chart matches the filter.")]));
+      entry.plot.replaceChildren(...(rows.length ? [] : [make("p", {}, missing(entry.figure))]));
       return Promise.resolve();
     }
     const width = Math.max(Math.floor(entry.plot.clientWidth), 240);
@@ -216,6 +221,7 @@
       id: `windows-${at}`, kind: "windows", title: `Windows over time: ${result.case}`,
       text: `One point a window, a line a launch; crosses are windows in which the host took time from an endpoint. ${result.band}`,
       spec: spec, columns: template.columns.map(([name, title]) => [name, title.replace("@unit", unit)]), rows: windowRows(result),
+      empty: result.windows.unit === "kpps" ? "" : "Fewer than 20 answers a window: no medians.",
     };
   }
 

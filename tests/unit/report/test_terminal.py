@@ -21,7 +21,7 @@ from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.paths import path_part
 from pytest_icbench.wording import printable
-from tests.measurements import result
+from tests.measurements import launch, result
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
 
@@ -266,16 +266,26 @@ def test_properties_have_losses_and_trains() -> None:
 
 
 def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
-    bound = line(Case("ovs", rate=Rate(10**6)), generator_bound=True, offered_pps=350_000.0, unsettled_launches=2)
+    launches = tuple(
+        launch(index, offered_pps=offered, generator_bound=offered < 1e6)
+        for index, offered in enumerate((1e6, 350_000.0, 1e6, 900_000.0, 1e6, 1e6))
+    )
+    bound = line(
+        Case("ovs", rate=Rate(10**6)), generator_bound=True, offered_pps=1e6, per_launch=launches, unsettled_launches=2
+    )
     lines = table([bound])
-    assert any("the sender could offer only 350k of 1M frames/s" in text for text in lines)
+    shortfall = "the sender fell short of 1M frames/s in 2 of 6 launches (least 350k frames/s)"
+    assert shortfall in " ".join(" ".join(lines).split())
     assert any("the rate of 2 of 6 launches did not become stationary" in text for text in lines)
     told = " ".join(table([line(LATENCY, unsettled_launches=2)]))
     assert "the median round trip of 2 of 6 launches did not become stationary" in told
 
 
 def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:
-    found = line(LATENCY, generator_bound=True, offered_pps=350_000.0)
+    launches = (launch(offered_pps=350_000.0, generator_bound=True),)
+    found = line(LATENCY, generator_bound=True, offered_pps=350_000.0, per_launch=launches)
     found = replace(found, axes={**found.axes, "rate": "pdr:0.5%*0.5"})
-    (note,) = [text for text in table([found]) if "the sender" in text]
-    assert "the sender could offer only 350k frames/s, less than pdr:0.5%*0.5" in note
+    told = " ".join(" ".join(table([found])).split())
+    assert "the sender fell short of pdr:0.5%*0.5 in 1 of 1 launches (least 350k frames/s)" in told
+    without = table([replace(found, per_launch=())])
+    assert any(text.endswith("the sender fell short of pdr:0.5%*0.5") for text in without)
