@@ -34,7 +34,7 @@ KINDS = {
 
 
 def all_series(results: Iterable[Result]) -> list[str]:
-    """Returns the paths of the page in the order in which they were measured, which fixes their colours and marks."""
+    """Returns the paths of the page in the order in which they were measured."""
     return list(dict.fromkeys(path_of(result) for result in results))
 
 

@@ -3,23 +3,33 @@
 
 Colours are custom properties of the page's style sheet, so that dark mode and print change them without a new drawing.
 The value after the comma is for a chart that is saved alone. They are Okabe and Ito's eight (2008), which readers with
-every kind of colour vision can distinguish. Marks and dashes repeat the information.
+every kind of colour vision can distinguish, with the lightest three darkened to a contrast of 3:1 with white. Marks and
+dashes repeat the information, and tell apart what shares a colour.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 INK = "var(--ic-ink, #1a1a1a)"
 DIM = "var(--ic-dim, #595959)"
 GRID = "var(--ic-grid, #d9d9d9)"
 
-#: Blue, vermilion, green, black, purple, orange, sky blue, yellow: those with most contrast to white come first.
-_OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#1a1a1a", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-COLOURS = tuple(f"var(--ic-c{place}, {colour})" for place, colour in enumerate(_OKABE_ITO))
+#: Blue, vermilion, green, black, purple, orange, sky blue, yellow.
+LIGHT = ("#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#c46a9b", "#c07f00", "#3793cf", "#8f8400")
+COLOURS = tuple(f"var(--ic-c{place}, {colour})" for place, colour in enumerate(LIGHT))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 1, 2, 1, 2])
+#: The switches with a colour of their own; those after the eighth share one, with other marks and dashes.
+_SWITCHES = ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge", "basicfwd", "sriov")
+_SHARING = ("forward", "forward-raw", "veth")
+#: The first mark and dash of a switch that shares its colour.
+_SHARED_LOOK = 4
+#: Number of pairs of a mark and a dash. Their numbers have no common divisor, so counting both up gives all pairs.
+_LOOKS = len(SHAPES) * len(DASHES)
 
 
 def series_scales(series: Sequence[str], order: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -29,12 +39,45 @@ def series_scales(series: Sequence[str], order: Sequence[str]) -> dict[str, dict
         series: the series of the chart.
         order: all series of the page.
     """
-    places = [order.index(name) for name in series]
+    looks = _looks(order)
+    shown = [looks[name] for name in series]
     return {
-        "color": {"domain": list(series), "range": [COLOURS[place % len(COLOURS)] for place in places]},
-        "shape": {"domain": list(series), "range": [SHAPES[place % len(SHAPES)] for place in places]},
-        "strokeDash": {"domain": list(series), "range": [DASHES[place % len(DASHES)] for place in places]},
+        "color": {"domain": list(series), "range": [COLOURS[colour] for colour, _ in shown]},
+        "shape": {"domain": list(series), "range": [SHAPES[look % len(SHAPES)] for _, look in shown]},
+        "strokeDash": {"domain": list(series), "range": [DASHES[look % len(DASHES)] for _, look in shown]},
     }
+
+
+def _looks(order: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Returns for each series the place of its colour, and the number of its mark and dash.
+
+    They follow from the names, not from the order of the run. The first series of each switch gets the switch's look.
+    """
+    names = sorted(set(order))
+    first_of = {_switch(name): name for name in reversed(names)}
+    looks: dict[str, tuple[int, int]] = {}
+    taken: set[tuple[int, int]] = set()
+    for name in sorted(names, key=lambda name: (first_of[_switch(name)] != name, name)):
+        colour, look = _own_look(_switch(name))
+        free = next((number for number in range(look, look + _LOOKS) if (colour, number % _LOOKS) not in taken), look)
+        looks[name] = colour, free % _LOOKS
+        taken.add(looks[name])
+    return looks
+
+
+def _switch(series: str) -> str:
+    """Returns the name of the switch at the beginning of a path."""
+    for switch in sorted((*_SWITCHES, *_SHARING), key=len, reverse=True):
+        if re.match(rf"{switch}(?![\w.])", series):
+            return switch
+    return re.split(r"[+: ]|-c\d", series)[0]
+
+
+def _own_look(switch: str) -> tuple[int, int]:
+    if switch in _SWITCHES:
+        return _SWITCHES.index(switch), 0
+    place = _SHARING.index(switch) if switch in _SHARING else crc32(switch.encode())
+    return place % len(COLOURS), _SHARED_LOOK
 
 
 CONFIG: dict[str, Any] = {
