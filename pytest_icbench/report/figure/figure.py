@@ -64,6 +64,9 @@ AT_LEAST = Column("least", "at least")
 
 MEASURED = "measured"
 
+#: The mark of a second value, as a text: series have shapes of their own.
+_CROSS = "\u00d7"
+
 
 def interval_columns(x: Column, y: Column) -> tuple[Column, ...]:
     """Returns the columns that ``interval_spec`` draws: ``case series x y low high least source``."""
@@ -79,6 +82,7 @@ def interval_spec(
     *,
     log_x: bool = False,
     equal: bool = False,
+    beside: Column | None = None,
     extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Returns a chart of marks with intervals over ``x``, one line a series; published values are hollow diamonds.
@@ -88,6 +92,7 @@ def interval_spec(
         order: all series of the page.
         log_x: whether the axis is logarithmic, with a tick at every value.
         equal: whether a thin line at y = x is drawn.
+        beside: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
         extra: further layers.
     """
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
@@ -101,7 +106,10 @@ def interval_spec(
         x_axis |= {"values": values, "format": "d"}
         x_scale = {"type": "log", "base": 2, "padding": 12, "nice": False}
     # With the line at y = x both axes begin at zero.
-    y_scale, y_title = y_axis([] if equal else [number for row in rows for number in row[3:6]], y.title)
+    drawn = [number for row in rows for number in (*row[3:6], *row[8:])]
+    y_scale, y_title = y_axis(
+        [] if equal else drawn, y.title if beside is None else f"{y.title}; {_CROSS}: {beside.title}"
+    )
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
         "y": {"field": y.name, "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}},
@@ -163,6 +171,16 @@ def interval_spec(
             "encoding": at,
         },
     ]
+    if beside is not None:
+        across = {"field": beside.name, "type": "quantitative", "scale": y_scale, "title": y_title}
+        layers.append(
+            {
+                "transform": [*measured, {"filter": f"isValid(datum.{beside.name})"}],
+                "mark": {"type": "text", "text": _CROSS, "fontSize": 16},
+                "encoding": {"x": at["x"], "y": across, "color": colour},
+            }
+        )
+        tooltip.append({"field": beside.name, "title": beside.title})
     if any(row[7] != MEASURED for row in rows):
         marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5}
         layers += [

@@ -44,30 +44,40 @@ def latency_figures(results: Sequence[Result], order: Sequence[str], curves: Map
     return [*_by_size([result for _, result in times], order), *_by_percentile(times, order, curves)]
 
 
+#: The median and the tail against packet size: the median is what verdicts compare.
+_MEDIAN = Column("rtt", "median RTT, µs")
+_P99 = Column("p99", "99th percentile RTT, µs")
+
+
 def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A8: mean and 99th percentile against packet size."""
+    """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it."""
     figures = []
     groups = grouped(results, lambda result: traffic(result)._replace(packet_size=0))
     for place, (key, group) in enumerate(groups.items()):
-        for quantity in ("Mean", "99th percentile"):
-            times = [(result, result.rtt_mean_ns if quantity == "Mean" else result.rtt_p99_ns) for result in group]
-            points = (row(result, result.point.traffic.mean_bytes, rtt, 1e-3, least=False) for result, rtt in times)
-            rows = tuple(sorted((point for point in points if point is not None), key=lambda point: point[1:3]))
-            if not rows:
-                continue
-            y = Column("rtt", f"{quantity.lower()} RTT, µs")
-            figures.append(
-                Figure(
-                    id=f"latency-{place}-{'mean' if quantity == 'Mean' else 'p99'}",
-                    kind="latency",
-                    title=f"{quantity} round-trip time: {key.say('packet_size')}",
-                    text=best_text(rows, "µs", least_wins=True),
-                    spec=interval_spec(SIZE, y, rows, order, log_x=True),
-                    columns=interval_columns(SIZE, y),
-                    rows=rows,
-                )
+        points = [
+            (row(result, result.point.traffic.mean_bytes, result.rtt_p50_ns, 1e-3, least=False), result)
+            for result in group
+        ]
+        known = [(*point, _micro(number(result, result.rtt_p99_ns))) for point, result in points if point is not None]
+        rows = tuple(sorted(known, key=lambda point: point[1:3]))
+        if not rows:
+            continue
+        figures.append(
+            Figure(
+                id=f"latency-{place}",
+                kind="latency",
+                title=f"Median and 99th percentile of the round-trip time: {key.say('packet_size')}",
+                text=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.",
+                spec=interval_spec(SIZE, _MEDIAN, rows, order, log_x=True, beside=_P99),
+                columns=(*interval_columns(SIZE, _MEDIAN), _P99),
+                rows=rows,
             )
+        )
     return figures
+
+
+def _micro(time_ns: float | None) -> float | None:
+    return None if time_ns is None else float(f"{time_ns / 1e3:.7g}")
 
 
 _COLUMNS = (

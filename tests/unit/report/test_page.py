@@ -83,13 +83,14 @@ def test_figures_of_a_latency_case() -> None:
     counts = ((1000, 900), (2000, 90), (9000, 10))
     rtt = Histogram(counts, 990, 9000, 1200.0, 3)
     case = Case("ovs", dimension="latency", rate=Rate(1000))
-    results = [result(case, per_launch=(launch(rtt=rtt),), rtt_mean_ns=1200.0, rtt_p99_ns=2000.0)]
+    results = [result(case, per_launch=(launch(rtt=rtt),), rtt_mean_ns=1200.0, rtt_p99_ns=30_000.0)]
     curve = curve_of(results[0])
     assert curve[0] == (1.0, 1000.0)
     assert dict(curve)[10.0] == 1000.0
     assert max(beyond for beyond, _ in curve) <= 100  # ten requests beyond it at least
     figures = latency_figures(results, ["ovs"], {0: curve})
-    assert [figure.kind for figure in figures] == ["latency", "latency", "percentiles"]
+    assert [figure.kind for figure in figures] == ["latency", "percentiles"]
+    assert figures[0].rows == (("ovs-64B-b32-1vs1-R1k", "ovs", 64, 20.0, 19.0, 21.0, False, "measured", 30.0),)
     assert [row[3] for row in figures[-1].rows if row[2] == 10.0] == ["90 %"]
 
 
