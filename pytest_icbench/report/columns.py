@@ -176,6 +176,12 @@ def _change(result: Result) -> str:
     return f"{_signed(ratio)} ({_signed(ratio.low)} to {_signed(ratio.high)})"
 
 
+def _paired_change(result: Result) -> str:
+    """Returns the change against the version side by side, from the pairs of launches that decide."""
+    comparison = result.side_by_side
+    return "" if comparison is None or not result.is_number else f"{(comparison.ratio - 1) * 100:+.1f} %"
+
+
 def _signed(ratio: float) -> str:
     return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
 
@@ -215,6 +221,8 @@ COLUMNS = (
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _BOTH),
+    Column("change", "", _paired_change, _BOTH),
+    Column("change", "", _paired_change, In.PAGE, phrase="{text} against its base in the pairs that decide"),
     Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("verdict", "", verdict, _BOTH, always=_BOTH, number=False),

@@ -123,6 +123,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
     notes = [text for metric, text in _METRICS.items() if metric in metrics]
     if any(ratio(result) for result in results):
         notes.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
+    if any(result.side_by_side for result in results):
+        notes.append("change: against its base, in the pairs of launches that decide; the values are of all launches")
     if any(first(result) for result in results):
         notes.append("first: p50 of frames that were the first of their burst")
     if any(number(result, result.floor_p50_ns) is not None for result in results):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.wording import percent, printable
@@ -82,14 +83,22 @@ def _line(result: Result) -> str:
 
 
 def comparison_of(result: Result) -> tuple[str, str]:
-    """Returns the change of a candidate with its interval, and a remark on it; both may be empty."""
+    """Returns the change of a candidate with its interval and both values, and a remark on it; both may be empty."""
     comparison = result.side_by_side
     if comparison is None:
         return "", printable(result.reason or "")
     text = f"{comparison.figure} {_change(comparison.ratio)}"
     if comparison.ratio_low is not None and comparison.ratio_high is not None:
         text += f" ({_change(comparison.ratio_low)} to {_change(comparison.ratio_high)}, {comparison.pairs} pairs)"
+    text += f": {_deciding(comparison)}"
     return text, f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
+
+
+def _deciding(comparison: SideBySide) -> str:
+    """Returns the values of both versions on the launches that decide; those of all launches can differ."""
+    unit, factor = ("µs", 1e-3) if comparison.figure.endswith("_ns") else ("Mpps", 1e-6)
+    base = comparison.base_value * factor
+    return f"{base * comparison.ratio:.4g} against {base:.4g} {unit}"
 
 
 def _change(ratio: float) -> str:

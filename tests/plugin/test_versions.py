@@ -78,7 +78,7 @@ def test_a_candidate_takes_its_bases_place_and_both_results_are_kept(
     result.stdout.fnmatch_lines(
         [
             "ovs:new against its base: PASS (2 PASS)",
-            "  ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs)",
+            "  ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs): 5 against 5 Mpps",
         ]
     )
 
@@ -198,7 +198,7 @@ def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
     result.stdout.fnmatch_lines(
         [
             "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: INCONCLUSIVE, throughput_pps -4.0 % (-5.0 % to",
-            "    -3.0 %, 9 pairs), first REGRESSED, not confirmed",
+            "    -3.0 %, 9 pairs): 4.8 against 5 Mpps, first REGRESSED, not confirmed",
         ]
     )
 

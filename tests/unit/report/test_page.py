@@ -145,7 +145,7 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     told = html.summary(page)
     assert "<b class=ic-REGRESSED>ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
     assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
-    assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs)" in told
+    assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs): 4.5 against 5 Mpps" in told
     plain = html.Page()
     plain.add("t", result(Case("ovs")))
     assert "side by side" not in html.summary(plain)

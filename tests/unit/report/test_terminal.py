@@ -15,13 +15,15 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
+from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, table
+from pytest_icbench.report.versions import overall
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.paths import path_part
 from pytest_icbench.wording import printable
-from tests.measurements import launch, result
+from tests.measurements import launch, result, side_by_side
 
 LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
 
@@ -289,3 +291,21 @@ def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:
     assert "the sender fell short of pdr:0.5%*0.5 in 1 of 1 launches (least 350k frames/s)" in told
     without = table([replace(found, per_launch=())])
     assert any(text.endswith("the sender fell short of pdr:0.5%*0.5") for text in without)
+
+
+def test_the_change_of_a_candidate_is_that_of_the_pairs_that_decide() -> None:
+    """The medians of all launches can differ by another share, and are said to be of all launches."""
+    case = Case("ovs", candidate="new")
+    slower = line(case, verdict="REGRESSED", decision="REGRESSED", side_by_side=side_by_side(case, "REGRESSED", 0.868))
+    head, base, candidate, *notes = table([line(case.base), slower])[1:]
+    assert "change" in head
+    assert "%" not in base
+    assert "-13.2 %" in candidate
+    assert any(text.startswith("change: against its base, in the pairs of launches that decide") for text in notes)
+    assert "-13.2 %" in columns_of_page(slower)
+    (_, sentence, _) = overall([line(case.base), slower])
+    assert sentence.endswith("throughput_pps -13.2 % (-14.2 % to -12.2 %, 9 pairs): 4.34 against 5 Mpps")
+
+
+def columns_of_page(found: Result) -> str:
+    return " ".join(column.say(found) for column in columns(In.PAGE))
