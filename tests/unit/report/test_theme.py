@@ -54,6 +54,12 @@ def test_a_switch_keeps_its_colour_in_every_run_and_variant() -> None:
     assert look("linux-bridge-udp", order)[0] == look("linux-bridge", ["linux-bridge"])[0]
 
 
+def test_marks_and_dashes_repeat_the_colour() -> None:
+    """For readers who cannot tell colours."""
+    looks = [look(switch, [switch]) for switch in ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge")]
+    assert all(len(set(kind)) == len(looks) for kind in zip(*looks, strict=True))
+
+
 def test_no_two_series_look_alike() -> None:
     order = [f"{switch}{end}" for switch in SWITCHES for end in ("", "-c1", "-c2", ":new", " (A)", " (B)")]
     assert len({look(name, order) for name in order}) == len(order) == 72
