@@ -12,6 +12,7 @@ from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
+from pytest_icbench.model.codec import decode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 
@@ -38,5 +39,5 @@ def rejudged(
     against = None if comparer is None else comparer.compare(measurement, margins)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
         against = against_base(measurement, base, margins.of(measurement.dimension)[0])
-    judgement = judge(measurement, [Limit(**limit) for limit in limits], against=against)
+    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
     return replace(measurement, **judgement.fields())

@@ -8,7 +8,7 @@ own counters, give the figures. The limits that were in force give the verdict: 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
@@ -19,7 +19,7 @@ from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -53,7 +53,7 @@ class _Parts:
         """Returns the parts of a measurement. Raises DamagedData if some are missing."""
         return cls(
             whole=whole,
-            case=Case.from_dict(whole.axes),
+            case=_case(whole),
             settings=_settings(whole),
             launches=tuple(recounted(launch) for launch in whole.per_launch),
             reference=tuple(recounted(launch) for launch in whole.per_reference_launch),
@@ -125,9 +125,15 @@ def recounted(launch: Launch) -> Launch:
     )
 
 
+def _case(whole: Measurement) -> Case:
+    try:
+        return Case.from_dict(whole.axes)
+    except ValueError as error:
+        raise DamagedData(f"{whole.case}: {error}") from None
+
+
 def _settings(whole: Measurement) -> Settings:
-    known = {field.name for field in fields(Settings)}
-    return Settings(**{name: value for name, value in whole.settings.items() if name in known})
+    return decode(Settings, whole.settings, f"{whole.case}: settings")
 
 
 _NOWHERE = Address("10.0.0.1", "02:00:00:00:00:01")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args
 
+from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -161,6 +162,31 @@ class Case:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
+        """Returns the case of ``to_dict``. Raises DamagedData for a wrong type, ValueError for an unknown rate."""
+        check_fields(_Axes, data, "axes")
         traffic = Traffic.from_axes(data)
-        axes = {_NAMES.get(key, key): value for key, value in data.items() if key not in traffic.to_axes()}
-        return cls(**{**axes, "traffic": traffic, "rate": Rate.from_json(data["rate"])})
+        names = {field.name for field in fields(cls)} - {"traffic"}
+        axes = {_NAMES.get(key, key): value for key, value in data.items()}
+        axes = {name: value for name, value in axes.items() if name in names}
+        if "switch" not in axes or axes.get("pairs", 1) < 1 or axes.get("burst", 1) < 1:
+            raise DamagedData("axes: the case has no switch, or fewer than one pair or frame")
+        return cls(**{**axes, "traffic": traffic, "rate": Rate.from_json(data.get("rate"))})
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """The types of a case's axes in files. The rate is an integer or a text."""
+
+    switch: str
+    packet_size: int
+    burst: int
+    pairs: int
+    dimension: Dimension
+    port: str | None
+    variant: str | None
+    switch_cores: int | None
+    api: str | None
+    blocking: bool
+    touch: bool
+    remote: bool
+    contender: str | None

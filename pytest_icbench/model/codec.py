@@ -106,6 +106,13 @@ def decode(kind: type[T], data: Any, where: str) -> T:
     return result
 
 
+def check_fields(kind: Any, data: Mapping[str, Any], where: str) -> None:
+    """Checks those values of plain data that are fields of a dataclass. Raises DamagedData for a wrong type."""
+    for name, hint in keys(kind).items():
+        if name in data:
+            _decode(hint, data[name], _below(where, name))
+
+
 def from_json(text: str | bytes, where: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Returns the data of a JSON text. Raises DamagedData with one sentence, whatever the text is.
 

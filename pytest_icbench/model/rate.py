@@ -138,6 +138,8 @@ class Rate:
     def from_json(cls, data: int | str | None) -> Rate:
         """Returns the rate of ``to_json``. Raises ValueError for a text that is no rate."""
         if not isinstance(data, str):
+            if data is not None and (type(data) is not int or not 0 < data < 2**63):
+                raise ValueError("a rate is frames per second, from 1 on, or a text")
             return cls(data)
         rate = named_rate(data)
         if rate is None:

@@ -61,7 +61,7 @@ class Traffic:
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> Traffic:
         """Returns the traffic of a case; ``axes`` are those of the whole case."""
-        return cls(axes["packet_size"])
+        return cls(axes.get("packet_size", MIN_FRAME_BYTES))
 
     @property
     def options(self) -> list[str]:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Readers of a stored run end in one printable sentence, whatever its files hold."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.cli.report import anew
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.terminal import table
+from pytest_icbench.store.read import read_run
+from pytest_icbench.store.resume import Taken
+from pytest_icbench.store.side import side_of
+from tests.hostile import mutated_data, mutated_text, refusals
+
+RUN = Path(__file__).with_name("stored_run")
+NAMES = sorted(str(path.relative_to(RUN)) for path in RUN.rglob("*.json*"))
+
+
+def damaged(text: str, chance: random.Random) -> bytes:
+    """Returns a file of which one line is changed: as data, as text, or cut in the middle of a character."""
+    lines = text.splitlines()
+    if chance.random() < 0.1:
+        return mutated_text(text[:3000], chance).encode(errors="surrogatepass") + b"\xc3"
+    place = chance.randrange(len(lines)) if len(text.splitlines()[0]) > 1 else None
+    if place is None:  # run.json is one object over many lines
+        return json.dumps(mutated_data(json.loads(text), chance)).encode() + b"\n"
+    if chance.random() < 0.2:
+        lines[place] = mutated_text(lines[place], chance)
+    else:
+        lines[place] = json.dumps(mutated_data(json.loads(lines[place]), chance))
+    return ("\n".join(lines) + "\n").encode(errors="surrogatepass")
+
+
+def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
+    run = directory / "run"
+    shutil.copytree(RUN, run)
+    texts = {name: (RUN / name).read_text(encoding="utf-8") for name in NAMES}
+
+    def read(chance: random.Random) -> None:
+        name = chance.choice(NAMES)
+        (run / name).write_bytes(damaged(texts[name], chance))
+        refusal = None
+        try:
+            for reader in (
+                lambda: table([Result.of(item.measurement) for item in anew(read_run(run))]),
+                lambda: Taken(run).rates(),
+                lambda: side_of(str(run), directory),
+            ):
+                try:
+                    reader()
+                except UsageError as error:
+                    refusal = error
+        finally:
+            (run / name).write_text(texts[name], encoding="utf-8")
+        if refusal is not None:
+            raise refusal
+
+    return refusals(read, tries, seed)
+
+
+def test_a_damaged_run_gets_a_sentence(tmp_path: Path) -> None:
+    refused, wrong = tried(tmp_path, 40, 1)
+    assert wrong == {}
+    assert refused > 10
+
+
+@pytest.mark.slow
+def test_a_thousand_damaged_runs_get_a_sentence(tmp_path: Path) -> None:
+    assert tried(tmp_path, 1000, 2)[1] == {}
