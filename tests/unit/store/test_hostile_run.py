@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,50 @@ def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
             raise refusal
 
     return refusals(read, tries, seed)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "value"),
+    [
+        *(("axes", "odd", 1), ("axes", "burst", "x"), ("axes", "burst", [1]), ("axes", "pairs", 0)),
+        *(("axes", "rate", [1]), ("axes", "rate", {}), ("axes", "packet_size", None), ("axes", "switch", 1)),
+        *(("settings", "duration_s", "1"), ("settings", "window_s", None), ("settings", "min_launches", [])),
+        *(("settings", "precision", 10**400), ("identity", "cpu_model", "\ud800")),
+    ],
+)
+def test_values_of_a_wrong_type_end_in_a_sentence(tmp_path: Path, key: str, name: str, value: Any) -> None:
+    run = Path(shutil.copytree(RUN, tmp_path / "run"))
+    for file in (run / "results.jsonl", *run.glob("raw/**/*.jsonl")):
+        first, *rest = file.read_text(encoding="utf-8").splitlines()
+        data = json.loads(first)
+        data[key][name] = value
+        file.write_text("\n".join([json.dumps(data), *rest]) + "\n", encoding="utf-8")
+    if name == "odd":  # a later version may have added it
+        assert all(item.unsupported_reason is None for item in anew(read_run(run)))
+        return
+    with pytest.raises(UsageError) as caught:
+        read_run(run)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("limit", [{"odd": 1}, {"name": "lost", "kind": "max", "value": "1", "source": ""}, {}])
+def test_limits_of_a_wrong_type_end_in_a_sentence(tmp_path: Path, limit: dict[str, Any]) -> None:
+    run = Path(shutil.copytree(RUN, tmp_path / "run"))
+    file = run / "tests.jsonl"
+    tests = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for test in tests:
+        for place in test["results"]:
+            place["limits"] = [limit]
+    file.write_text("".join(f"{json.dumps(test)}\n" for test in tests), encoding="utf-8")
+    assert all(item.unsupported_reason for item in anew(read_run(run)))
+
+
+def test_the_name_of_a_raw_file_is_too_long(tmp_path: Path) -> None:
+    run = Path(shutil.copytree(RUN, tmp_path / "run"))
+    file = run / "tests.jsonl"
+    file.write_text(file.read_text(encoding="utf-8").replace("raw/", "raw/" + "a" * 300 + "/"), encoding="utf-8")
+    with pytest.raises(UsageError, match="is no name of a file"):
+        read_run(run)
 
 
 def test_a_damaged_run_gets_a_sentence(tmp_path: Path) -> None:
