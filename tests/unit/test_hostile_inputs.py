@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,12 @@ import pytest
 from pytest_icbench.config import values
 from pytest_icbench.config.switch_config import checked
 from pytest_icbench.config.topology import reading
+from pytest_icbench.driver.workload.output import parse_line
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate import thresholds
 from pytest_icbench.model import toml
-from tests.hostile import mutated_text, refusals
+from tests.hostile import mutated_data, mutated_text, refusals
+from tests.unit.driver.workload.test_command import CLIENT, RECEIVED_LINE, SENT, WINDOW, WINDOW_RTT
 
 THRESHOLDS = """["*"]\nmax_frame_loss_ratio = 0.9\nmax_drop = 0.05\n["ovs-64B-*"]\nmin_throughput_pps = 2_000_000
 max_rise_rtt_p99_ns = 0.2\n"""
@@ -24,6 +27,7 @@ ip = "10.0.3.10"\nnetmask = 24\nmac = "02:00:00:00:00:10"\nsocket = "sock0"
 [[container]]\nname = "b"\napplication = "recv"\npeer = "a"\ncpus = 4\nip = "10.0.3.11"\nnetmask = "255.255.255.0"\n"""
 CONFIG = 'text = "a"\nnumber = 7\ntexts = ["a", "b"]\n[table]\na = 1\nb = "c"\nd = 1.5\n'
 KINDS = {"text": "text", "number": "number", "texts": "texts", "table": "table"}
+LINES = [{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": WINDOW_RTT}, {**CLIENT, "unanswered": 5}]
 OPTIONS: list[tuple[Callable[[str, str], object], str]] = [
     (values.packet_sizes, "64 512 64..64..1024"),
     (values.rates, "max ndr pdr:0.5% ndr*0.5 500k 1.5M 1M..1M..20M"),
@@ -53,11 +57,20 @@ def read_option(chance: random.Random) -> None:
     parse(mutated_text(text, chance), "--option")
 
 
+def read_line(chance: random.Random) -> None:
+    line = chance.choice(LINES)
+    if chance.random() < 0.7:
+        parse_line(json.dumps(mutated_data(line, chance)))
+    else:
+        parse_line(mutated_text(json.dumps(line), chance).encode(errors="surrogatepass"))
+
+
 READERS: dict[str, Callable[[random.Random], object]] = {
     "thresholds": lambda chance: thresholds.parse(mutated_text(THRESHOLDS, chance), "t.toml"),
     "topology": lambda chance: reading.loads(mutated_text(TOPOLOGY, chance), "t.toml"),
     "configuration": read_config,
     "option": read_option,
+    "line of the workload": read_line,
 }
 
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_icbench.model.codec import DamagedData, decode
+from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.stats.quantiles import Histogram
 
 SCHEMA = 1
@@ -210,8 +209,8 @@ def parse_line(raw: bytes | str, where: str = "workload") -> Line:
         DamagedData: the line does not follow docs/workload.md.
     """
     try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
+        data = from_json(raw, where)
+    except DamagedData:
         shown = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
         raise DamagedData(f"{where} wrote a line that is not JSON: {shown.strip()[:80]!r}") from None
     if not isinstance(data, dict):
