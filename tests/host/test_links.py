@@ -244,3 +244,11 @@ def test_names_that_this_namespace_has_too_can_be_given(session: HostSession, en
     with entered(here):
         links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
     exchange(*ends)
+
+
+def test_a_bridge_in_a_namespace_is_no_entry_of_the_host(session: HostSession) -> None:
+    """Recovery would delete the host's own bridge of that name."""
+    netns = links.create_netns(session, "br")
+    links.create_bridge(session, "br0", netns)
+    assert links.exists("br0", netns)
+    assert "link" not in [entry.kind for entry in session.journal.pending()]

@@ -171,13 +171,20 @@ def move(
     configure(End(new_name, netns, address, tuple(neighbours)), up=up)
 
 
-def create_bridge(session: Holder, name: str, *, mtu: int = MTU_ETHERNET) -> None:
-    """Creates a learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6. It is down."""
-    session.note("link", name, name=name, netns=None)
+def create_bridge(session: Holder, name: str, netns: str | None = None, *, mtu: int = MTU_ETHERNET) -> None:
+    """Creates a learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6. It is down.
+
+    Args:
+        name: a name of the session, or any name in a namespace of the session, with which the bridge ends.
+        netns: path of that namespace; None for this process'.
+        mtu: layer 3 MTU in bytes.
+    """
+    if netns is None:
+        session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
-    with netlink(doing=f"to create the bridge {name}") as route:
+    with netlink(netns, doing=f"to create the bridge {name}") as route:
         route.link("add", ifname=name, kind="bridge", mtu=mtu, **settings)
-    _quiet(name)
+        _quiet(name)
 
 
 def bypass_bridge_filters(netns: str) -> None:

@@ -43,9 +43,8 @@ class LinuxBridge(kernel.KernelSwitch):
         self.session, self.cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
-        with entered(netns):
-            links.create_bridge(session, _BRIDGE, mtu=spec.mtu)
-            links.set_up(_BRIDGE)
+        links.create_bridge(session, _BRIDGE, netns, mtu=spec.mtu)
+        links.set_up(_BRIDGE, netns)
         endpoints: list[Endpoint] = []
         for attachment in attachments:
             port = f"p{attachment.index}"
