@@ -45,8 +45,8 @@ class RecordingLinks:
         self.calls.append(("netns", suffix))
         return f"/run/netns/{suffix}"
 
-    def create_bridge(self, session: Any, name: str, *, mtu: int) -> None:
-        self.calls.append(("bridge", name, mtu))
+    def create_bridge(self, session: Any, name: str, netns: str, *, mtu: int) -> None:
+        self.calls.append(("bridge", name, netns, mtu))
 
     def enslave(self, session: Any, name: str, bridge: str) -> None:
         self.calls.append(("enslave", name, bridge))
@@ -54,8 +54,8 @@ class RecordingLinks:
     def bypass_bridge_filters(self, netns: str) -> None:
         self.calls.append(("bypass", netns))
 
-    def set_up(self, name: str) -> None:
-        self.calls.append(("up", name))
+    def set_up(self, name: str, netns: str) -> None:
+        self.calls.append(("up", name, netns))
 
     def remove_link(self, name: str, netns: str) -> None:
         self.calls.append(("remove", name, netns))
@@ -129,7 +129,8 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     assert links.calls == [
         ("netns", "r1-br"),
         ("bypass", "/run/netns/r1-br"),
-        *(("enter", own), ("bridge", "br0", 1500), ("up", "br0"), ("leave", own)),
+        ("bridge", "br0", own, 1500),
+        ("up", "br0", own),
         ("pair", "eth0", netns(0), "p0", own, 1500),
         *(("enter", own), ("enslave", "p0", "br0"), ("leave", own)),
         ("pair", "eth0", netns(1), "p1", own, 1500),
