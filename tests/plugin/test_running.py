@@ -358,57 +358,6 @@ def test_errors_of_collection_leave_the_host_alone(inner: Runner, bench: type[Fa
     assert bench.log == []
 
 
-def test_plan(inner: Runner, bench: type[FakeTestbed]) -> None:
-    bench.unsupported = {"testpmd": "testpmd is not installed"}
-    inner.write(test_x=GATED)
-    result = inner.run("--icbench-plan", "--icbench-repeats=1", "--icbench-duration=10")
-    result.stdout.fnmatch_lines(
-        [
-            "    0:2?  test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax]",
-            "    skip  test_x.py::test_a[[]testpmd-64B-b32-1vs1-Rmax]: testpmd is not installed",
-            "2 of 4 cases, at least 0:*; 2 would be skipped",
-        ]
-    )
-    assert result.ret == 0
-    assert "passed" not in result.stdout.str()
-
-
-def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeTestbed]) -> None:
-    """What a case does not use is the next one's; who was given a time of his own keeps it."""
-    bench.behaviour = staticmethod(lambda case: measurement(case, ended_by="max-duration", precision=0.02))
-    inner.write(test_x=GATED)
-    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-reference=no").assert_outcomes(passed=2)
-    first, second = results(inner)
-    assert 120 < first.settings["max_duration_s"] < 150
-    assert 250 < second.settings["max_duration_s"] < 300
-    assert {first.ended_by, second.ended_by} == {"budget"}
-    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-max-duration=40").assert_outcomes(passed=2)
-    # The same process in the same second is the same run.
-    ends = [(found.settings["max_duration_s"], found.ended_by) for found in results(inner)[-2:]]
-    assert ends == [(40, "max-duration")] * 2
-    inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-repeats=6").assert_outcomes(passed=2)
-    assert [found.settings["max_duration_s"] for found in results(inner)[-2:]] == [60, 60]
-
-
-def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[FakeTestbed]) -> None:
-    inner.write(test_x=GATED)
-    result = inner.run("--icbench-budget=10")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    sentence = "ERROR: --icbench-budget: 4 cases take at least *, more than 0:10; give more time, or select fewer cases"
-    result.stderr.fnmatch_lines([sentence])
-    assert bench.log == []
-
-
-def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> None:
-    inner.write(test_x=GATED)
-    result = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs")
-    result.stdout.fnmatch_lines(
-        ["    0:?? of   10:0?  test_x.py::test_a[[]ovs-64B-*", "budget 20:00: 1?:?? beyond the least,*"]
-    )
-    result = inner.run("--icbench-plan", "--icbench-budget=10", "-k", "ovs")
-    result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
-
-
 def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeTestbed], tmp_path: Path) -> None:
     inner.write(test_x=GATED)
     for _ in range(2):

@@ -211,24 +211,6 @@ def test_a_socket_path_too_long_is_refused(session: Any, tmp_path: Path) -> None
     assert session.spawner.started == []
 
 
-def test_direct_ends_share_a_socket_and_one_serves() -> None:
-    places = attachments_of(Path("/tmp"), 2)
-    spec = spec_of(Path("/tmp"))
-    a, b, c, d = Direct().start(None, spec, places)  # type: ignore[arg-type]
-    assert (a, b) == (
-        VhostUser(A, "/tmp/s/d0", "front-end", serves=True),
-        VhostUser(B, "/tmp/s/d0", "back-end", serves=False),
-    )
-    assert (c.serves, d.serves) == (True, False)
-    assert isinstance(c, VhostUser)
-    assert c.socket == "/tmp/s/d2"
-
-
-def test_direct_over_memif() -> None:
-    a, b = Direct().start(None, spec_of(Path("/tmp"), port="memif"), attachments_of(Path("/tmp")))  # type: ignore[arg-type]
-    assert (a, b) == (Memif(A, "/tmp/s/d0", "client"), Memif(B, "/tmp/s/d0", "server"))
-
-
 class TestCounters:
     """testpmd's counters come from EAL's telemetry."""
 

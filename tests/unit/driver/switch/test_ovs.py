@@ -12,14 +12,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.output import (
-    any_queue_disabled,
-    parse_cycles,
-    parse_drops,
-    parse_flows,
-    parse_table,
-    parse_versions,
-)
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -378,37 +370,3 @@ def test_cores_without_queues_are_refused() -> None:
 def test_sockets_elsewhere_are_refused(session: Any, tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match="makes its sockets below"):
         OpenVSwitch().start(session, spec_of(session.dir), attachments_of(tmp_path))
-
-
-def test_versions() -> None:
-    assert parse_versions("ovs-vswitchd-dpdk (Open vSwitch) 3.5.0-beta\nDPDK 24.11.2\n") == ("3.5.0-beta", "24.11.2")
-    assert parse_versions("what?") == (None, None)
-
-
-def test_flows_and_drops() -> None:
-    assert parse_flows(FLOWS) == {1: 3190915, 2: 1}
-    assert parse_drops(PORTS) == {1: 0, 2: 1195}
-    assert (parse_flows(""), parse_drops("")) == ({}, {})
-
-
-def test_cycles_are_those_of_pmd_threads() -> None:
-    assert parse_cycles(CYCLES) == Busy(102, 19661965527)
-    assert parse_cycles("") == Busy(0, 0)
-
-
-def test_a_table_has_sets_maps_and_uuids() -> None:
-    data = [["set", ["a", ["uuid", "u"]]], ["map", [["k", "v"]]], ["uuid", "x"], 3, ["set", []]]
-    text = json.dumps({"headings": list("abcde"), "data": [data]})
-    assert parse_table(text) == [{"a": ["a", "u"], "b": {"k": "v"}, "c": "x", "d": 3, "e": []}]
-
-
-@pytest.mark.parametrize(("state", "disabled"), [("enabled) ", False), ("disabled)", True)])
-def test_a_queue_that_its_endpoint_has_not_enabled(state: str, disabled: bool) -> None:
-    """As OVS 3.1 shows it; a second queue that nobody uses never is."""
-    text = (
-        "Displaying last 60 seconds pmd usage %\npmd thread numa_id 0 core_id 1:\n  isolated : true\n"
-        "  port: p0                queue-id:  0 (enabled)   pmd usage: NOT AVAIL\n"
-        f"  port: p1                queue-id:  0 ({state}  pmd usage: NOT AVAIL\n"
-        "  port: p1                queue-id:  1 (disabled)  pmd usage: NOT AVAIL\n  overhead: NOT AVAIL\n"
-    )
-    assert any_queue_disabled(text) is disabled
