@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of rates; those of round-trip times are in ``latency``. Pure."""
+"""The charts of rates over an axis; those of round-trip times are in ``latency``. Pure."""
 
 from __future__ import annotations
 
@@ -22,26 +22,10 @@ _Rate = tuple[Callable[[Result], Estimate | None], str, float]
 _PPS: _Rate = (lambda result: result.throughput_pps, "Mpps", 1e-6)
 _GBPS: _Rate = (lambda result: result.throughput_gbps, "Gbit/s", 1.0)
 
-#: Sections of the page in their order: kind of chart and heading.
-KINDS = {
-    "load": "Receive rate against sending rate",
-    "size": "Maximum rate against packet size",
-    "pairs": "Several pairs: mean and total",
-    "latency": "Round-trip time against packet size",
-    "percentiles": "Round-trip time by percentile",
-    "history": "History",
-}
-
 
 def all_series(results: Iterable[Result]) -> list[str]:
     """Returns the paths of the page in the order in which they were measured."""
     return list(dict.fromkeys(path_of(result) for result in results))
-
-
-def rate_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the charts of throughput, in the order of ``KINDS``."""
-    rates = [result for result in results if result.dimension == "throughput"]
-    return [*_by_load(rates, order), *_by_size(rates, order), *_by_pairs(rates, order)]
 
 
 def row(
@@ -126,7 +110,7 @@ def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
     return (result.case, path_of(result), offered, received, None, None, False, MEASURED)
 
 
-def _by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A2: received against offered rate, from fixed rates and the points of sweeps."""
 
     def points(result: Result) -> list[tuple[Any, ...] | None]:
@@ -165,7 +149,7 @@ def _maxima(results: Iterable[Result]) -> list[Result]:
     return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
 
 
-def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A3 and A4: the maximum in frames and in bits per second. A single size still compares paths."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
@@ -200,7 +184,7 @@ def _per_frame(result: Result, unit: str) -> float:
     return 1e-6 if unit == "Mpps" else result.point.traffic.gbps_per_pps
 
 
-def _by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A6: the mean rate of the pairs (M) and their total (T)."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(pairs=0)))

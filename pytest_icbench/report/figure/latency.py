@@ -32,27 +32,15 @@ _NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
 Curve = Sequence[tuple[float, float]]
 
 
-def latency_figures(results: Sequence[Result], order: Sequence[str], curves: Mapping[int, Curve]) -> list[Figure]:
-    """Returns the charts of round-trip times.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-        curves: percentile curves by a result's index in ``results``.
-    """
-    times = [(place, result) for place, result in enumerate(results) if is_latency(result)]
-    return [*_by_size([result for _, result in times], order), *_by_percentile(times, order, curves)]
-
-
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")
 _P99 = Column("p99", "99th percentile RTT, µs")
 
 
-def _by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it."""
     figures = []
-    groups = grouped(results, lambda result: traffic(result)._replace(packet_size=0))
+    groups = grouped(filter(is_latency, results), lambda result: traffic(result)._replace(packet_size=0))
     for place, (key, group) in enumerate(groups.items()):
         points = [
             (row(result, result.point.traffic.mean_bytes, result.rtt_p50_ns, 1e-3, least=False), result)
@@ -91,12 +79,12 @@ _COLUMNS = (
 )
 
 
-def _by_percentile(
-    results: Sequence[tuple[int, Result]], order: Sequence[str], curves: Mapping[int, Curve]
-) -> list[Figure]:
+def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mapping[int, Curve]) -> list[Figure]:
+    """Returns charts of all percentiles; ``curves`` has the percentile curves by a result's index."""
     groups: dict[Traffic, list[tuple[int, Result]]] = {}
-    for place, result in results:
-        groups.setdefault(traffic(result), []).append((place, result))
+    for place, result in enumerate(results):
+        if is_latency(result):
+            groups.setdefault(traffic(result), []).append((place, result))
     figures = []
     for index, (key, group) in enumerate(groups.items()):
         rows = [point for place, result in group for point in _curve_rows(result, curves.get(place, ()))]

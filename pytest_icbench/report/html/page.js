@@ -75,7 +75,7 @@
       return Promise.resolve();
     }
     const width = Math.max(Math.floor(entry.plot.clientWidth), 240);
-    const spec = Object.assign({}, entry.figure.spec, {
+    const spec = Object.assign({}, page.specs[entry.figure.spec] || entry.figure.spec, {
       data: { values: records(entry.figure, rows) },
       width: width,
       autosize: { type: "fit-x", contains: "padding" },
@@ -240,6 +240,7 @@
     place.append(facts);
     if (result.windows) place.append(addFigure(windowFigure(result, select.value), true));
     else place.append(make("p", { class: "ic-dim" }, "No windows of this case were kept."));
+    for (const figure of result.charts) place.append(addFigure(Object.assign({}, figure, { id: `windows-${figure.id}` }), true));
   }
 
   function chooseCase(event) {
@@ -337,11 +338,9 @@
   function start() {
     page = JSON.parse(document.getElementById("ic-data").textContent);
     observer = new IntersectionObserver(seen, { rootMargin: "200px" });
-    for (const [kind, title] of page.kinds) {
-      const figures = page.figures.filter((figure) => figure.kind === kind);
-      if (!figures.length) continue;
-      const grid = make("div", { class: "ic-figures" }, ...figures.map((figure, at) => addFigure(figure, at < 4)));
-      document.getElementById("ic-figures").append(make("section", { "aria-label": title }, make("h3", {}, title), grid));
+    for (const section of page.sections) {
+      const grid = make("div", { class: "ic-figures" }, ...section.charts.map((figure, at) => addFigure(figure, at < 4)));
+      document.getElementById("ic-figures").append(make("section", { "aria-label": section.heading }, make("h3", {}, section.heading), grid));
     }
     const filter = document.getElementById("ic-filter");
     let typing = 0;

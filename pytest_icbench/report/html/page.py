@@ -19,13 +19,12 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import overview, remarks, versions
-from pytest_icbench.report.axes import host_legend, hosts_apart, is_latency, main_figure, main_unit, number
+from pytest_icbench.report.axes import host_legend, hosts_apart, main_figure, main_unit, number
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.figure import published, theme, vega
 from pytest_icbench.report.figure.figure import Figure
-from pytest_icbench.report.figure.figures import KINDS, all_series, rate_figures
-from pytest_icbench.report.figure.latency import latency_figures
-from pytest_icbench.report.figure.series import Windows, curve_of, for_page
+from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
+from pytest_icbench.report.figure.series import Windows, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.wording import printable
@@ -89,14 +88,6 @@ def add_history(page: Page, file: Path) -> None:
         page.sources += troubles
     except UsageError as error:
         page.sources.append(f"no history: {error}")
-
-
-def figures(page: Page) -> list[Figure]:
-    """Returns the charts of a page, in the order of ``KINDS``."""
-    results = hosts_apart(page.results)
-    order = all_series(results)
-    curves = {place: curve_of(result) for place, result in enumerate(results) if is_latency(result)}
-    return [*rate_figures(results, order), *latency_figures(results, order, curves), *page.history]
 
 
 def _word(verdict: str) -> str:
@@ -256,7 +247,6 @@ def _skips(page: Page) -> str:
 
 def body(page: Page) -> str:
     """Returns the part below the counts: charts, the filter, one case, data and scripts."""
-    drawn = figures(page)
     nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
     return f"""
 <section aria-labelledby="ic-figures-head">
@@ -273,13 +263,23 @@ def body(page: Page) -> str:
 <div class="ic-controls"><label for="ic-case">Case</label> <select id="ic-case"></select></div>
 <div id="ic-case-body"></div>
 </section>
-<script type="application/json" id="ic-data">{_json(_data(page, drawn))}</script>
+<script type="application/json" id="ic-data">{_json(_data(page))}</script>
 <script>{vega.script()}</script>
 <script>{_resource("page.js")}</script>
 """
 
 
-def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
+def _data(page: Page) -> dict[str, Any]:
+    charts = _Charts()
+    sections = [
+        {
+            "name": section.name,
+            "heading": section.heading,
+            "place": section.place,
+            "charts": list(map(charts.add, drawn)),
+        }
+        for section, drawn in section_charts(Content.of(page.results, page.history))
+    ]
     thin = for_page(page.windows)
     cases = []
     for place, (test, result, windows) in enumerate(zip(page.tests, hosts_apart(page.results), thin, strict=True)):
@@ -301,15 +301,35 @@ def _data(page: Page, drawn: Sequence[Figure]) -> dict[str, Any]:
                 "band": _band_text(result) if low is not None else "",
                 "facts": [[name, printable(value)] for name, value in facts],
                 "windows": None if windows is None else windows.to_dict(),
+                "charts": list(map(charts.add, case_charts(result))),
             }
         )
     return {
         "config": theme.CONFIG,
-        "kinds": list(KINDS.items()),
-        "figures": [figure.to_dict() for figure in drawn],
+        "sections": sections,
+        "specs": charts.specs,
         "windows": {"spec": WINDOWS.spec, "columns": [[column.name, column.title] for column in WINDOWS.columns]},
         "cases": cases,
     }
+
+
+class _Charts:
+    """The charts of a page as JSON data; equal specifications are kept once.
+
+    Attributes:
+        specs: the specifications; a chart's ``spec`` is an index.
+    """
+
+    def __init__(self) -> None:
+        self.specs: list[dict[str, Any]] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, chart: Figure) -> dict[str, Any]:
+        """Returns the data of a chart."""
+        place = self._places.setdefault(json.dumps(chart.spec, sort_keys=True), len(self.specs))
+        if place == len(self.specs):
+            self.specs.append(chart.spec)
+        return chart.to_dict() | {"spec": place}
 
 
 def _band_text(result: Result) -> str:

@@ -13,6 +13,7 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import overview
 from pytest_icbench.report.axes import host_legend, hosts_apart
+from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.merge import Merge
@@ -91,7 +92,8 @@ def test_the_page_draws_and_names_each_host() -> None:
     page = page_of(*TWO)
     summary = html.summary(page)
     assert "host 1: A, 8 CPUs, machine aa · host 2: A, 8 CPUs, machine bb" in summary
-    figures = [figure for figure in html.figures(page) if "Mpps" in figure.title]
+    drawn = (chart for _, charts in section_charts(Content.of(page.results)) for chart in charts)
+    figures = [chart for chart in drawn if "Mpps" in chart.title]
     assert [figure.title[-6:] for figure in figures] == ["host 1", "host 2"]
     assert [{row[1] for row in figure.rows if row[7] == "measured"} for figure in figures] == [
         {"ovs", "testpmd"},

@@ -19,10 +19,10 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import Search
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
-from pytest_icbench.report.figure import published, vega
-from pytest_icbench.report.figure.figures import all_series, rate_figures
+from pytest_icbench.report.figure import published, registry, vega
+from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.history import history_figures
-from pytest_icbench.report.figure.latency import latency_figures
+from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.trends import Change, Point, Trend
@@ -44,13 +44,17 @@ def data_of(page: html.Page) -> Any:
     return json.loads(found[1])
 
 
+def charts_of(results: list[Result]) -> list[Figure]:
+    return [chart for _, charts in section_charts(Content.of(results)) for chart in charts]
+
+
 def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
     results = [
         result(Case(switch, rate=Rate(load)), **at(min(load, most)))
         for switch, most in (("ovs", 3e6), ("vpp", 5e6))
         for load in (1_000_000, 2_000_000, 4_000_000)
     ]
-    (figure,) = rate_figures(results, all_series(results))
+    (figure,) = charts_of(results)
     assert figure.kind == "load"
     assert [row[1:6] for row in figure.rows if row[1] == "ovs"][-1] == ("ovs", 4.0, 3.0, 2.94, 3.06)
     assert len(figure.rows) == 6
@@ -58,7 +62,7 @@ def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
 
 def test_size_figures_are_in_frames_and_in_bits_and_published_figures_are_marked() -> None:
     results = [result(Case("testpmd", traffic=Traffic(size)), **at(9e6)) for size in (64, 1500)]
-    frames, bits = rate_figures(results, all_series(results))
+    frames, bits = charts_of(results)
     assert "Mpps" in frames.title
     assert "Gbit/s" in bits.title
     (other,) = [row for row in frames.rows if row[7] != "measured"]
@@ -69,12 +73,12 @@ def test_size_figures_are_in_frames_and_in_bits_and_published_figures_are_marked
 
 def test_pairs_have_mean_and_total() -> None:
     results = [result(Case("ovs", pairs=pairs), **at(6e6)) for pairs in (1, 2)]
-    assert {figure.id[-1] for figure in rate_figures(results, ["ovs"]) if figure.kind == "pairs"} == {"m", "t"}
+    assert {figure.id[-1] for figure in charts_of(results) if figure.kind == "pairs"} == {"m", "t"}
 
 
 def test_what_is_no_number_is_not_drawn() -> None:
     results = [result(Case("ovs"), verdict="INVALID", reason="died"), result(Case("vpp"), **at(5e6))]
-    for figure in rate_figures(results, all_series(results)):
+    for figure in charts_of(results):
         assert {row[1] for row in figure.rows} >= {"vpp"}
         assert "ovs" not in {row[1] for row in figure.rows}
 
@@ -88,7 +92,7 @@ def test_figures_of_a_latency_case() -> None:
     assert curve[0] == (1.0, 1000.0)
     assert dict(curve)[10.0] == 1000.0
     assert max(beyond for beyond, _ in curve) <= 100  # ten requests beyond it at least
-    figures = latency_figures(results, ["ovs"], {0: curve})
+    figures = charts_of(results)
     assert [figure.kind for figure in figures] == ["latency", "percentiles"]
     assert figures[0].rows == (("ovs-64B-b32-1vs1-R1k", "ovs", 64, 20.0, 19.0, 21.0, False, "measured", 30.0),)
     assert [row[3] for row in figures[-1].rows if row[2] == 10.0] == ["90 %"]
@@ -128,8 +132,8 @@ def beside(size: int = 64, decision: str = "REGRESSED") -> list[Result]:
 
 def test_a_candidate_is_drawn_apart_from_its_base_and_not_ranked() -> None:
     results = [*beside(64), *beside(512)]
-    assert all_series(results) == ["ovs", "ovs:new"]
-    for figure in rate_figures(results, all_series(results)):
+    assert Content.of(results).order == ["ovs", "ovs:new"]
+    for figure in charts_of(results):
         assert [(row[1], row[2]) for row in figure.rows] == [
             (name, size) for name in ("ovs", "ovs:new") for size in (64, 512)
         ]
@@ -261,7 +265,7 @@ def test_every_figure_compiles() -> None:
     page = html.Page()
     for each in results:
         page.add("t", each)
-    drawn = html.figures(page)
+    drawn = charts_of(page.results)
     assert {figure.kind for figure in drawn} == {"load", "size", "pairs", "latency", "percentiles"}
     for figure in drawn:
         values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
@@ -351,3 +355,25 @@ def test_repeating_takes_what_bears_on_the_case() -> None:
         "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch --icbench-compare=main"
         " -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
     )
+
+
+def test_a_chart_is_one_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len({section.name for section in SECTIONS}) == len(SECTIONS)
+
+    def chart(one: Result) -> Figure | None:
+        spec: dict[str, Any] = {"mark": "point"}
+        return None if one.switch == "vpp" else Figure(f"path-{one.case}", "path", "Path", "", spec, (), ())
+
+    monkeypatch.setattr(registry, "CASE_CHARTS", (CaseChart("path", chart),))
+    page = html.Page()
+    for switch in ("ovs", "vpp", "testpmd"):
+        page.add("t", result(Case(switch), **at(5e6)))
+    assert case_charts(page.results[1]) == []
+    data = data_of(page)
+    first, none, third = (case["charts"] for case in data["cases"])
+    assert none == []
+    assert first[0]["id"] == "path-ovs-64B-b32-1vs1-Rmax"
+    assert data["specs"][first[0]["spec"]] == {"mark": "point"}
+    assert first[0]["spec"] == third[0]["spec"]  # kept once
+    assert [section["name"] for section in data["sections"]] == ["size"]
+    assert all(chart["kind"] == "size" for chart in data["sections"][0]["charts"])

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The charts of the page: a row for each section, and one for each chart of a single case. Pure.
+
+A new chart is a function in a module of its own, and a row here. A section's function takes the page's ``Content`` and
+returns its charts in order, none where there is nothing to draw. A case's function takes one result and returns its
+chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import hosts_apart, is_latency
+from pytest_icbench.report.figure import figures, latency
+from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.figure.series import curve_of
+
+#: Where a section stands: on the first screen after the answer, or among the charts below it.
+Place = Literal["first", "charts"]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What sections draw.
+
+    Attributes:
+        results: the results of the page, with ``host`` where several machines measured.
+        history: charts of the history, which come from a file.
+    """
+
+    results: Sequence[Result]
+    history: Sequence[Figure] = ()
+
+    @classmethod
+    def of(cls, results: Sequence[Result], history: Sequence[Figure] = ()) -> Content:
+        """Returns the content of a page, with the results of several machines told apart."""
+        return cls(hosts_apart(results), history)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """All series of the page, in the order in which they were measured."""
+        return figures.all_series(self.results)
+
+    @cached_property
+    def rates(self) -> list[Result]:
+        """The results of throughput."""
+        return [result for result in self.results if result.dimension == "throughput"]
+
+    @cached_property
+    def curves(self) -> dict[int, latency.Curve]:
+        """The percentile curves by a result's index in ``results``."""
+        return {place: curve_of(result) for place, result in enumerate(self.results) if is_latency(result)}
+
+
+class Section(NamedTuple):
+    """A section of charts.
+
+    Attributes:
+        name: the ``kind`` of its charts, and its anchor on the page.
+        heading: its heading.
+        charts: the function that makes its charts.
+        place: where it stands. Within a place sections keep the order of the table.
+    """
+
+    name: str
+    heading: str
+    charts: Callable[[Content], Sequence[Figure]]
+    place: Place = "charts"
+
+
+class CaseChart(NamedTuple):
+    """A chart of a single case, which the page shows below the facts of the chosen case.
+
+    Attributes:
+        name: the ``kind`` of the chart.
+        chart: the function that makes it; its title is the heading.
+    """
+
+    name: str
+    chart: Callable[[Result], Figure | None]
+
+
+#: All sections in their order.
+SECTIONS = (
+    Section("load", "Receive rate against sending rate", lambda page: figures.by_load(page.rates, page.order)),
+    Section("size", "Maximum rate against packet size", lambda page: figures.by_size(page.rates, page.order)),
+    Section("pairs", "Several pairs: mean and total", lambda page: figures.by_pairs(page.rates, page.order)),
+    Section("latency", "Round-trip time against packet size", lambda page: latency.by_size(page.results, page.order)),
+    Section(
+        "percentiles",
+        "Round-trip time by percentile",
+        lambda page: latency.by_percentile(page.results, page.order, page.curves),
+    ),
+    Section("history", "History", lambda page: page.history),
+)
+
+#: All charts of a single case in their order.
+CASE_CHARTS: tuple[CaseChart, ...] = ()
+
+
+def section_charts(page: Content) -> list[tuple[Section, list[Figure]]]:
+    """Returns the sections that have charts, with their charts."""
+    drawn = [(section, list(section.charts(page))) for section in SECTIONS]
+    return [(section, charts) for section, charts in drawn if charts]
+
+
+def case_charts(result: Result) -> list[Figure]:
+    """Returns the charts of a single case."""
+    drawn = (row.chart(result) for row in CASE_CHARTS)
+    return [chart for chart in drawn if chart is not None]
