@@ -69,7 +69,7 @@ bench: install ## the tool against other tools, side by side
 		echo "== $$program"; $(VENV)/bin/python $$program $(ARGS) || failed=yes; \
 	done; [ -z "$$failed" ]
 
-validate: install ## what the numbers are worth, claim by claim: docs/validation.md; needs root
+validate: install ## what the numbers are worth, claim by claim: docs/explanation/validation.md; needs root
 	PYTHONPATH=benchmarks $(VENV)/bin/python -P -m validation $(ARGS)
 
 clean: ## remove what was built and cached; .venv and reports stay

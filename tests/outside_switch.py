@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example of docs/adding-a-switch.md, as it stands there."""
+"""The example of docs/how-to/adding-a-switch.md, as it stands there."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "adding-a-switch.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "adding-a-switch.md"
 MODULE = "icbench_macvlan"
 
 

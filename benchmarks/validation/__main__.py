@@ -22,9 +22,9 @@ from validation.facts import host_facts
 from validation.model import Claim, Record, Settings, worst
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "validation.md"
+PAGE = ROOT / "docs" / "explanation" / "validation.md"
 #: Of the page's figures and records.
-DIRECTORY = ROOT / "docs" / "validation"
+DIRECTORY = ROOT / "docs" / "explanation" / "validation"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ import bench_host as host
 
 #: Ethernet, IPv4 and UDP headers of a frame.
 _HEADERS = 42
-#: Window number of control frames; see docs/workload.md, "Frame".
+#: Window number of control frames; see docs/reference/workload.md, "Frame".
 _CONTROL = 0xFFFF
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _FILE_HEADER, _RECORD_HEADER = 24, 16

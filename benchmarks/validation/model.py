@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a claim is, what was found about it, and its form in docs/validation/CLAIM.json."""
+"""What a claim is, what was found about it, and its form in docs/explanation/validation/CLAIM.json."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A claim as it was found on one host: what docs/validation/CLAIM.json holds.
+    """A claim as it was found on one host: what docs/explanation/validation/CLAIM.json holds.
 
     Attributes:
         duration_s: of the whole check.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of docs/validation.md that are made from the records: between `<!-- NAME -->` and `<!-- end NAME -->`."""
+"""The parts of the page that are made from the records: between `<!-- NAME -->` and `<!-- end NAME -->`."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ class Options:
     )
     switch_config: Mapping[str, TomlFile] = option(
         "SWITCH=FILE",
-        "the user's own configuration of a switch, in TOML (docs/switches.md); several with spaces between",
+        "the user's own configuration of a switch, in TOML (docs/reference/switches.md); several with spaces between",
         default=MappingProxyType({}),
         parse_at=_configurations,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example of docs/adding-a-switch.md, as it stands there: installed as a package of its own, and run for real."""
+"""The example of docs/how-to/adding-a-switch.md as it stands there: a package of its own, installed and run."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def between(path: Path2, sender: str, receiver: str, common: list[str], sending:
 
 
 def lost(sender: Outcome, receiver: Outcome) -> int:
-    """As docs/workload.md computes it."""
+    """As docs/reference/workload.md computes it."""
     return int(receiver.summary["gaps"] + sender.summary["sequences"] - 1 - receiver.summary["highest_sequence"])
 
 

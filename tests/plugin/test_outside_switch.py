@@ -12,7 +12,7 @@ from tests.plugin.test_collection import collected
 
 @pytest.fixture
 def example(inner: Runner) -> Runner:
-    """A directory with the example of docs/adding-a-switch.md in it."""
+    """A directory with the example of docs/how-to/adding-a-switch.md in it."""
     name = f"{outside_switch.MODULE}.py"
     (inner.path / name).write_text(outside_switch.files()[name])
     inner.pytester.syspathinsert()

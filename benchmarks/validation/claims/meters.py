@@ -39,8 +39,8 @@ CLAIM = (
 METHOD = """
 *Counts.* `send` to `recv` over veth between two network namespaces, 50,000 frames per second, while tcpdump writes what
 leaves the sender's interface into a file; data frames are told from end marks, and from what the kernel itself sends,
-by the header that docs/workload.md describes. Then one launch over each switch that keeps counters of its own. A
-sender's end mark, repeated up to three times, is counted by nobody but interfaces and switches.
+by the header that docs/reference/workload.md describes. Then one launch over each switch that keeps counters of its
+own. A sender's end mark, repeated up to three times, is counted by nobody but interfaces and switches.
 
 *Times.* `client` and `server` in turns with `sockperf ping-pong`, over the same veth, on the same CPUs, 60,000 round
 trips per second, all polling; who comes first changes with each pair, and the first pair is thrown away. The ratio of a

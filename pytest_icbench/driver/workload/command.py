@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of the workload. Pure; docs/workload.md is the contract."""
+"""The command line of the workload. Pure; docs/reference/workload.md is the contract."""
 
 from __future__ import annotations
 

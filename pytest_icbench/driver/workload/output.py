@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parses the lines that the workload writes, strictly. Pure; docs/workload.md is the contract."""
+"""Parses the lines that the workload writes, strictly. Pure; docs/reference/workload.md is the contract."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def parse_line(raw: bytes | str, where: str = "workload") -> Line:
         where: the line's origin, the first word of an error.
 
     Raises:
-        DamagedData: the line does not follow docs/workload.md.
+        DamagedData: the line does not follow docs/reference/workload.md.
     """
     try:
         data = from_json(raw, where)

@@ -76,8 +76,8 @@ def run_launch(
         executable: the workload; the installed one by default.
 
     Raises:
-        WorkloadError: a process failed, hangs (both with the tail of its log), or wrote a line that docs/workload.md
-            does not define.
+        WorkloadError: a process failed, hangs (both with the tail of its log), or wrote a line that
+            docs/reference/workload.md does not define.
         ProvisionError: the switch is dead; with the tail of its log.
         Invalid: the machine has no invariant clock.
     """

@@ -74,7 +74,7 @@ def test_a_switch_without_keys_takes_none() -> None:
 
 
 def test_the_documents_list_every_key() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "switches.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "switches.md").read_text()
     section = text.partition("## A configuration of your own")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
     documented = {(switch.strip(" `"), key.strip(" `")) for switch, keys in rows for key in keys.split(",")}

@@ -19,7 +19,7 @@ from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, NOTA
 from pytest_icbench.stats.noninferiority import Change
 
 PACKAGE = Path(pytest_icbench.__file__).parent
-CONCEPTS = Path(__file__).parents[3] / "docs" / "concepts.md"
+CONCEPTS = Path(__file__).parents[3] / "docs" / "explanation" / "concepts.md"
 _NAMES = re.compile(rf"\b({'|'.join(Verdict)})\b")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The recipes in docs/ci are well-formed and use options that exist."""
+"""The recipes in docs/how-to/ci are well-formed and use options that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_icbench.model.verdict import EXIT_STATUS
 EXIT_REGRESSED, EXIT_UNDECIDED = EXIT_STATUS["regressed"], EXIT_STATUS["undecided"]
 
 ROOT = Path(__file__).parents[3]
-CI = ROOT / "docs" / "ci"
+CI = ROOT / "docs" / "how-to" / "ci"
 FILES = sorted(path.name for path in CI.iterdir())
 
 

@@ -23,9 +23,9 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
-GUIDE = ROOT / "docs" / "user-guide.md"
-FORMAT = ROOT / "docs" / "result-format.md"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
+GUIDE = ROOT / "docs" / "reference" / "user-guide.md"
+FORMAT = ROOT / "docs" / "reference" / "result-format.md"
 
 
 def first_cells(document: Path, heading: str) -> list[str]:
@@ -121,7 +121,7 @@ def anchors(document: Path) -> set[str]:
 def test_every_page_stands_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text()
     assert [
-        page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md" and page.name not in index
+        page.name for page in (ROOT / "docs").glob("**/*.md") if page.name != "index.md" and page.name not in index
     ] == []
 
 
@@ -140,6 +140,8 @@ def test_files_named_in_documents_exist() -> None:
     folders = {str(parent) for name in known for parent in Path(name).parents}
     missing = []
     for document in DOCUMENTS:
+        if document.parent.name == "contributing":  # names files that its changes add
+            continue
         for name in re.findall(
             r"`((?:pytest_icbench|benchmarks|scenarios|scripts|tests|workload|docs|\.ci)/[\w./-]*)`",
             document.read_text(),

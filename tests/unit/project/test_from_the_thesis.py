@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/from-the-thesis.md: whatever it says is typed here exists, and nothing of the thesis' is left out."""
+"""docs/reference/from-the-thesis.md: whatever it says is typed here exists, and nothing of the thesis' is left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.registry import builtin_switches
 from tests.unit.project.test_docs import ROOT, code, first_cells
 
-PAGE = ROOT / "docs" / "from-the-thesis.md"
+PAGE = ROOT / "docs" / "reference" / "from-the-thesis.md"
 
 #: Of its scripts, as `--help` there tells them; of its configuration files; of its applications (getopt's letters).
 SCRIPTS = "-d -t -o -v -r -b -p -c -f -F -H -C -T -X -D -S -R -m -B run_remote_test"
@@ -74,7 +74,7 @@ def test_keys_of_a_container_exist_and_are_all_named() -> None:
 
 
 def test_options_of_the_workload_exist() -> None:
-    documented = code(first_cells(ROOT / "docs" / "workload.md", "Options"))
+    documented = code(first_cells(ROOT / "docs" / "reference" / "workload.md", "Options"))
     letters = [word for word in here("The applications") if word.startswith("-")]
     assert len(letters) == 8
     assert [

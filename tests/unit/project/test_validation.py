@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/validation.md says what its records say; records survive their files; a claim holds if all its bounds do."""
+"""The page of validation says what its records say; records survive their files; a claim holds if all its bounds do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-DOCS = ROOT / "docs" / "validation"
+DOCS = ROOT / "docs" / "explanation" / "validation"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def recorded(validation: Any, claims: Any) -> Any:
 
 
 def test_generated_parts_of_the_page_match_the_records(validation: Any, page: Any, claims: Any) -> None:
-    text = (ROOT / "docs" / "validation.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "validation.md").read_text()
     assert page.generate(text, claims, recorded(validation, claims)) == text, "run: make validate ARGS=--draw"
 
 

@@ -61,7 +61,7 @@ def _option(match: re.Match[str]) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class ForwarderPort:
-    """The counters of a port since the start; docs/workload.md says what each counts.
+    """The counters of a port since the start; docs/reference/workload.md says what each counts.
 
     ``rx + duplicated = dropped + overflow + kept`` of this port ``+ tx + refused`` of its peer.
     """

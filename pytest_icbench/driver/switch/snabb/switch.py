@@ -25,7 +25,7 @@ from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
-_REMEDY = "build it from its source (docs/switches.md says how)"
+_REMEDY = "build it from its source (docs/reference/switches.md says how)"
 _PROBE_S = 10.0
 #: How long it may take to open its ports, in seconds: it maps huge pages when packets come, and compiles as it runs.
 _START_S = 15.0

@@ -43,7 +43,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
-_REMEDY = "build it from its source (docs/switches.md says how) or install FD.io's packages"
+_REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
 #: The first release whose vhost-user is a plugin and which has all the messages used here.
 _OLDEST = (24, 10)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 
-PAGE = Path(__file__).parents[4] / "docs" / "switches.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "switches.md"
 WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False: "no"}
 
 

@@ -23,7 +23,7 @@ from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
 from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES
 
-_DOCUMENT = Path(__file__).parents[4] / "docs" / "workload.md"
+_DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "workload.md"
 
 #: Fields of ``WorkloadCommand`` that are numbers of an option, and the option.
 _FIELDS = {
