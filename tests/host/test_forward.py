@@ -92,9 +92,9 @@ def test_duplicates_and_reordering_are_exact(session: HostSession) -> None:
 
 
 def test_a_delay_is_never_too_short(session: HostSession) -> None:
-    """And the middle of the round trips is about its double; how much more is a matter of the machine."""
+    """The shortest round trip is about its double: the others are longer by what a busy host takes its time for."""
     delay_ns = 20_000_000
-    medians, least_ns, late_ns = {}, 0, 0
+    shortest_ns, late_ns = {}, 0
     for mode in (None, "delay20ms"):
         with built(session, Case("forward", mode=mode)) as rig:
             case = replace(rig.case, dimension="latency", rate=Rate(1000), burst=1)
@@ -102,11 +102,9 @@ def test_a_delay_is_never_too_short(session: HostSession) -> None:
             late_ns = forwarder(rig).counters().delay_late_max_ns
         assert launch.invalid is None, launch.evidence
         assert launch.rtt_actual is not None
-        least_ns = launch.rtt_actual.minimum or 0
-        medians[mode] = launch.rtt_actual.percentile(0.5) or 0
-    assert least_ns >= 2 * delay_ns
+        shortest_ns[mode] = launch.rtt_actual.minimum or 0
     assert late_ns > 0
-    assert medians[None] < 2 * delay_ns <= medians["delay20ms"] < 4 * delay_ns
+    assert shortest_ns[None] < 2 * delay_ns <= shortest_ns["delay20ms"] < 4 * delay_ns
 
 
 def test_a_cost_bounds_the_rate(session: HostSession) -> None:
