@@ -17,8 +17,21 @@ HOST = {"machine": "9bce71e4", "cpu_model": "Example(R) CPU 9000", "cores": 8}
 LAUNCHES = (4.97e6, 5.0e6, 5.01e6, 5.02e6, 4.99e6, 5.03e6, 4.98e6, 5.0e6)
 
 
-def launch(pps: float, index: int = 0) -> Launch:
-    return Launch(index, 1.7e9, 1.0, 0.1, pps, pps, 0.0, False, ())
+def launch(pps: float, index: int = 0, cycles: float | None = None) -> Launch:
+    return Launch(index, 1.7e9, 1.0, 0.1, pps, pps, 0.0, False, (), cycles_per_packet=cycles)
+
+
+def with_cycles(pps: Sequence[float], cycles: Sequence[float], **changed: Any) -> Measurement:
+    """A measurement of a switch that tells its cycles a frame, launch by launch."""
+    median = median_over_launches(cycles)
+    launches = zip(pps, cycles, strict=True)
+    facts: dict[str, Any] = {
+        "per_launch": tuple(launch(rate, index, spent) for index, (rate, spent) in enumerate(launches)),
+        "cycles_per_packet": median.value,
+        "cycles_per_packet_low": median.low,
+        "cycles_per_packet_high": median.high,
+    }
+    return measured(launches=pps, **(facts | changed))
 
 
 def measured(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Measurement:

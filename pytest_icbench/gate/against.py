@@ -8,17 +8,23 @@ from dataclasses import dataclass, replace
 
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
-from pytest_icbench.gate.margins import Allowed, Margins
+from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
 
-#: The note on a rate that is "at least": it does not decide about an upgrade.
+#: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
-    "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, or a search, would tell"
+    "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, a search or a round trip"
+    " would tell"
 )
+#: The note on a rate that is "at least" and fell all the same.
+_PATH_FELL = "the switch was not the limit, and the path carries less all the same"
+#: The note on a verdict that rests on the switch's cycles.
+_RESTS_ON_CYCLES = "it decides: the rate is only 'at least'"
+_FIXED = "it decides: the rate was given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,8 @@ class BaselineComparison:
 
     Attributes:
         name: the baseline's name.
-        findings: one for each figure compared, the main one first; empty without a comparable entry.
+        findings: one for each figure that decides, the most telling one first; empty without a comparable entry.
+        main: the finding on the main figure, whether it decides or not; None without a comparable entry.
         missing: why the baseline has no entry to compare with; None if it has one.
         incomparable: the facts that differ and must not; None if none does.
         treatment: the differences in what is tested, which are what an upgrade changed.
@@ -36,6 +43,7 @@ class BaselineComparison:
 
     name: str
     findings: tuple[Finding, ...] = ()
+    main: Finding | None = None
     missing: str | None = None
     incomparable: str | None = None
     treatment: tuple[circumstances.Difference, ...] = ()
@@ -81,7 +89,26 @@ class Comparer:
             return BaselineComparison(name, incomparable=f"baseline {name}: {reasons}", treatment=changed)
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
-        return BaselineComparison(name, tuple(findings), treatment=changed, warnings=warnings)
+        deciding = self._deciding(now, before, findings, margins, measurement)
+        return BaselineComparison(name, tuple(deciding), findings[0], treatment=changed, warnings=warnings)
+
+    def _deciding(
+        self, now: Entry, before: Entry, findings: list[Finding], margins: Margins, measurement: Measurement | None
+    ) -> list[Finding]:
+        """The findings on the figures that can tell, of which the first is about the main figure.
+
+        A rate that is "at least" tells of a path that fell, but not of a switch that had time left. The switch's own
+        cycles a frame take its place, where both sides have them. They stand beside a given rate for the same reason.
+        """
+        told = all(CYCLES in entry.figures for entry in (now, before))
+        silent = findings[0].note == _AT_LEAST
+        if now.dimension != "throughput" or not told or not (silent or now.metric == "fixed"):
+            return findings
+        cycles = self._find(now, before, margins.of_cycles(), measurement)
+        if cycles.verdict != Verdict.INCONCLUSIVE:
+            cycles = replace(cycles, note=_RESTS_ON_CYCLES if silent else _FIXED)
+        others = [finding for finding in findings if finding.name != CYCLES]
+        return [cycles, *(others[1:] if silent else others)]
 
     def _rank(
         self, differences: list[circumstances.Difference], entry: Entry
@@ -118,11 +145,11 @@ class Comparer:
         if ratio is None:
             return replace(finding, note="the baseline's value is 0")
         verdict = Verdict.of_change(margin.change(ratio))
-        if allowed.name == "throughput_pps" and (
-            now.lower_bound or (before.lower_bound and verdict != Verdict.REGRESSED)
-        ):
-            # A baseline that is "at least" can still be fallen short of.
-            return replace(finding, at_least=now.lower_bound, note=_AT_LEAST)
+        if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
+            # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
+            fell = verdict == Verdict.REGRESSED
+            note = _AT_LEAST if not fell else _PATH_FELL if now.lower_bound else None
+            return replace(finding, verdict=verdict if fell else finding.verdict, at_least=now.lower_bound, note=note)
         if verdict != Verdict.INCONCLUSIVE:
             return replace(finding, verdict=verdict)
         if ratio.low is None and old.low is None:

@@ -89,7 +89,7 @@ class Judgement:
                 difference.fact.partition(".")[2]: [difference.there, difference.here]
                 for difference in self.against.treatment
             }
-            for main in self.against.findings[:1]:
+            if (main := self.against.main) is not None:
                 ratio = None if main.ratio is None else Estimate(main.ratio, main.ratio_low, main.ratio_high)
                 fields["ratio_to_baseline"] = ratio
         return fields

@@ -2,7 +2,8 @@
 """The figures that are compared with a baseline, and the margin of each. Pure.
 
 The main figure of a dimension is always compared, with the tolerances ``max_drop`` or ``max_rise`` and ``allowance``.
-Another figure is compared where one of these names it: ``max_rise_rtt_p99_ns``, ``max_rise_cycles_per_packet``.
+Another figure is compared where one of these names it: ``max_rise_rtt_p99_ns``, ``max_rise_cycles_per_packet``. Where a
+rate tells nothing about the switch, because it is "at least" or was given, the switch's cycles a frame are compared.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
 )
 #: The figure of each dimension that is always compared.
 MAIN: Mapping[str, str] = MappingProxyType({"throughput": "throughput_pps", "latency": "rtt_p50_ns"})
+#: The figure that tells about a switch where its rate does not.
+CYCLES = "cycles_per_packet"
 #: The key of the tolerated worsening in ``thresholds.toml``, by the figure's better direction.
 TOLERANCE: Mapping[Better, str] = MappingProxyType({"higher": "max_drop", "lower": "max_rise"})
 ALLOWANCE = "allowance"
@@ -64,6 +67,14 @@ class Margins:
             if owner == dimension and (name == MAIN[dimension] or any(named)):
                 margins.append(self._allowed(name, better, *named))
         return margins
+
+    def of_cycles(self) -> Allowed:
+        """Returns the margin of the cycles a frame: as named, else what the tolerated loss of rate comes to."""
+        named = [self.values.get(f"{base}_{CYCLES}") for base in (TOLERANCE["lower"], ALLOWANCE)]
+        if any(named) or TOLERANCE["lower"] in self.values:
+            return self._allowed(CYCLES, "lower", *named)
+        rate = self.of("throughput")[0]
+        return Allowed(CYCLES, "rise", rate.margin.of_cost, rate.source)
 
     def _allowed(
         self, name: str, better: Better, tolerated: tuple[float, str] | None, allowance: tuple[float, str] | None

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import AT_LIMIT
-from pytest_icbench.gate.margins import Allowed
+from pytest_icbench.gate.margins import CYCLES, Allowed
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
@@ -30,13 +30,14 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
     comparison = now.side_by_side
     if comparison is None:
         return None
+    by_cycles = comparison.figure == CYCLES
     more, note = None, comparison.note
-    if comparison.decision == Verdict.INCONCLUSIVE and (note is None or comparison.confirmed is False):
-        more, why = _more_pairs(comparison, allowed.margin)
+    if comparison.decision == Verdict.INCONCLUSIVE and (note is None or by_cycles or comparison.confirmed is False):
+        more, why = _more_pairs(comparison, allowed.margin.of_cost if by_cycles else allowed.margin)
         note = note or why
     finding = Finding(
         name=comparison.figure,
-        kind=allowed.kind,
+        kind="rise" if by_cycles else allowed.kind,
         limit=comparison.tolerated + comparison.allowance,
         source=allowed.source,
         verdict=comparison.decision,
@@ -55,7 +56,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         for difference in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
         if not difference.fact.startswith(("treatment.cpus", f"treatment.{CANDIDATE_KEY}"))
     )
-    return BaselineComparison(finding.baseline or "", (finding,), treatment=changed)
+    return BaselineComparison(finding.baseline or "", (finding,), finding, treatment=changed)
 
 
 def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str | None]:

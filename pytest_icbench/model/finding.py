@@ -29,7 +29,7 @@ class Finding:
         ratio, ratio_low, ratio_high: the figure over the baseline's.
         more_launches, more_s: about how many more launches, and seconds, a conclusive answer takes; None where length
             is not the reason, or where no length is enough.
-        note: why the finding is inconclusive, where the figures do not show it.
+        note: why the finding is inconclusive, where the figures do not show it, or why it is this figure that decides.
     """
 
     name: str
@@ -66,7 +66,8 @@ class Finding:
             text += f", limit at most {percent(self.limit)} {way}"
         else:
             text += f", limit at {'least' if self.kind == 'min' else 'most'} {show(self.limit)}"
-        end = f" ({self.outlook()})" if self.outlook() else ""
+        remark = self.outlook() or self.note
+        end = f" ({remark})" if remark else ""
         return f"{text} from {self.source}{end}: {self.verdict}"
 
     def outlook(self) -> str:

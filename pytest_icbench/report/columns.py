@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import Flag, auto
 from typing import NamedTuple
 
+from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_latency, main_figure, main_unit, number
@@ -171,15 +172,23 @@ def _change(result: Result) -> str:
         ratio = Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
     if ratio is None:
         return ""
+    change = _signed(ratio) + (_of_cycles(comparison) if comparison is not None else "")
     if ratio.low is None or ratio.high is None:
-        return _signed(ratio)
-    return f"{_signed(ratio)} ({_signed(ratio.low)} to {_signed(ratio.high)})"
+        return change
+    return f"{change} ({_signed(ratio.low)} to {_signed(ratio.high)})"
 
 
 def _paired_change(result: Result) -> str:
     """Returns the change against the version side by side, from the pairs of launches that decide."""
     comparison = result.side_by_side
-    return "" if comparison is None or not result.is_number else f"{(comparison.ratio - 1) * 100:+.1f} %"
+    if comparison is None or not result.is_number:
+        return ""
+    return f"{(comparison.ratio - 1) * 100:+.1f} %{_of_cycles(comparison)}"
+
+
+def _of_cycles(comparison: SideBySide) -> str:
+    """Returns the word for a change of the switch's cycles a frame, which are better when lower."""
+    return " cycles" if comparison.figure == "cycles_per_packet" else ""
 
 
 def _signed(ratio: float) -> str:

@@ -94,9 +94,13 @@ def comparison_of(result: Result) -> tuple[str, str]:
     return text, f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
 
 
+#: The end of a figure's name, the unit it is shown in and what that takes.
+_UNITS = (("_ns", "µs", 1e-3), ("_pps", "Mpps", 1e-6), ("", "cycles", 1.0))
+
+
 def _deciding(comparison: SideBySide) -> str:
     """Returns the values of both versions on the launches that decide; those of all launches can differ."""
-    unit, factor = ("µs", 1e-3) if comparison.figure.endswith("_ns") else ("Mpps", 1e-6)
+    unit, factor = next((unit, factor) for end, unit, factor in _UNITS if comparison.figure.endswith(end))
     base = comparison.base_value * factor
     return f"{base * comparison.ratio:.4g} against {base:.4g} {unit}"
 

@@ -93,6 +93,11 @@ class Margin:
         """The ratio beyond which a change is a gain and not noise."""
         return 1 + self.allowance if self.better == "higher" else 1 - self.allowance
 
+    @property
+    def of_cost(self) -> Margin:
+        """The margin of a cost a unit that allows as much as this one of a rate, which is one over the cost."""
+        return Margin("lower", 1 / (1 - self.tolerated) - 1, self.allowance)
+
     def change(self, ratio: Estimate | None) -> Change:
         """Returns the change that a ratio of now to before shows; "untold" without an interval."""
         if ratio is None or ratio.low is None or ratio.high is None:

@@ -7,6 +7,9 @@ of fresh pairs decides alone. The second interval has the confidence ``confirmin
 comparison of a session ends in REGRESSED, although no candidate is worse than allowed, is at most ``SESSION_ERROR``. It
 depends neither on the number of comparisons nor on the first looks (Bonferroni; the fresh launches are independent of
 them).
+
+A rate that is "at least" shows a path that fell, but not a switch that had time left. Where both versions tell the
+cycles that the switch spends on a frame, these decide then.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -37,6 +41,7 @@ TELLING = 0.5
 #: The verdicts of a first look that fresh launches have to confirm.
 _SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
 _AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"
+_RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 
 
 def confirming(cases: int) -> float:
@@ -59,9 +64,12 @@ class PairStrategy(Strategy):
     Args:
         rig: the candidate's rig.
         base: the base's rig.
-        margin: the loss that is allowed.
+        margin: the loss of the main figure that is allowed.
         cases: number of comparisons in the session.
         executables: the workloads of the candidate and of the base.
+
+    Attributes:
+        by_cycles: the switch's cycles a frame decide, not the rate.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class PairStrategy(Strategy):
         self.cases = cases
         self.executables = executables
         self.screened = 0
+        self.by_cycles = False
         self.first: tuple[Estimate, Verdict] | None = None
         self.comparison: SideBySide | None = None
 
@@ -95,8 +104,10 @@ class PairStrategy(Strategy):
                 self.gathered.ended_by = why
                 break
         self.screened = len(self.gathered.launches)
-        ratio = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
-        self.first = ratio, self._verdict(ratio)
+        self.first = self._look()
+        if self._cycles_tell(self.first[1]):
+            self.by_cycles = True
+            self.first = self._look()
         if self.first[1] in _SUSPICIONS and not self._at_least(self.first[1]):
             self._build_anew()
             for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
@@ -137,8 +148,31 @@ class PairStrategy(Strategy):
 
     # -- decisions
 
+    def _look(self) -> tuple[Estimate, Verdict]:
+        ratio = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
+        return ratio, self._verdict(ratio)
+
     def _verdict(self, ratio: Estimate) -> Verdict:
-        return Verdict.of_change(self.margin.change(ratio))
+        return Verdict.of_change(self._allowed.change(ratio))
+
+    @property
+    def _figure(self) -> str:
+        if self.by_cycles:
+            return "cycles_per_packet"
+        return "throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns"
+
+    @property
+    def _allowed(self) -> Margin:
+        """The margin of the figure that decides."""
+        return self.margin.of_cost if self.by_cycles else self.margin
+
+    def _cycles_tell(self, verdict: Verdict) -> bool:
+        """Whether the rate decides nothing, and every pair has the switch's cycles a frame on both sides."""
+        launches = (*self.gathered.launches, *self.gathered.reference)
+        return self._at_least(verdict) and all(launch.cycles_per_packet for launch in launches)
+
+    def _value(self, launch: Launch) -> float:
+        return (launch.cycles_per_packet or 0.0) if self.by_cycles else main_figure(self.case, launch)
 
     def _ratio(self, begin: int, confidence: float) -> Estimate:
         """Returns the ratio of the pairs from the index ``begin`` on. Raises Invalid if no pair has two figures."""
@@ -150,7 +184,7 @@ class PairStrategy(Strategy):
     def _pairs(self, begin: int, end: int | None) -> tuple[list[float], list[float]]:
         """Returns the figures of the pairs in which both sides have one: a percentile takes enough samples."""
         sides = (self.gathered.launches[begin:end], self.gathered.reference[begin:end])
-        now, base = ([main_figure(self.case, launch) for launch in side] for side in sides)
+        now, base = ([self._value(launch) for launch in side] for side in sides)
         kept = [place for place, pair in enumerate(zip(now, base, strict=True)) if all(value > 0 for value in pair)]
         return [now[place] for place in kept], [base[place] for place in kept]
 
@@ -159,23 +193,22 @@ class PairStrategy(Strategy):
         return why_stop_after(done, self._narrow, self.settings, elapsed, elapsed / done)
 
     def _narrow(self, pairs: int) -> bool:
+        self.by_cycles = self._cycles_tell(Verdict.INCONCLUSIVE)
         now, base = self._pairs(0, pairs)
-        if not now:
-            return False
-        width = factor(now, base, LOOKED_CONFIDENCE).relative_half_width
-        widest = min(self.settings.precision, TELLING * abs(1 - self.margin.limit))
+        width = factor(now, base, LOOKED_CONFIDENCE).relative_half_width if now else None
+        widest = min(self.settings.precision, TELLING * abs(1 - self._allowed.limit))
+        self.by_cycles = False
         return width is not None and width <= widest
 
     def _at_least(self, verdict: Verdict) -> bool:
         """Whether the figures are lower bounds, so that the verdict cannot be drawn from them."""
-        if self.case.dimension != "throughput":
-            return False
+        if self.by_cycles or self.case.dimension != "throughput" or verdict == Verdict.REGRESSED:
+            return False  # what is "at least" can still fall, and be fallen short of
         now, base = (
             summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
-        # A base whose rate is only "at least" still shows a regression.
-        return now or (base and verdict != Verdict.REGRESSED)
+        return now or base
 
     @staticmethod
     def _around(rig: MeasuredRig) -> Surroundings:
@@ -185,7 +218,7 @@ class PairStrategy(Strategy):
     def _decide(self, screen: Estimate, verdict: Verdict) -> SideBySide:
         """Returns the decision after a first look with this ratio and verdict. Raises Invalid."""
         ratio = screen
-        begin, note, confirmed, confidence = 0, None, None, CONFIDENCE
+        begin, note, confirmed, confidence = 0, _RESTS_ON_CYCLES if self.by_cycles else None, None, CONFIDENCE
         decision = verdict
         if self._at_least(verdict):
             decision, note = Verdict.INCONCLUSIVE, _AT_LEAST
@@ -202,15 +235,15 @@ class PairStrategy(Strategy):
                     note = f"the first look said {verdict}, fresh launches do not say it surely enough"
         return SideBySide(
             base=self.base_id,
-            figure="throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns",
+            figure=self._figure,
             decision=decision,
             ratio=ratio.value,
             ratio_low=ratio.low,
             ratio_high=ratio.high,
             confidence=confidence,
             base_value=median(self._pairs(begin, None)[1]),
-            tolerated=self.margin.tolerated,
-            allowance=self.margin.allowance,
+            tolerated=self._allowed.tolerated,
+            allowance=self._allowed.allowance,
             pairs=len(self.gathered.launches) - begin,
             screened=self.screened,
             screen=verdict,

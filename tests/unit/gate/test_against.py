@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.errors import Regression
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, Entry
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
@@ -18,7 +18,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
-from tests.baselines import HOST, LAUNCHES, entry, measured, scaled
+from tests.baselines import HOST, LAUNCHES, entry, measured, scaled, with_cycles
 
 LATENCY = Case("ovs", dimension="latency")
 
@@ -56,8 +56,6 @@ def latency(p50: float, **changed: Any) -> Measurement:
 
 
 def latency_entry(p50: float, **changed: Any) -> Entry:
-    from pytest_icbench.gate.entry import entry_of
-
     found = entry_of(latency(p50, **changed))
     assert found is not None
     return found
@@ -144,17 +142,72 @@ def test_of_several_comparable_entries_the_newest_counts() -> None:
 
 
 def test_at_least_is_no_verdict_about_an_upgrade() -> None:
-    for factor in (0.5, 1.0, 2.0):
-        found = judged(measured(launches=scaled(factor), lower_bound=True), entry())
-        assert found.verdict == "INCONCLUSIVE"
-        assert "the switch was not the limit" in found.reason
-        assert found.findings[0].more_launches is None
+    for factor in (0.99, 1.0, 2.0):
+        judgement = judged(measured(launches=scaled(factor), lower_bound=True), entry())
+        assert judgement.verdict == "INCONCLUSIVE"
+        assert "the switch was not the limit" in judgement.reason
+        assert judgement.findings[0].more_launches is None
     assert judged(measured(), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
     assert judged(measured(launches=scaled(2)), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
-    # What does not even reach the lower bound is slower.
-    assert judged(measured(launches=scaled(0.5)), entry(lower_bound=True)).verdict == "REGRESSED"
     # A round trip has nothing to do with it.
     assert judged(latency(20e3, lower_bound=True), latency_entry(20e3)).verdict == "PASS"
+
+
+@pytest.mark.parametrize(("now", "before"), [(True, True), (True, False), (False, True)])
+def test_at_least_that_lies_below_the_baseline_accuses_the_path(now: bool, before: bool) -> None:
+    judgement = judged(measured(launches=scaled(0.5), lower_bound=now), entry(lower_bound=before))
+    assert judgement.verdict == "REGRESSED"
+    assert ("the path carries less all the same" in judgement.details[0]) is now
+
+
+CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
+
+
+@pytest.mark.parametrize(
+    ("factor", "toml", "verdict"),
+    [
+        (1.0, "", "PASS"),
+        (1.1, "", "REGRESSED"),
+        (0.9, "", "IMPROVED"),
+        (1.1, '["*"]\nmax_drop = 0.1', "PASS"),
+        (1.1, '["*"]\nmax_rise = 0.1', "PASS"),
+        (1.1, '["*"]\nmax_drop = 0.5\nmax_rise_cycles_per_packet = 0.02', "REGRESSED"),
+        (1.03, "", "INCONCLUSIVE"),
+    ],
+)
+def test_the_switchs_cycles_decide_where_the_rate_is_only_at_least(factor: float, toml: str, verdict: str) -> None:
+    before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
+    assert before is not None
+    now = with_cycles(LAUNCHES, [factor * value for value in CYCLES], lower_bound=True)
+    judgement = judged(now, before, toml=toml)
+    assert judgement.verdict == verdict
+    assert [finding.name for finding in judgement.findings] == ["cycles_per_packet"]
+    assert ("it decides: the rate is only 'at least'" in judgement.details[0]) is (verdict != "INCONCLUSIVE")
+    # The ratio that reports show is the rate's, whatever decided.
+    assert judgement.fields()["ratio_to_baseline"].value == pytest.approx(1)
+
+
+def test_cycles_do_not_decide_where_one_side_lacks_them_the_rate_tells_or_the_path_fell() -> None:
+    slower = [1.5 * value for value in CYCLES]
+    before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
+    assert before is not None
+    assert judged(measured(lower_bound=True), before).verdict == "INCONCLUSIVE"
+    assert judged(with_cycles(LAUNCHES, slower, lower_bound=True), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
+    firm = entry_of(with_cycles(LAUNCHES, CYCLES))
+    assert firm is not None
+    assert judged(with_cycles(LAUNCHES, slower), firm).verdict == "PASS"
+    fell = judged(with_cycles(scaled(0.5), CYCLES, lower_bound=True), before)
+    assert (fell.verdict, fell.findings[0].name) == ("REGRESSED", "throughput_pps")
+
+
+def test_at_a_given_rate_cycles_decide_beside_the_rate() -> None:
+    before = entry_of(with_cycles(LAUNCHES, CYCLES, metric="fixed"))
+    assert before is not None
+    slower = judged(with_cycles(LAUNCHES, [1.2 * value for value in CYCLES], metric="fixed"), before)
+    assert (slower.verdict, slower.findings[0].name) == ("REGRESSED", "cycles_per_packet")
+    assert "it decides: the rate was given" in slower.details[0]
+    assert judged(with_cycles(scaled(0.5), CYCLES, metric="fixed"), before).verdict == "REGRESSED"
+    assert judged(with_cycles(LAUNCHES, CYCLES, metric="fixed"), before).verdict == "PASS"
 
 
 def test_inconclusive_says_how_much_longer() -> None:

@@ -38,6 +38,7 @@ class Model:
         pps: level. noise: relative standard deviation of a launch.
         later_pps: level after it was built anew, None for the same.
         invalid_after: launches before one that is no number.
+        idle: the switch has time left. cycles: what it spends on a frame, None if it does not tell.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Model:
     noise: float = 0.002
     later_pps: float | None = None
     idle: bool = False
+    cycles: float | None = None
     invalid_after: int | None = None
     broken: bool = False
     preflighted: bool = True
@@ -114,6 +116,7 @@ def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
             generator_bound=False,
             pairs=(counts(pps),),
             busy_share=0.2 if rig.idle else 1.0,
+            cycles_per_packet=rig.cycles and rig.cycles * rig.random.gauss(1, rig.noise),
             invalid="stalled" if rig.launches - 1 == rig.invalid_after else None,
             evidence="nothing came",
         )
@@ -250,11 +253,51 @@ def test_a_tolerated_drop_passes(rigs: tuple[Model, Model]) -> None:
 
 
 def test_a_switch_with_idle_share_decides_nothing(rigs: tuple[Model, Model]) -> None:
-    rigs[0].pps, rigs[0].idle = 4.5e6, True
-    found = decided(compare(rigs)[0])
-    assert found.decision == "INCONCLUSIVE"
-    assert found.note is not None
-    assert "at least" in found.note
+    rigs[0].pps, rigs[0].idle = 5.5e6, True
+    comparison = decided(compare(rigs)[0])
+    assert comparison.decision == "INCONCLUSIVE"
+    assert "only 'at least'" in str(comparison.note)
+    assert comparison.confirmed is None
+    assert not [line for line in rigs[0].log if line.startswith("build")]
+
+
+@pytest.mark.parametrize("other", [None, 200.0])
+def test_a_path_that_falls_with_idle_share_is_confirmed_and_accused(
+    rigs: tuple[Model, Model], other: float | None
+) -> None:
+    rigs[0].pps, rigs[0].idle, rigs[0].cycles, rigs[1].cycles = 4.5e6, True, 200, other
+    comparison = decided(compare(rigs)[0])
+    assert (comparison.decision, comparison.figure, comparison.confirmed) == ("REGRESSED", "throughput_pps", True)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "tolerated", "decision"),
+    [
+        (200, 0.0, "PASS"),
+        (230, 0.0, "REGRESSED"),
+        (170, 0.0, "IMPROVED"),
+        (230, 0.2, "PASS"),
+        # A rate a fifth lower is a cost a quarter higher.
+        (250, 0.2, "PASS"),
+    ],
+)
+def test_the_switchs_cycles_decide_where_both_rates_are_at_least(
+    rigs: tuple[Model, Model], cycles: float, tolerated: float, decision: str
+) -> None:
+    for rig, spent in zip(rigs, (cycles, 200), strict=True):
+        rig.idle, rig.cycles, rig.noise = True, spent, 0.002
+    comparison = decided(compare(rigs, margin=Margin("higher", tolerated))[0])
+    assert (comparison.decision, comparison.figure) == (decision, "cycles_per_packet")
+    assert comparison.ratio == pytest.approx(cycles / 200, rel=0.01)
+    assert comparison.base_value == pytest.approx(200, rel=0.01)
+    assert comparison.note == "the rate is only 'at least', so the switch's cycles a frame decide"
+    assert comparison.confirmed is (True if decision in ("REGRESSED", "IMPROVED") else None)
+
+
+def test_cycles_of_one_side_decide_nothing(rigs: tuple[Model, Model]) -> None:
+    rigs[0].idle, rigs[0].cycles = True, 300
+    comparison = decided(compare(rigs)[0])
+    assert (comparison.decision, comparison.figure) == ("INCONCLUSIVE", "throughput_pps")
 
 
 def test_a_base_with_idle_share_can_be_fallen_short_of(rigs: tuple[Model, Model]) -> None:
