@@ -19,9 +19,11 @@ class Window:
     A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, and the arrivals
     ``first_ns`` and ``last_ns``, are CLOCK_MONOTONIC. The receiver found ``empty_polls`` of its ``polls`` empty. The
     sender's port refused ``tx_full`` calls, and took at least one frame of each of ``bursts`` hand-overs. Cycles are
-    those of the polling loops (TSC); a client counts as a sender, and a server as a receiver. ``kept`` is false for a
-    window that the protocol discards. ``disturbed`` is true if the host took time from an endpoint: by steal, or by
-    involuntary context switches in a dedicated placement.
+    those of the polling loops (TSC); a client counts as a sender, and a server as a receiver. ``gaps`` turns of such a
+    loop took longer than usual, by ``gap_s`` together: somebody else had the CPU, or the machine below was away. A gap
+    belongs to the window in which it began, and can be longer than that. None stands for a loop that does not count.
+    ``kept`` is false for a window that the protocol discards. ``disturbed`` is true if the host took time from an
+    endpoint: by steal, or by involuntary context switches in a dedicated placement.
     """
 
     pair: int
@@ -58,6 +60,10 @@ class Window:
     sender_idle_cycles: int | None = None
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
+    sender_gap_s: float | None = None
+    sender_gaps: int | None = None
+    receiver_gap_s: float | None = None
+    receiver_gaps: int | None = None
 
     @property
     def lost(self) -> int:
@@ -102,6 +108,24 @@ class PairCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointWork:
+    """How evenly one process of a launch had its CPU. None stands for what it did not count or do.
+
+    Attributes:
+        index: the endpoint.
+        gap_s, gaps: turns of its polling loop that took longer than usual, as in ``Window``, over the kept windows.
+        canary_before_ns, canary_after_ns: CPU time of a fixed piece of work before the first and after the last window.
+            It grows with a slower clock, a busy sibling and caches that others fill, not with a peer on the same CPU.
+    """
+
+    index: int
+    gap_s: float | None = None
+    gaps: int | None = None
+    canary_before_ns: int | None = None
+    canary_after_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchPort:
     """The switch's own counters at the port of one endpoint, over whole launches with warm-up and control frames.
 
@@ -135,6 +159,7 @@ class Launch:
         busy_share: busy share of the switch's worker cycles, 0 to 1; None where the switch does not report it.
         cycles_per_packet: busy cycles of the switch per frame received.
         tsc_hz: cycles per second.
+        endpoints: how evenly each process had its CPU; empty where that was not recorded.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: mean number of frames that the switch's workers handled at once; None where it is not counted.
         switch_counters: by port; None for a switch that keeps none.
@@ -166,6 +191,7 @@ class Launch:
     hardware: dict[str, Any] = field(default_factory=dict)
     vectors_per_call: float | None = None
     tsc_hz: int | None = None
+    endpoints: tuple[EndpointWork, ...] = ()
     invalid: str | None = None
     evidence: str | None = None
     windows: tuple[Window, ...] = ()

@@ -94,6 +94,7 @@ class WindowLine:
 
     Attributes:
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
+        gap_ns, gaps: how much longer than usual turns of that loop took, and how many they were; None likewise.
         rtt_from: the first window whose answers are in a client's histograms.
     """
 
@@ -105,6 +106,8 @@ class WindowLine:
     received: ReceivedCounts | None
     busy_cycles: int | None = None
     idle_cycles: int | None = None
+    gap_ns: int | None = None
+    gaps: int | None = None
     rtt: WindowRtt | None = None
     rtt_from: int = 1
 
@@ -147,6 +150,8 @@ class Summary:
 
     Attributes:
         reason: why it ended.
+        canary_before_ns, canary_after_ns: CPU time of a fixed piece of work before the first window and after the last;
+            None where it was not done.
         lateness: how much later than due each burst of a paced sender or client left, in ns. With the warm-up.
         spacing_error: the difference between the actual and the due time between two bursts, likewise.
         rtt_from: the first window whose answers are in a client's histograms.
@@ -167,6 +172,8 @@ class Summary:
     spacing_error: Histogram | None = None
     rtt_first: Histogram | None = None
     rtt_from: int = 1
+    canary_before_ns: int | None = None
+    canary_after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +183,8 @@ class _Head:
     involuntary_switches: int
     busy_cycles: int | None = None
     idle_cycles: int | None = None
+    gap_ns: int | None = None
+    gaps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +193,8 @@ class _SummaryHead:
     windows: int
     cpu_ns: int
     voluntary_switches: int
+    canary_before_ns: int | None = None
+    canary_after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +262,8 @@ def _window(data: dict[str, Any], where: str) -> WindowLine:
         received=decode(ReceivedCounts, data, where) if head.role != "sender" else None,
         busy_cycles=head.busy_cycles,
         idle_cycles=head.idle_cycles,
+        gap_ns=head.gap_ns,
+        gaps=head.gaps,
         rtt=decode(WindowRtt, data["rtt"], f"{where}: rtt") if head.role == "client" and "rtt" in data else None,
         rtt_from=_rtt_from(data, where),
     )
@@ -283,6 +296,8 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         if client and "rtt_first_ns" in data
         else None,
         rtt_from=_rtt_from(data, where),
+        canary_before_ns=rest.canary_before_ns,
+        canary_after_ns=rest.canary_after_ns,
     )
 
 

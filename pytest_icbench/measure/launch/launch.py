@@ -319,6 +319,10 @@ class Run:
             hardware=dict(work.hardware or {}),
             vectors_per_call=work.vectors_per_call,
             tsc_hz=tsc_hz,
+            endpoints=tuple(
+                assemble.endpoint_work(output, [window for window in windows if window.pair == output.pair])
+                for output in outputs
+            ),
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,

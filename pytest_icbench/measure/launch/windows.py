@@ -10,7 +10,7 @@ from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.launch import PairCounts, Window
+from pytest_icbench.model.launch import EndpointWork, PairCounts, Window
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.settings import Settings
 
@@ -82,6 +82,30 @@ def _window(
         sender_idle_cycles=line.idle_cycles,
         receiver_busy_cycles=other.busy_cycles if other else None,
         receiver_idle_cycles=other.idle_cycles if other else None,
+        sender_gap_s=_seconds(line.gap_ns),
+        sender_gaps=line.gaps,
+        receiver_gap_s=_seconds(other.gap_ns) if other else None,
+        receiver_gaps=other.gaps if other else None,
+    )
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9
+
+
+def endpoint_work(output: ProcessOutput, windows: Sequence[Window]) -> EndpointWork:
+    """Returns how evenly a process had its CPU over the kept ones of these windows of its pair."""
+    side = "sender" if output.leads else "receiver"
+    kept = [window for window in windows if window.kept]
+    times = [getattr(window, f"{side}_gap_s") for window in kept]
+    numbers = [getattr(window, f"{side}_gaps") for window in kept]
+    known = bool(kept) and None not in times and None not in numbers
+    return EndpointWork(
+        index=output.index,
+        gap_s=sum(times) if known else None,
+        gaps=sum(numbers) if known else None,
+        canary_before_ns=output.summary.canary_before_ns if output.summary else None,
+        canary_after_ns=output.summary.canary_after_ns if output.summary else None,
     )
 
 

@@ -58,6 +58,34 @@ def test_a_client_is_matched_with_itself() -> None:
     assert (found.rtt.count, found.rtt.lost, found.rtt.percentile(0.5)) == (999, 3, 10)
 
 
+def test_gaps_and_the_fixed_piece_of_work_stand_by_process() -> None:
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if line["type"] == "window":
+            return {**line, "gap_ns": 2_000_000 * (index + 1), "gaps": 3 + index}
+        if line["type"] == "summary":
+            return {**line, "canary_before_ns": 1_000_000 + index, "canary_after_ns": None if index else 1_700_000}
+        return line
+
+    settings = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, skip_s=0.02, repeats=1)
+    launched = one(ScriptedRig(edit=edit), settings=settings)
+    first = launched.windows[0]
+    assert (first.sender_gap_s, first.sender_gaps, first.receiver_gap_s, first.receiver_gaps) == (0.002, 3, 0.004, 4)
+    sender, receiver = launched.endpoints
+    assert (sender.index, sender.gap_s, sender.gaps) == (0, pytest.approx(0.004), 6)
+    assert (receiver.index, receiver.gap_s, receiver.gaps) == (1, pytest.approx(0.008), 8)
+    assert (sender.canary_before_ns, sender.canary_after_ns) == (1_000_000, 1_700_000)
+    assert (receiver.canary_before_ns, receiver.canary_after_ns) == (1_000_001, None)
+
+
+def test_a_loop_that_counts_no_gaps_has_none() -> None:
+    launched = one(ScriptedRig())
+    assert [(work.gap_s, work.gaps) for work in launched.endpoints] == [(None, None)] * 2
+    assert launched.windows[0].sender_gap_s is None
+    counted = {"gap_ns": 5, "gaps": 1}
+    partly = one(ScriptedRig(edit=lambda _, line: line | counted if line.get("window") == 1 else line))
+    assert partly.endpoints[0].gap_s is None
+
+
 def test_who_serves_starts_first() -> None:
     rig = ScriptedRig()
     rig.endpoints = [VhostUser(Address.of(1, "a"), "/s", serves=True), VhostUser(Address.of(1, "b"), "/s", "back-end")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,23 @@ RUN = Path(__file__).with_name("stored_run")
 LINES = (RUN / "results.jsonl").read_text(encoding="utf-8").splitlines()
 
 
+def as_known_then(now: Any, then: Any) -> Any:
+    """Returns data without the keys that a later version added; of an old line these are empty or unknown."""
+    if isinstance(then, dict):
+        assert not any(now[key] for key in now.keys() - then.keys())
+        return {key: as_known_then(value, then[key]) for key, value in now.items() if key in then}
+    if isinstance(then, list) and len(now) == len(then):
+        return [as_known_then(*pair) for pair in zip(now, then, strict=True)]
+    return now
+
+
 @pytest.mark.parametrize("kind", [Measurement, Result])
 @pytest.mark.parametrize("line", LINES, ids=["throughput", "latency"])
 def test_a_line_is_written_as_it_was(line: str, kind: type[Measurement]) -> None:
     # The two whole numbers of a finding were counters; they are read as floats.
-    written = kind.from_json(line).to_json()
-    assert json.loads(written) == json.loads(line)
-    assert list(json.loads(written)) == list(json.loads(line))
+    data = as_known_then(json.loads(kind.from_json(line).to_json()), json.loads(line))
+    assert list(data) == list(json.loads(line))
+    written = json.dumps(data, separators=(",", ":"))
     assert (
         written.replace('"value":0.0,"value_low":0.0,"value_high":0.0', '"value":0,"value_low":0,"value_high":0')
         == line
@@ -36,11 +47,13 @@ def test_the_windows_are_written_as_they_were() -> None:
         whole = with_windows(result).to_dict(windows=True)
         recorded = [json.loads(line) for line in result.raw.read_text(encoding="utf-8").splitlines()]
         windows = [window for launch in whole["per_launch"] for window in launch["windows"]]
-        assert [line for line in recorded if line["type"] == "window"] == [
+        written = [
             {"type": "window", "of": "case", "launch": launch["index"], **window}
             for launch in whole["per_launch"]
             for window in launch["windows"]
         ]
+        then = [line for line in recorded if line["type"] == "window"]
+        assert as_known_then(written, then) == then
         assert len(windows) in (18, 24)
 
 

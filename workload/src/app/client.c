@@ -51,7 +51,7 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	json_u64(j, "duration_ns", tx->duration_ns);
 	window_tx_json(j, tx);
 	receiver_window_json(&c->rx, j, rx);
-	window_cycles_json(j, &tx->cycles, !c->r->o->blocking);
+	window_cycles_json(j, &c->r->clock, &tx->cycles, !c->r->o->blocking);
 	/* One thread sends and receives: its switches have been counted on the sending side already. */
 	json_u64(j, "involuntary_switches",
 	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
@@ -93,8 +93,8 @@ static int receive(struct client *c)
 	if (n < 0)
 		return n;
 	if (!c->threaded) {
-		sender_lap(&c->tx, now, n > 0 || c->tx.worked);
-		c->tx.worked = n > 0;
+		sender_lap(&c->tx, now, c->tx.moved + (unsigned)n);
+		c->tx.moved = (unsigned)n;
 	}
 	if (c->threaded)
 		pthread_mutex_lock(&c->lock);
@@ -243,7 +243,8 @@ static void write_end(struct client *c)
 	client_histogram_json(j, "rtt_ns", &c->times.intended);
 	client_histogram_json(j, "rtt_actual_ns", &c->times.actual);
 	client_histogram_json(j, "rtt_first_ns", &c->times.first);
-	window_cycles_json(j, &c->tx.total.cycles, !c->r->o->blocking);
+	window_cycles_json(j, &c->r->clock, &c->tx.total.cycles, !c->r->o->blocking);
+	run_canary_json(c->r);
 	run_finish_summary(c->r);
 }
 

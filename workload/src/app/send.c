@@ -22,7 +22,7 @@ static void write_window(void *context, uint16_t number, const struct window_tx 
 	json_u64(j, "start_ns", w->start_ns);
 	json_u64(j, "duration_ns", w->duration_ns);
 	window_tx_json(j, w);
-	window_cycles_json(j, &w->cycles, !r->o->blocking);
+	window_cycles_json(j, &r->clock, &w->cycles, !r->o->blocking);
 	json_u64(j, "involuntary_switches", w->involuntary_switches);
 	json_end_line(j);
 	emit_line(&r->emit, j->text, j->length);
@@ -38,7 +38,8 @@ static void write_summary(struct sender *s)
 	json_string(j, "reason", run_reason(s->r, s->ended));
 	json_u64(j, "windows", s->windows);
 	sender_summary(s, j);
-	window_cycles_json(j, &s->total.cycles, !s->r->o->blocking);
+	window_cycles_json(j, &s->r->clock, &s->total.cycles, !s->r->o->blocking);
+	run_canary_json(s->r);
 	run_finish_summary(s->r);
 }
 

@@ -3,41 +3,78 @@
  *
  * A lap is busy if frames moved in it (as DPDK's testpmd and Open vSwitch count their cycles); time given
  * away by a yield is never busy. Time that the host takes from the thread cannot be told apart and counts as
- * the lap's.
+ * the lap's, but a lap that takes far longer than it should is counted as a gap, too: of that time somebody
+ * else had the CPU, or the machine below was away.
  */
 #ifndef ICBENCH_METER_H
 #define ICBENCH_METER_H
 
-#include <stdbool.h>
 #include <stdint.h>
+
+/* A lap without frames takes less than a microsecond; interrupts stay below this. */
+#define METER_GAP_NS 30e3
+
+/* How many times as long as its frames usually take a lap with frames may last besides. */
+#define METER_PATIENCE 4
 
 struct meter {
 	uint64_t last;       /* cycles: when the present lap began */
 	uint64_t given_away; /* cycles of it that were given to others */
+	uint64_t excused;    /* cycles of it that the loop itself spent on something else than frames */
+	uint64_t limit;      /* cycles: what a lap without frames takes at most; greater ones are gaps */
+	uint64_t per_frame;  /* cycles: what a frame took in the window before; 0 while that is not known */
 };
 
 struct meter_cycles {
 	uint64_t busy, idle;
+	uint64_t frames;    /* moved in busy laps */
+	uint64_t gap, gaps; /* how much longer than usual laps took, and how many they were */
 };
 
-static inline void meter_start(struct meter *m, uint64_t now)
+/* limit: cycles. */
+static inline void meter_start(struct meter *m, uint64_t now, uint64_t limit)
 {
-	*m = (struct meter){.last = now};
+	*m = (struct meter){.last = now, .limit = limit};
 }
 
-/* Ends the lap at time now (cycles) and begins the next. */
-static inline void meter_lap(struct meter *m, uint64_t now, bool worked, struct meter_cycles *into)
+/* Judges a lap of that length (cycles) that was longer than the limit. A kernel socket's calls can take long
+ * by themselves, so what frames usually take is theirs; before that is known nothing is claimed. */
+static inline void meter_judge(
+        const struct meter *m, uint64_t lap, unsigned frames, struct meter_cycles *into)
 {
-	uint64_t lap = now - m->last;
+	uint64_t usual = frames * m->per_frame;
+
+	if ((frames && !m->per_frame) || lap <= m->limit + METER_PATIENCE * usual)
+		return;
+	into->gap += lap - usual;
+	into->gaps++;
+}
+
+/* Ends the lap, in which so many frames moved, at time now (cycles), and begins the next. */
+static inline void meter_lap(struct meter *m, uint64_t now, unsigned frames, struct meter_cycles *into)
+{
+	uint64_t lap = now - m->last, away = m->given_away + m->excused;
 
 	m->last = now;
-	if (!worked) {
+	if (!frames) {
 		into->idle += lap;
 	} else {
 		into->busy += lap - m->given_away;
 		into->idle += m->given_away;
+		into->frames += frames;
 	}
-	m->given_away = 0;
+	if (__builtin_expect(lap > m->limit + away, 0))
+		meter_judge(m, lap - away, frames, into);
+	m->given_away = m->excused = 0;
+}
+
+/* Takes from a window that has ended what its frames took. */
+static inline void meter_learn(struct meter *m, const struct meter_cycles *window)
+{
+	uint64_t gap = window->gap < window->busy ? window->gap : window->busy;
+
+	if (window->frames)
+		m->per_frame = (window->busy - gap) / window->frames + 1;
 }
 
 #endif

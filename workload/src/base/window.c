@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 
 void window_start(
@@ -47,6 +48,9 @@ static void add_cycles(struct meter_cycles *total, const struct meter_cycles *mo
 {
 	total->busy += more->busy;
 	total->idle += more->idle;
+	total->frames += more->frames;
+	total->gap += more->gap;
+	total->gaps += more->gaps;
 }
 
 void window_tx_add(struct window_tx *total, const struct window_tx *w)
@@ -102,13 +106,18 @@ void window_rx_json(struct json *j, const struct window_rx *w)
 	json_u64(j, "empty_polls", w->empty_polls);
 }
 
-void window_cycles_json(struct json *j, const struct meter_cycles *cycles, bool known)
+void window_cycles_json(
+        struct json *j, const struct clock *clock, const struct meter_cycles *cycles, bool known)
 {
 	if (known) {
 		json_u64(j, "busy_cycles", cycles->busy);
 		json_u64(j, "idle_cycles", cycles->idle);
+		json_u64(j, "gap_ns", clock_cycles_to_ns(clock, cycles->gap));
+		json_u64(j, "gaps", cycles->gaps);
 	} else {
 		json_null(j, "busy_cycles");
 		json_null(j, "idle_cycles");
+		json_null(j, "gap_ns");
+		json_null(j, "gaps");
 	}
 }

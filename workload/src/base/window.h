@@ -55,7 +55,8 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w);
 /* The counters as JSON keys; times and percentiles are the caller's. */
 void window_tx_json(struct json *j, const struct window_tx *w);
 void window_rx_json(struct json *j, const struct window_rx *w);
-/* busy_cycles and idle_cycles; null where `known` is false. */
-void window_cycles_json(struct json *j, const struct meter_cycles *cycles, bool known);
+/* busy_cycles, idle_cycles, gap_ns and gaps; null where `known` is false. */
+void window_cycles_json(
+        struct json *j, const struct clock *clock, const struct meter_cycles *cycles, bool known);
 
 #endif

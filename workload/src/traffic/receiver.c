@@ -34,12 +34,17 @@ static void note_switches(struct receiver *rx)
 /* Frames of a later window have begun to arrive. */
 static void advance_window(struct receiver *rx, uint16_t number)
 {
+	uint64_t began = clock_cycles();
 	uint16_t before = rx->current;
 
 	note_switches(rx);
+	if (rx->meter)
+		meter_learn(rx->meter, &rx->windows[before].cycles);
 	rx->current = rx->highest = number;
 	if (before != FRAME_WINDOW_WARMUP && rx->on_window)
 		rx->on_window(rx->context, before, &rx->windows[before]);
+	if (rx->meter)
+		rx->meter->excused += clock_cycles() - began;
 }
 
 /* A stretch of frames of one window with ascending sequence numbers, accounted at once. */

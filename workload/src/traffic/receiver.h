@@ -30,6 +30,7 @@ struct receiver {
 	uint16_t current, highest; /* the window of the newest frames; the highest seen */
 	const char *ended;         /* own reason for ending, once draining has begun */
 	receiver_window on_window; /* may be NULL */
+	struct meter *meter;       /* of the loop that receives, or NULL */
 	void *context;
 };
 

@@ -43,7 +43,7 @@ void sender_start(struct sender *s)
 	window_start(&s->cursor, s->r->start, s->r->clock.hz, o->warmup_s, o->window_s, o->duration_s);
 	s->train_left = sender_train(o, s->cursor.number);
 	s->involuntary_before = run_involuntary_switches();
-	meter_start(&s->meter, clock_cycles());
+	meter_start(&s->meter, clock_cycles(), clock_ns_to_cycles(&s->r->clock, METER_GAP_NS));
 }
 
 uint64_t sender_train(const struct options *o, uint16_t window)
@@ -61,7 +61,7 @@ uint64_t sender_train(const struct options *o, uint16_t window)
 static void close_window(struct sender *s, uint64_t end)
 {
 	const struct clock *clock = &s->r->clock;
-	uint64_t involuntary = run_involuntary_switches();
+	uint64_t began = clock_cycles(), involuntary = run_involuntary_switches();
 	struct window_tx *w = &s->now;
 
 	w->involuntary_switches = involuntary - s->involuntary_before;
@@ -72,6 +72,7 @@ static void close_window(struct sender *s, uint64_t end)
 		rtt_add(&s->lateness_total, &s->lateness);
 		rtt_reset(&s->lateness);
 	}
+	meter_learn(&s->meter, &w->cycles);
 	window_tx_add(&s->total, w);
 	if (s->cursor.number != FRAME_WINDOW_WARMUP) {
 		clock_anchor(&s->r->clock);
@@ -81,6 +82,7 @@ static void close_window(struct sender *s, uint64_t end)
 		s->on_window(s->context, s->cursor.number, w);
 	}
 	*w = (struct window_tx){0};
+	s->meter.excused += clock_cycles() - began;
 }
 
 /* Moves to the window that `at` lies in. False if the run's last window has ended. */
@@ -97,10 +99,10 @@ static bool enter_window(struct sender *s, uint64_t at)
 	return true;
 }
 
-void sender_lap(struct sender *s, uint64_t now, bool worked)
+void sender_lap(struct sender *s, uint64_t now, unsigned frames)
 {
-	meter_lap(&s->meter, now, worked, &s->now.cycles);
-	s->worked = false;
+	meter_lap(&s->meter, now, frames, &s->now.cycles);
+	s->moved = 0;
 }
 
 void sender_yield(struct sender *s)
@@ -160,7 +162,7 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	s->now.sent += (unsigned)taken;
 	s->next_sequence += (unsigned)taken;
 	s->since_yield += (unsigned)taken;
-	s->worked = taken > 0;
+	s->moved = (unsigned)taken;
 	s->now.bursts += taken > 0;
 	if (s->r->o->train_from)
 		s->train_left -= (unsigned)taken;
@@ -203,7 +205,7 @@ enum sender_step sender_step(struct sender *s)
 	struct pace_due due;
 	unsigned n;
 
-	sender_lap(s, now, s->worked);
+	sender_lap(s, now, s->moved);
 	while (pace_overdue(&s->pace, now)) {
 		if (!enter_window(s, s->pace.next))
 			return SENDER_ENDED;
@@ -266,9 +268,10 @@ static void first_end_mark(struct sender *s)
 
 void sender_end_mark(struct sender *s)
 {
-	const struct run *r = s->r;
+	struct run *r = s->r;
 
 	first_end_mark(s);
+	run_canary_after(r);
 	for (unsigned i = 0; i < sizeof(END_MARK_PAUSE_NS) / sizeof(END_MARK_PAUSE_NS[0]); i++) {
 		const struct timespec pause = {.tv_nsec = END_MARK_PAUSE_NS[i]};
 

@@ -30,7 +30,7 @@ struct sender {
 	const char *ended; /* "duration" or "count" once it has come to its own end */
 	uint64_t *sent_at; /* by sequence number modulo the horizon, see sender_sent_at(), or NULL */
 	struct meter meter;
-	bool worked;         /* frames moved in the present lap */
+	unsigned moved;      /* frames, in the present lap */
 	uint64_t train_left; /* with --train: frames of this window's train still to be sent */
 	sender_window on_window;
 	void *context;
@@ -60,8 +60,9 @@ void sender_start(struct sender *s);
 /* Offers the burst that is due, if one is. */
 enum sender_step sender_step(struct sender *s);
 
-/* Ends the present lap of the cycle account at time now (cycles). A client's polls are laps, too. */
-void sender_lap(struct sender *s, uint64_t now, bool worked);
+/* Ends the present lap of the cycle account, in which so many frames moved, at time now (cycles). A client's
+ * polls are laps, too. */
+void sender_lap(struct sender *s, uint64_t now, unsigned frames);
 
 /* Gives the CPU to others; the time is counted as idle. */
 void sender_yield(struct sender *s);

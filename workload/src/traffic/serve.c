@@ -28,7 +28,7 @@ static void write_window(struct serve *s, uint16_t number, const struct window_r
 	json_u64(j, "window", number);
 	json_bool(j, "provisional", provisional);
 	receiver_window_json(&s->rx, j, w);
-	window_cycles_json(j, &w->cycles, !r->o->blocking);
+	window_cycles_json(j, &r->clock, &w->cycles, !r->o->blocking);
 	if (is_server(s)) {
 		json_u64(j, "reflected", w->reflected);
 		json_u64(j, "refused", w->refused);
@@ -63,7 +63,8 @@ static void write_end(struct serve *s)
 	receiver_summary(rx, j);
 	for (unsigned i = 0; i <= rx->highest; i++)
 		window_rx_add(&total, &rx->windows[i]);
-	window_cycles_json(j, &total.cycles, !s->r->o->blocking);
+	window_cycles_json(j, &s->r->clock, &total.cycles, !s->r->o->blocking);
+	run_canary_json(s->r);
 	if (is_server(s)) {
 		json_u64(j, "reflected", total.reflected);
 		json_u64(j, "refused", total.refused);
@@ -92,18 +93,31 @@ static uint64_t rest_cycles(const struct serve *s)
 	               : 0;
 }
 
-static void rest(uint64_t until)
+/* Returns the cycles that the rest was to take: what it took beyond them was not its own. */
+static uint64_t rest(uint64_t until)
 {
+	int64_t left = (int64_t)(until - clock_cycles());
+
 	while ((int64_t)(until - clock_cycles()) > 0)
 		_mm_pause();
+	return left > 0 ? (uint64_t)left : 0;
+}
+
+/* Gives the CPU to others. Returns how many cycles they had. */
+static uint64_t yield_cycles(void)
+{
+	uint64_t before = clock_cycles();
+
+	sched_yield();
+	return clock_cycles() - before;
 }
 
 /* Ends a lap of the cycle account; what follows the end of the measurement is not counted. */
-static void lap(struct serve *s, struct meter *meter, uint64_t now, bool worked)
+static void lap(struct serve *s, struct meter *meter, uint64_t now, unsigned frames)
 {
 	struct meter_cycles after = {0};
 
-	meter_lap(meter, now, worked, s->rx.deadline ? &after : &s->rx.windows[s->rx.current].cycles);
+	meter_lap(meter, now, frames, s->rx.deadline ? &after : &s->rx.windows[s->rx.current].cycles);
 }
 
 static void loop(struct serve *s, serve_burst burst)
@@ -113,7 +127,8 @@ static void loop(struct serve *s, serve_burst burst)
 	const uint64_t resting = rest_cycles(s);
 	struct meter meter;
 
-	meter_start(&meter, clock_cycles());
+	meter_start(&meter, clock_cycles(), clock_ns_to_cycles(&r->clock, METER_GAP_NS));
+	s->rx.meter = &meter;
 
 	for (;;) {
 		int n = r->ops->rx_poll(r->io, frames, r->o->burst);
@@ -121,16 +136,16 @@ static void loop(struct serve *s, serve_burst burst)
 
 		if (n > 0) {
 			burst(s, frames, (unsigned)n, now);
-			lap(s, &meter, clock_cycles(), true);
+			lap(s, &meter, clock_cycles(), (unsigned)n);
 		} else if (n < 0) {
 			run_failed(r, "receive", errno);
 		} else {
-			lap(s, &meter, now, false);
+			lap(s, &meter, now, 0);
 			receiver_take(&s->rx, NULL, 0, now, NULL);
-			if (r->o->yield_every) {
-				sched_yield();
-				lap(s, &meter, clock_cycles(), false);
-			}
+			if (__builtin_expect(r->canary_due, 0))
+				meter.excused += run_canary_when_due(r);
+			if (r->o->yield_every)
+				meter.given_away += yield_cycles();
 		}
 		if (r->error.call || receiver_done(&s->rx, now))
 			return;
@@ -139,8 +154,8 @@ static void loop(struct serve *s, serve_burst burst)
 		if (run_announce_due(r, now))
 			run_announce(r);
 		if (resting && n < (int)r->o->burst) {
-			rest(now + resting);
-			lap(s, &meter, clock_cycles(), false);
+			meter.excused += rest(now + resting);
+			lap(s, &meter, clock_cycles(), 0);
 		}
 	}
 }
@@ -154,6 +169,7 @@ int serve(struct run *r, const char *role, serve_burst burst)
 		return EXIT_SETUP;
 	}
 	loop(&s, burst);
+	run_canary_after(r);
 	write_end(&s);
 	receiver_free(&s.rx);
 	return r->error.call ? EXIT_IO : EXIT_OK;

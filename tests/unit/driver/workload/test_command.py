@@ -205,6 +205,11 @@ def test_every_line_of_the_contract_is_read() -> None:
     assert (client.rtt.count, client.rtt.p50_ns, client.rtt.p99_ns, client.busy_cycles) == (20, 2, None, None)
     counted = parse(**WINDOW, **SENT, role="sender", busy_cycles=7, idle_cycles=8)
     assert (counted.busy_cycles, counted.idle_cycles) == (7, 8)
+    assert (counted.gap_ns, counted.gaps) == (None, None)
+    late = parse(**WINDOW, **SENT, role="sender", gap_ns=31_000, gaps=1)
+    assert (late.gap_ns, late.gaps) == (31_000, 1)
+    ended = parse(**CLIENT, canary_before_ns=1_500_000, canary_after_ns=None)
+    assert (ended.canary_before_ns, ended.canary_after_ns) == (1_500_000, None)
     summary = parse(**CLIENT, unanswered=5)
     assert isinstance(summary, Summary)
     assert summary.rtt is not None
