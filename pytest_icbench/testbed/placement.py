@@ -56,7 +56,8 @@ def plan(
     Args:
         workers: polling threads of the switch, 0 for a kernel switch.
         endpoints: twice the number of pairs.
-        policy: ``auto`` is ``dedicated`` where that is possible. For a whole session ask ``resolve_auto`` once.
+        policy: ``auto`` is ``dedicated`` where that leaves a core for the rest. For a whole session ask
+            ``resolve_auto`` once.
 
     Raises:
         Unsupported: there are too few cores. The message says how many are needed and missing, and the remedy.
@@ -89,8 +90,12 @@ def plan_given(
             )
     if policy == "auto":
         try:
-            return plan_given(topology, workers=workers, endpoints=endpoints, policy="dedicated")
+            placement = plan_given(topology, workers=workers, endpoints=endpoints, policy="dedicated")
         except Unsupported:
+            policy = "cooperative"
+        else:
+            if not set(placement.service) & {*placement.switch, *placement.endpoints}:
+                return placement
             policy = "cooperative"
     node = topology[endpoints[0]].node
     taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
@@ -124,11 +129,16 @@ def plan_given(
 def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:
     """Returns the placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
 
+    ``dedicated`` is chosen only if a core is left for the rest. Without it the harness and the control threads would
+    take time from an endpoint in every launch.
+
     Args:
         needs: (workers, endpoints) of each selected case.
     """
-    most = max((len(cores) for cores in _by_node(topology).values()), default=0)
-    return "dedicated" if all(workers + endpoints <= most for workers, endpoints in needs) else "cooperative"
+    by_node = [len(cores) for cores in _by_node(topology).values()]
+    most, total = max(by_node, default=0), sum(by_node)
+    roomy = all(workers + endpoints <= min(most, total - 1) for workers, endpoints in needs)
+    return "dedicated" if roomy else "cooperative"
 
 
 def _by_node(topology: Topology) -> dict[int, list[Core]]:

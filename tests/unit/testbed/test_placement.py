@@ -48,8 +48,16 @@ def machine(
 
 
 def test_two_cores_have_room_for_two_applications_and_nothing_between() -> None:
-    placement = plan(machine(cores=2), workers=0, endpoints=2, policy="auto")
+    placement = plan(machine(cores=2), workers=0, endpoints=2, policy="dedicated")
     assert placement == Placement("dedicated", (), (0, 1), (0,), 0, 0)
+
+
+def test_auto_is_not_dedicated_without_a_core_for_the_rest() -> None:
+    placement = plan(machine(cores=2), workers=0, endpoints=2, policy="auto")
+    assert (placement.policy, placement.shared, placement.yield_every) == ("cooperative", False, 0)
+    assert plan(machine(cores=3), workers=0, endpoints=2, policy="auto").policy == "dedicated"
+    # The core for the rest can be on the other node.
+    assert resolve_auto(machine(nodes=2, cores=2), [(0, 2)]) == "dedicated"
 
 
 def test_two_cores_share_one_among_the_endpoints_of_a_polling_switch() -> None:
@@ -140,7 +148,8 @@ def test_cooperation_has_a_least_size_too() -> None:
 
 def test_a_session_gets_what_every_case_can_have() -> None:
     topology = machine(cores=4)
-    assert resolve_auto(topology, [(1, 2), (0, 4), (2, 2)]) == "dedicated"
+    assert resolve_auto(topology, [(1, 2), (0, 2)]) == "dedicated"
+    assert resolve_auto(topology, [(1, 2), (0, 4)]) == "cooperative"
     assert resolve_auto(topology, [(1, 2), (1, 4)]) == "cooperative"
     assert resolve_auto(topology, []) == "dedicated"
 
@@ -261,9 +270,11 @@ def test_fewer_demands_are_never_refused(topology: Topology, need: tuple[int, in
 
 
 @given(topologies(), needs)
-def test_auto_is_dedicated_exactly_when_that_is_possible(topology: Topology, need: tuple[int, int]) -> None:
+def test_auto_is_dedicated_exactly_when_that_leaves_a_core(topology: Topology, need: tuple[int, int]) -> None:
     placement = attempt(topology, *need, "auto")
     dedicated = attempt(topology, *need, "dedicated")
+    if sum(len(topology.cores(node)) for node in topology.nodes) <= sum(need):
+        dedicated = None
     assert placement == (dedicated or attempt(topology, *need, "cooperative"))
     assert resolve_auto(topology, [need]) == ("cooperative" if dedicated is None else "dedicated")
 

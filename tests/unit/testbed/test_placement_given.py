@@ -26,6 +26,11 @@ def test_shared_cpus_are_cooperative() -> None:
     assert found == Placement("cooperative", (1,), (0, 0), (0,), 0, YIELD_EVERY_FRAMES)
 
 
+def test_auto_leaves_a_cpu_for_the_rest() -> None:
+    assert plan_given(machine(cores=2), workers=0, endpoints=(0, 1), policy="auto").policy == "cooperative"
+    assert plan_given(machine(cores=3), workers=0, endpoints=(0, 1), policy="auto").policy == "dedicated"
+
+
 def test_workers_come_from_the_endpoints_node_first() -> None:
     # Cores 0 to 3 are of node 0, 4 to 7 of node 1.
     found = plan_given(machine(nodes=2, cores=4), workers=3, endpoints=(4, 5), policy="dedicated")
