@@ -30,7 +30,7 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 	@scripts/setup.sh
 
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
-	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes -p no:benchmark $(ARGS)
+	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
 
 test: install ## checks, C tests with sanitizers, Python, packets over every switch here; 6 minutes at most
 	@$(VENV)/bin/python scripts/lanes.py test $(ARGS)

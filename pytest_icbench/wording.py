@@ -21,6 +21,18 @@ def show(value: float | None) -> str:
     return f"{value:.4g}"
 
 
+def quantity(name: str, value: float | None) -> str:
+    """Formats a value for messages by the name of its field: times in microseconds, all else as ``show`` does."""
+    if value is None or not name.endswith("_ns"):
+        return show(value)
+    return f"{value / 1000:.4g} µs" if abs(value) < 1e7 else f"{value / 1000:.0f} µs"
+
+
+def plain_name(name: str) -> str:
+    """Returns the name of a field as messages show it, whose times are not in nanoseconds."""
+    return name.removesuffix("_ns")
+
+
 def cut(line: str, length: int = FIRST_LINE) -> str:
     """Cuts a line to at most ``length`` characters."""
     return line if len(line) <= length else line[: length - 3] + "..."

@@ -16,7 +16,7 @@ from pytest_icbench.config import values
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history
-from pytest_icbench.wording import printable, show
+from pytest_icbench.wording import plain_name, printable, quantity
 
 #: The version of the format of ``--json``.
 SCHEMA = 1
@@ -77,21 +77,22 @@ def _trend(trend: Trend) -> list[str]:
     level = trend.levels[-1]
     count = len(trend.points)
     text = (
-        f"  {printable(trend.case)}  {trend.figure} ({trend.metric}): {show(last.value)},"
-        f" level {show(level.value)} since {_day(trend.points[level.first].at)},"
+        f"  {printable(trend.case)}  {plain_name(trend.figure)} ({trend.metric}): {quantity(trend.figure, last.value)},"
+        f" level {quantity(trend.figure, level.value)} since {_day(trend.points[level.first].at)},"
         f" {count} result{'' if count == 1 else 's'} since {_day(first.at)}"
     )
     lines = [text]
     hidden = len(trend.changes) - SHOWN
     if hidden > 0:
         lines.append(f"    {hidden} earlier change{'' if hidden == 1 else 's'}")
-    return lines + [f"    {_change(change)}" for change in trend.changes[-SHOWN:]]
+    return lines + [f"    {_change(change, trend.figure)}" for change in trend.changes[-SHOWN:]]
 
 
-def _change(change: Change) -> str:
+def _change(change: Change, figure: str) -> str:
     """Returns the line of a change."""
     word = "better" if change.better else "worse"
-    text = f"{_day(change.at)}  {change.relative:+.1%} ({word}): {show(change.before)} to {show(change.after)}"
+    before, after = quantity(figure, change.before), quantity(figure, change.after)
+    text = f"{_day(change.at)}  {change.relative:+.1%} ({word}): {before} to {after}"
     if change.version_before != change.version_after:
         text += f", version {change.version_before or 'unknown'} to {change.version_after or 'unknown'}"
     return printable(text)

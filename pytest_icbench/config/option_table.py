@@ -72,7 +72,7 @@ class Options:
     """The options of a run. An option that is None or empty was not given: the scenario decides.
 
     Attributes:
-        run_files: an ini value without an option.
+        run_files, benchmark: ini values without an option.
         given: the names of the options and ini values that were set, as the user would write them.
     """
 
@@ -355,6 +355,9 @@ class Options:
         "write junit.xml, and report.html with pytest-html, into the run's directory unless --junitxml or --html say"
         " otherwise",
         ini_only=True,
+    )
+    benchmark: bool = flag(
+        "show pytest-benchmark's table of the cases, too, which otherwise takes one of its own options", ini_only=True
     )
     given: tuple[str, ...] = ()
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import cut, percent, show
+from pytest_icbench.wording import cut, percent, plain_name, quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +183,15 @@ def _reason(measurement: Measurement, finding: Finding) -> str:
     if measurement.generator_bound and finding.name in LOSSES and finding.verdict == Verdict.INCONCLUSIVE:
         why = finding.name
     elif finding.value is None:
-        why = f"{finding.name} has no value"
+        why = f"{plain_name(finding.name)} has no value"
     elif finding.baseline is not None:
         why = _reason_of_change(finding)
     elif finding.value_low is None:
-        why = f"{finding.name} {show(finding.value)} has no interval"
+        why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} has no interval"
     else:
         word = _WORDS.get((finding.kind, finding.verdict), "too near")
-        why = f"{finding.name} {show(finding.value)} {word} {show(finding.limit)}"
+        why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} {word}"
+        why += f" {quantity(finding.name, finding.limit)}"
     if finding.outlook():
         why += f"{': ' if finding.note else ', '}{finding.outlook()}"
     return f"{why}, {measurement.case}"
@@ -199,10 +200,10 @@ def _reason(measurement: Measurement, finding: Finding) -> str:
 def _reason_of_change(finding: Finding) -> str:
     """Returns ``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
     if finding.ratio is None:
-        return f"{finding.name} {show(finding.value)}"
+        return f"{plain_name(finding.name)} {quantity(finding.name, finding.value)}"
     way = "lower" if finding.ratio < 1 else "higher"
-    why = f"{finding.name} {show(finding.value)} {percent(finding.ratio - 1)} {way} than {show(finding.baseline_value)}"
-    why += f" of {finding.baseline}"
+    why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} {percent(finding.ratio - 1)} {way}"
+    why += f" than {quantity(finding.name, finding.baseline_value)} of {finding.baseline}"
     if finding.verdict == Verdict.INCONCLUSIVE and not finding.note:
         why += ", but the interval reaches beyond the limit"
     return why

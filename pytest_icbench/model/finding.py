@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.wording import percent, show, span
+from pytest_icbench.wording import percent, plain_name, quantity, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,11 @@ class Finding:
 
     def sentence(self) -> str:
         """Returns value, interval, limit and its source; for a comparison both values and both intervals."""
-        text = f"{self.name}: {with_interval(self.value, self.value_low, self.value_high, self.at_least)}"
+        value = with_interval(self.value, self.value_low, self.value_high, self.at_least, name=self.name)
+        text = f"{plain_name(self.name)}: {value}"
         if self.baseline is not None:
-            before = with_interval(self.baseline_value, self.baseline_value_low, self.baseline_value_high)
+            base = self.baseline_value, self.baseline_value_low, self.baseline_value_high
+            before = with_interval(*base, name=self.name)
             day = f" of {self.measured[:10]}" if self.measured else ""
             text += f", baseline {self.baseline}{day} {before}"
             if self.ratio is not None:
@@ -65,7 +67,7 @@ class Finding:
             way = "lower" if self.kind == "drop" else "higher"
             text += f", limit at most {percent(self.limit)} {way}"
         else:
-            text += f", limit at {'least' if self.kind == 'min' else 'most'} {show(self.limit)}"
+            text += f", limit at {'least' if self.kind == 'min' else 'most'} {quantity(self.name, self.limit)}"
         remark = self.outlook() or self.note
         end = f" ({remark})" if remark else ""
         return f"{text} from {self.source}{end}: {self.verdict}"
@@ -81,10 +83,16 @@ class Finding:
         return "; ".join(filter(None, (self.note, more)))
 
 
-def with_interval(value: float | None, low: float | None, high: float | None, at_least: bool = False) -> str:
-    """Returns a value with its interval: ``5.1M (interval 4.9M to 5.3M)``."""
+def with_interval(
+    value: float | None, low: float | None, high: float | None, at_least: bool = False, *, name: str = ""
+) -> str:
+    """Returns a value with its interval: ``5.1M (interval 4.9M to 5.3M)``.
+
+    Args:
+        name: the name of the figure, which says the unit: times are shown in microseconds.
+    """
     if at_least:
-        return f"{show(value)} (at least)"
+        return f"{quantity(name, value)} (at least)"
     if low is None or high is None or low == high:
-        return show(value)
-    return f"{show(value)} (interval {show(low)} to {show(high)})"
+        return quantity(name, value)
+    return f"{quantity(name, value)} (interval {quantity(name, low)} to {quantity(name, high)})"

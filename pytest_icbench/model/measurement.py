@@ -25,6 +25,7 @@ from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import plain_name, quantity
 
 #: The measurement and its parts; those of a launch are defined in a file of their own.
 __all__ = ["SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
@@ -47,7 +48,7 @@ class PairResult:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """The statistics of several launches of one case. The names are those of a line in ``results.jsonl``.
 
@@ -223,6 +224,20 @@ class Measurement:
             if end not in ("low", "high") or stem not in ESTIMATES:
                 raise AttributeError(f"a measurement has no {name!r}")
             return getattr(getattr(self, stem), end, None)
+
+    def __repr__(self) -> str:
+        """Returns case, main value and interval on one line, since a failed ``assert`` shows it."""
+        name, value = "throughput_pps", self.throughput_pps
+        if self.dimension == "latency":
+            name, value = "rtt_p50_ns", self.rtt_p50_ns
+        if not self.is_number or value is None:
+            return (
+                f"<{type(self).__name__} {self.case}: {self.verdict or 'no value'} {self.reason or ''}".rstrip() + ">"
+            )
+        text = f"{plain_name(name)} {quantity(name, value)}"
+        if value.low is not None and value.high is not None:
+            text += f" ({quantity(name, value.low)} to {quantity(name, value.high)})"
+        return f"<{type(self).__name__} {self.case}: {text}>"
 
     @property
     def is_number(self) -> bool:

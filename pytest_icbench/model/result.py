@@ -9,7 +9,7 @@ from pytest_icbench.model.codec import UNWRITTEN
 from pytest_icbench.model.measurement import Measurement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result(Measurement):
     """A measurement in a report, with its run and its host there; files have neither.
 

@@ -65,9 +65,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.get_closest_marker("icbench") is not None:
-        from pytest_icbench.plugin.pytest_benchmark import adopt, is_loaded
+        from pytest_icbench.plugin.pytest_benchmark import adopt, is_asked_for
 
-        if is_loaded(item.config):
+        if is_asked_for(item.config, item.config.stash[_SESSION].options.benchmark):
             adopt(item)
 
 
@@ -152,8 +152,10 @@ def pytest_runtest_makereport(
         icbench_session.collector.attach(report, icbench, icbench_session.run if icbench_session.sends else None)
     icbench_session.note(item, report)
     if item.get_closest_marker("icbench") is not None:
-        from pytest_icbench.plugin.outcomes import note_outcome
+        from pytest_icbench.plugin.outcomes import note_outcome, say_plainly
 
+        if report.failed:
+            say_plainly(call, report, item.config.getoption("tbstyle", "auto"))
         note_outcome(item, call, report, icbench.results if icbench is not None else [])
     return report
 
@@ -173,8 +175,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         icbench_session.finish(session)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    config.stash[_SESSION].summarize(terminalreporter)
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    config.stash[_SESSION].summarize(terminalreporter, interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.errors import Regression
+from pytest_icbench.errors import IcbenchError, Invalid, Regression
 from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Outcomes:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             self.skipped.append((report.nodeid, reason.removeprefix("Skipped: ")))
         elif report.outcome == "failed":
-            self.failed.append((report.nodeid, _first_line(report)))
+            self.failed.append((report.nodeid, first_line(report)))
 
     def exit_status(self, status: int) -> int:
         """Returns the exit status; ``status`` is pytest's, which stays if it is neither 0 nor 1 or a test is broken."""
@@ -89,10 +89,33 @@ class Outcomes:
         return next((code for outcome, code in EXIT_STATUS.items() if self.outcomes.get(outcome)), status)
 
 
-def _first_line(report: pytest.TestReport) -> str:
+def first_line(report: pytest.TestReport) -> str:
+    """Returns the first line of a failed report's error."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(crash.message) if crash is not None else str(report.longrepr)
     return text.strip().splitlines()[0] if text.strip() else "failed"
+
+
+def say_plainly(call: pytest.CallInfo[None], report: pytest.TestReport, style: str) -> None:
+    """Makes the sentence of an error of this package all that pytest shows of it, in its short summary, too.
+
+    A traceback, and the name of the error's class, would bury the sentence.
+
+    Args:
+        style: the option ``--tb``; with another than ``auto`` and ``no`` the traceback stays.
+    """
+    if call.excinfo is None or not isinstance(call.excinfo.value, IcbenchError | Regression):
+        return
+    error = call.excinfo.value
+    message = f"{Verdict.INVALID}: {error}" if isinstance(error, Invalid) else str(error)
+    if style in ("auto", "no"):
+        representation: Any = call.excinfo.getrepr(style="value")
+        for entry in representation.reprtraceback.reprentries:
+            entry.lines[:] = message.splitlines()
+        report.longrepr = representation
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        crash.message = message.partition("\n")[0]
 
 
 def skip(reason: str, *, strict: bool) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines that ``--icbench-plan`` prints. Pure."""
+"""The lines that ``--icbench-plan`` prints: by test and switch, and case by case with ``-v``. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.case_id import rig_group
-from pytest_icbench.wording import clock, printable
+from pytest_icbench.wording import clock, printable, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,20 @@ class Planned:
     allotted: float | None = None
 
 
-def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1) -> list[str]:
-    """Returns a line per case, and the sums. With a budget the line has the least time and the allotted time.
+def plan_lines(
+    planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1, *, each: bool = False
+) -> list[str]:
+    """Returns a line for each switch of a test, each reason of skips once, and the sums.
+
+    With a budget the line has the least time and the allotted time.
 
     Args:
         policy: the placement.
         budget_s: the budget of each host.
         hosts: the number of hosts that share the cases.
+        each: a line for each case instead.
     """
-    lines = []
-    for entry in planned:
-        name = printable(entry.nodeid)
-        if entry.skipped is None:
-            more = "" if entry.allotted is None else f" of {clock(entry.allotted):>7}"
-            lines.append(f"{clock(entry.seconds):>8}{more}  {name}")
-        else:
-            lines.append(f"{'skip':>8}  {name}: {printable(entry.skipped.splitlines()[0])}")
+    lines = _each(planned) if each else [*_by_switch(planned), *_skips(planned)]
     run = [entry for entry in planned if entry.skipped is None]
     total_s = sum(entry.seconds for entry in run)
     lines.append(
@@ -57,6 +55,68 @@ def plan_lines(planned: Sequence[Planned], policy: str, budget_s: float | None =
         of = f" of each of {hosts} hosts" if hosts > 1 else ""
         lines.append(f"budget {clock(budget_s)}{of}: " + (shared if rest >= 0 else "too short, nothing would be run"))
     return lines
+
+
+def _each(planned: Sequence[Planned]) -> list[str]:
+    """Returns a line for each case."""
+    lines = []
+    for entry in planned:
+        name = printable(entry.nodeid)
+        if entry.skipped is None:
+            lines.append(f"{_time([entry])}  {name}")
+        else:
+            lines.append(f"{'skip':>8}  {name}: {_reason(entry)}")
+    return lines
+
+
+def _by_switch(planned: Sequence[Planned]) -> list[str]:
+    """Returns a head for each test with a case that runs, and below it a line for each switch."""
+    tests: dict[str, dict[str, list[Planned]]] = {}
+    for entry in planned:
+        if entry.skipped is None:
+            switches = tests.setdefault(entry.nodeid.partition("[")[0], {})
+            switches.setdefault(_switch(entry), []).append(entry)
+    lines = []
+    for test, switches in tests.items():
+        lines.append(printable(test))
+        for switch, entries in switches.items():
+            lines.append(f"{_time(entries)}  {_cases(entries):>9}  {printable(switch)}")
+    return lines
+
+
+def _skips(planned: Sequence[Planned]) -> list[str]:
+    """Returns a line for each reason of skips, wrapped."""
+    reasons: dict[str, list[Planned]] = {}
+    for entry in planned:
+        if entry.skipped is not None:
+            reasons.setdefault(_reason(entry), []).append(entry)
+    lines = ["skipped"] if reasons else []
+    for reason, entries in reasons.items():
+        switches = ", ".join(dict.fromkeys(map(_switch, entries)))
+        lines += wrapped(f"{'':8}  {_cases(entries):>9}  {printable(switches)}: {reason}")
+    return lines
+
+
+def _time(entries: Sequence[Planned]) -> str:
+    """Returns the least time of cases, and with a budget the time that it gives them."""
+    text = f"{clock(sum(entry.seconds for entry in entries)):>8}"
+    if any(entry.allotted is None for entry in entries):
+        return text
+    return f"{text} of {clock(sum(entry.allotted or 0.0 for entry in entries)):>7}"
+
+
+def _switch(entry: Planned) -> str:
+    """Returns the switch of a case, with its port, variant and cores, as far as the id shows it."""
+    group = rig_group(entry.nodeid)
+    return str(group[0]) if group is not None else entry.nodeid.partition("[")[2].removesuffix("]")
+
+
+def _cases(entries: Sequence[Planned]) -> str:
+    return f"{len(entries)} case{'' if len(entries) == 1 else 's'}"
+
+
+def _reason(entry: Planned) -> str:
+    return printable((entry.skipped or "").splitlines()[0])
 
 
 def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:

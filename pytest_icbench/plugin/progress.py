@@ -12,25 +12,27 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.plugin.case_lines import own_line
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.wording import clock, printable
 
 #: Least time between two updates, since writing takes the harness' CPU some microseconds.
 LIVE_INTERVAL_S = 0.2
-PLAIN_INTERVAL_S = 10.0
-#: In a pipe a case's first line waits this long for a rate to show.
-PLAIN_PATIENCE_S = 2.0
+#: In a pipe a case that is over sooner has only its result's line; a longer one has a line each so many seconds.
+PLAIN_PATIENCE_S = 10.0
+PLAIN_INTERVAL_S = 30.0
 
 
 def rate_text(mpps: float) -> str:
-    """Returns a rate for the line; that of a latency case is far too low for Mpps."""
+    """Returns a rate for the line; one that is far too low for Mpps in frames per second."""
     return f"{mpps:.2f} Mpps" if mpps >= 0.1 else f"{mpps * 1e6:,.0f} frames/s"
 
 
 class ProgressLine:
     """Shows how far the run is. It is silent in xdist's workers, and with ``-q`` in a pipe.
 
-    On a terminal the line stands below pytest's and is removed before pytest goes on; it uses no colours.
+    On a terminal the line stands below pytest's and is removed before pytest goes on; it uses no colours. In a pipe
+    there are lines only for a case that takes long.
     """
 
     def __init__(self, config: pytest.Config, schedule: Schedule) -> None:
@@ -41,10 +43,13 @@ class ProgressLine:
         quiet = config.get_verbosity() < 0
         self._live = self._reporter is not None and self._is_terminal() and config.get_verbosity() > -2
         self._plain = self._reporter is not None and not self._live and not quiet
+        self._config = config
         self._shown = False
+        #: Whether the live line stands in a row of its own, below pytest's.
+        self._below = False
         self._column = 0
         self._last: float | None = None
-        self._began = time.monotonic()
+        self._began = self._case_began = time.monotonic()
 
     def _is_terminal(self) -> bool:
         return bool(self._reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
@@ -54,53 +59,54 @@ class ProgressLine:
 
         Args:
             case: the id of the case.
-            phase: the phase of the case, for example ``build`` or ``case launch 3/7``.
-            mpps: the current receive rate in millions of frames per second.
+            phase: the phase of the case, for example ``build`` or ``launch 3/7``.
+            mpps: the current receive rate in millions of frames per second; None for a case of latency, too.
             left_s: the seconds that the case itself still takes.
         """
         now = time.monotonic()
-        if not self._is_due(now, rated=bool(mpps)):
+        if not self._is_due(now):
             return
         self._last = now
         parts = [f"case {self.schedule.current} of {self.schedule.total}", printable(case), phase]
         if mpps:  # a launch begins with a window without frames
             parts.append(rate_text(mpps))
-        parts.append(f"{clock(self.schedule.left_s(left_s))} left")
+        parts.append(f"{clock(now - self._began)} elapsed, {clock(self.schedule.left_s(left_s))} left")
         self._write("  ".join(parts))
 
-    def _is_due(self, now: float, *, rated: bool) -> bool:
+    def _is_due(self, now: float) -> bool:
         if self._live:
             return self._last is None or now - self._last >= LIVE_INTERVAL_S
         if not self._plain:
             return False
         if self._last is None:
-            return rated or now - self._began >= PLAIN_PATIENCE_S
+            return now - self._case_began >= PLAIN_PATIENCE_S
         return now - self._last >= PLAIN_INTERVAL_S
 
     def next_case(self) -> None:
-        """Makes the next update show at once; in a pipe, the next one with a rate."""
+        """Makes the next update show at once; in a pipe, the first one after some seconds."""
         self._last = None
-        self._began = time.monotonic()
+        self._case_began = time.monotonic()
 
     def clear(self) -> None:
         """Removes the live line and puts the cursor back where pytest left it."""
         if self._shown:
             self._shown = False
             with self._uncaptured():
-                sys.stdout.write("\r\x1b[K\x1b[A" + (f"\x1b[{self._column}C" if self._column else ""))
+                up = "\x1b[A" if self._below else ""
+                sys.stdout.write(f"\r\x1b[K{up}" + (f"\x1b[{self._column}C" if self._column else ""))
                 sys.stdout.flush()
 
     def _write(self, text: str) -> None:
         with self._uncaptured():
             if not self._live:
-                self._reporter.write_line(f"icbench: {text}")
-                self._reporter.flush()
+                own_line(self._config, f"icbench: {text}")
                 return
             assert self._writer is not None
             width = max(self._writer.fullwidth, 20)
             if not self._shown:
                 self._column = self._writer.width_of_current_line % width
-                sys.stdout.write("\n")
+                self._below = bool(self._writer.width_of_current_line)
+                sys.stdout.write("\n" if self._below else "")
                 self._shown = True
             sys.stdout.write("\r" + text[: width - 1] + "\x1b[K")
             sys.stdout.flush()

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The adapter for pytest-benchmark: replays measurements into its fixture. Nothing else depends on it.
 
-Its table, ``--benchmark-json``, ``-compare``, ``-histogram``, ``-only`` and ``-skip`` then work on our cases. A launch
-is a round. Its time is the seconds per packet for throughput, so that OPS are packets per second, and the median round
-trip for latency. The adapter never imports pytest-benchmark, which may be missing.
+Its table, ``--benchmark-json``, ``-compare``, ``-histogram``, ``-only`` and ``-skip`` then work on our cases, if one of
+its options or the ini value ``icbench_benchmark`` asks for it. A launch is a round. Its time is the seconds per packet
+for throughput, so that OPS are packets per second, and the median round trip for latency. The adapter never imports
+pytest-benchmark, which may be missing.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,8 +21,10 @@ from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.model.measurement import Measurement
 
 FIXTURE = "benchmark"
+#: The columns of its table unless the user names others: those that agree with our table.
+COLUMNS = ["median", "iqr", "min", "max", "rounds"]
 _GROUPS = {
-    "throughput": "throughput: seconds per packet, OPS are packets per second",
+    "throughput": "throughput: seconds per packet",
     "latency": "latency: median round-trip time",
 }
 _CLOCK = pytest.StashKey["Clock"]()
@@ -58,8 +63,30 @@ def is_loaded(config: pytest.Config) -> bool:
     )
 
 
+def is_asked_for(config: pytest.Config, ini: bool) -> bool:
+    """Whether the user wants the table: by an option of pytest-benchmark that does more than switch it off.
+
+    Args:
+        ini: the ini value ``icbench_benchmark``.
+    """
+    return is_loaded(config) and (ini or any(word != "--benchmark-disable" for word in _typed(config)))
+
+
+def _typed(config: pytest.Config) -> list[str]:
+    """Returns the options of pytest-benchmark on the command line, in the ini file and in the environment."""
+    words = [*map(str, config.invocation_params.args), *config.getini("addopts")]
+    words += shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+    return [word for word in words if word.startswith("--benchmark-")]
+
+
 def adopt(item: pytest.Item) -> None:
-    """Gives a case the fixture and a marker with our timer; pytest-benchmark reads only the closest marker."""
+    """Gives a case the fixture and a marker with our timer; pytest-benchmark reads only the closest marker.
+
+    Its table begins with the median, as ours does: the mean of the times, and OPS made of it, is another value.
+    """
+    session = getattr(item.config, "_benchmarksession", None)
+    if session is not None and not any(word.startswith("--benchmark-columns") for word in _typed(item.config)):
+        session.columns = COLUMNS
     names: list[str] = getattr(item, "fixturenames", [])
     if "icbench" not in names:
         return

@@ -26,6 +26,22 @@ def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None 
     return command if directory is None else f"cd {shlex.quote(directory)} && {command}"
 
 
+def resume_command(run: str, arguments: Sequence[str]) -> str:
+    """Returns the command that goes on with an interrupted run, quoted for a shell.
+
+    Args:
+        run: the name of the run.
+        arguments: the arguments of pytest, as they were given.
+    """
+    kept: list[str] = []
+    for place, argument in enumerate(arguments):
+        if argument == "--icbench-resume" or (place and arguments[place - 1] == "--icbench-resume"):
+            continue
+        if not argument.startswith("--icbench-resume="):
+            kept.append(argument)
+    return shlex.join(["pytest", *kept, f"--icbench-resume={run}"])
+
+
 def _bearing(arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     place = 0

@@ -88,6 +88,7 @@ class Run:
             benchmark.request.comparisons for benchmark in benchmarks(items) if benchmark.case.candidate is not None
         )
         self._began: float | None = None
+        self._dimension = "throughput"
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
         self._places = {item.nodeid: place for place, item in enumerate(items)}
@@ -165,6 +166,7 @@ class Run:
         began = time.monotonic()
         try:
             self._free_endpoints()
+            self._dimension = case.dimension
             self.progress.update(case.id, "build")
             requests = self.testbed.need(case, settings)
             rigs = self.pool.acquire(requests)
@@ -245,9 +247,11 @@ class Run:
             self.pool.close()
 
     def _show(self, progress: Progress) -> None:
-        counted = progress.phase if progress.launch == 0 else f"{progress.phase} {progress.launch}/{progress.launches}"
-        phase = progress.detail or counted
-        self.progress.update(progress.case, phase, mpps=progress.receive_mpps, left_s=progress.left_s)
+        part = "launch" if progress.phase == "case" else progress.phase
+        counted = part if progress.launch == 0 else f"{part} {progress.launch}/{progress.launches}"
+        # The rate of a case of latency is what was asked for.
+        mpps = None if self._dimension == "latency" else progress.receive_mpps
+        self.progress.update(progress.case, progress.detail or counted, mpps=mpps, left_s=progress.left_s)
 
     def record(
         self,
@@ -323,6 +327,13 @@ def judging_by(options: Options) -> tuple[Policy, Comparer | None]:
     if options.compare is None:
         return policy, None
     return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable)
+
+
+def check_stored(options: Options) -> None:
+    """Raises UsageError if a baseline, the waivers or the run to go on with cannot be read."""
+    judging_by(options)
+    if options.resume is not None:
+        find_run(options.resume, options.reports)
 
 
 def check_root() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.model.result import Result
+    from pytest_icbench.plugin.case_lines import CaseLines
     from pytest_icbench.plugin.items import Benchmark
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.plugin.xdist.workers import Workers
@@ -71,6 +72,7 @@ class Session:
             # A worker on another host, which may share its files with this one, needs a directory of its own.
             suffix = f"-{worker['workerid']}" if self.sends else ""
             self._run_name = f"{worker['icbench_run']}{suffix}"
+        self._lines: CaseLines | None = None
         self.files = RunFiles(config, options, lambda: self.directory, is_worker=self.is_worker)
         #: The number of hosts that a plan is made for.
         self._hosts = 1
@@ -82,6 +84,7 @@ class Session:
             from pytest_icbench.plugin.xdist.hooks import ControllerHooks
 
             config.pluginmanager.register(ControllerHooks(config, self), "icbench-xdist")
+            self._show_lines()  # the controller has no items, so it sees benchmarks late
         config.pluginmanager.register(_ReportListener(self), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.plugin.html import HtmlHooks
@@ -112,7 +115,9 @@ class Session:
 
         self._switches, self._configs = arrange(self.config, items, self.options)
         self._items = [item for item in items if is_benchmark(item)]
-        if self._items and self.is_worker:
+        if self._items and not self.is_worker:
+            self._show_lines()
+        elif self._items:
             from pytest_icbench.plugin.xdist.workers import compare_packages
 
             compare_packages(self.config.workerinput)  # type: ignore[attr-defined]
@@ -134,12 +139,28 @@ class Session:
             self._header_shown = True
             lines.append(header_line())
         if items is not None and self._items:
-            cases = f"{len(self._items)} case{'' if len(self._items) == 1 else 's'}"
+            cases = self._announce()
             try:
                 lines.append(f"icbench: {cases}, placement {self._get_testbed().policy}")
             except IcbenchError as error:
                 lines.append(f"icbench: {str(error).splitlines()[0]}")
         return lines
+
+    def _show_lines(self) -> None:
+        """Writes a line for each finished benchmark from now on."""
+        from pytest_icbench.plugin.case_lines import CaseLines
+
+        self._lines = CaseLines(self.config)
+        self.config.pluginmanager.register(self._lines, "icbench-lines")
+
+    def _announce(self) -> str:
+        """Returns the number of cases and what all of them share, which their lines leave out."""
+        ids = [benchmark.case.id for benchmark in self._benchmarks()]
+        cases = f"{len(ids)} case{'' if len(ids) == 1 else 's'}"
+        if self._lines is None:
+            return cases
+        self._lines.expect(ids)
+        return cases + (f", all with {' '.join(self._lines.left_out)}" if self._lines.left_out else "")
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
         """Keeps the selected benchmarks: later plugins may leave some out or skip them (``--benchmark-skip``)."""
@@ -180,7 +201,10 @@ class Session:
             self.files.drop()
             return
         if self.options.plan:
-            self._plan()
+            try:
+                self._plan()
+            except (ProvisionError, Unsupported) as error:
+                raise UsageError(str(error)) from None
             session.items.clear()
             return
         if self.is_worker:
@@ -216,12 +240,15 @@ class Session:
         self.run = Run(self.config, options, self._get_testbed(), self._items, self.directory)
 
     def _plan(self) -> None:
+        from pytest_icbench.plugin.run import check_stored
         from pytest_icbench.plugin.schedule.plan import plan
 
+        check_stored(self.options)
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.write_sep("-", "icbench plan")
-            for line in plan(self._get_testbed(), self.options, self._items, self._hosts):
+            each = self.config.get_verbosity() > 0
+            for line in plan(self._get_testbed(), self.options, self._items, self._hosts, each=each):
                 reporter.write_line(line)
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:
@@ -318,8 +345,8 @@ class Session:
         elif self.options.exit_codes and not self.is_worker and not broken:
             session.exitstatus = self.outcomes.exit_status(int(session.exitstatus))
 
-    def summarize(self, reporter: Any) -> None:
-        """Writes the end of pytest's output."""
+    def summarize(self, reporter: Any, *, interrupted: bool) -> None:
+        """Writes the end of pytest's output; for an interrupted run also the command that goes on with it."""
         from pytest_icbench.plugin.terminal_summary import write_results, write_troubles
 
         write_troubles(reporter, self._leftovers, self._unwritten)
@@ -328,6 +355,11 @@ class Session:
         write_results(reporter, self.results, self.collector.page, self.directory)
         if self._baseline_files:
             reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._baseline_files))}")
+        if interrupted and not is_distributed(self.config):  # results of several hosts cannot be taken over
+            from pytest_icbench.plugin.repeat import resume_command
+
+            command = resume_command(self.run_name, list(map(str, self.config.invocation_params.args)))
+            reporter.write_line(f"go on with: {command}")
 
     # -- xdist
 

@@ -31,6 +31,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
         page: knows which results were taken from a run that was resumed.
         directory: the directory of the run.
     """
+    from pytest_icbench.plugin.case_lines import write_coloured
     from pytest_icbench.report.terminal import table
     from pytest_icbench.report.versions import overall
     from pytest_icbench.wording import wrapped
@@ -38,7 +39,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     reporter.write_sep("=", "icbench results")
     decisions = (line for sentence in overall(results) for line in wrapped(sentence))
     for line in (*table(results), *decisions):
-        reporter.write_line(line)
+        write_coloured(reporter.config, line)
     if page.taken:
         origin = next(iter(page.taken.values()))
         reporter.write_line(f"{len(page.taken)} of {len(results)} results were taken from {origin}")

@@ -112,12 +112,12 @@ def _identities(result: Result) -> list[Mapping[str, Any]]:
 
 
 def rate_text(rate: object) -> str:
-    """Returns ``1M`` for 1000000; texts stay as they are."""
+    """Returns ``1M`` for 1000000 and ``1.5M`` for 1500000; texts stay as they are."""
     if not isinstance(rate, int):
         return printable(str(rate))
     for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
-        if rate >= unit and rate % unit == 0:
-            return f"{rate // unit}{suffix}"
+        if rate >= unit and rate * 1000 % unit == 0:
+            return f"{rate / unit:.3f}".rstrip("0").rstrip(".") + suffix
     return str(rate)
 
 

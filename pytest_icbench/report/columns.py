@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_latency, main_figure, main_unit, number
 from pytest_icbench.report.overview import figure_text
@@ -20,13 +21,14 @@ from pytest_icbench.wording import percent, printable
 
 
 class In(Flag):
-    """The reports that show a column; the first three are tables of the terminal."""
+    """The reports that show a column: three tables and (LINE) a finished case's line of the terminal, and others."""
 
     THROUGHPUT = auto()
     LATENCY = auto()
     VARIATION = auto()
     MARKDOWN = auto()
     PAGE = auto()
+    LINE = auto()
     NOWHERE = 0
 
 
@@ -40,7 +42,7 @@ class Column(NamedTuple):
         text: returns a result's text; empty where it has none. The terminal leaves out a column without any text.
         shown: the reports that show it.
         always: the tables that keep it without any text.
-        phrase: the text on the page, whose rows have no heads.
+        phrase: the text on the page and in lines, which have no heads.
         number: whether it is aligned to the right.
     """
 
@@ -133,15 +135,20 @@ def limit(result: Result) -> str:
     return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
 
 
+def shown_verdict(result: Result) -> str | None:
+    """Returns the verdict; None if there is none, or nobody asked: NO_BASELINE without a baseline to compare with."""
+    return None if result.verdict == Verdict.NO_BASELINE and result.baseline is None else result.verdict
+
+
 def verdict(result: Result) -> str:
     """Returns the verdict, with the reason if it is INVALID."""
     reason = f" {result.reason}" if not result.is_number and result.reason else ""
-    return printable(f"{result.verdict or '-'}{reason}")
+    return printable(f"{shown_verdict(result) or '-'}{reason}")
 
 
 def judged(result: Result) -> str:
     """Returns the verdict, and whether it is waived."""
-    return f"{result.verdict or '-'}{', waived' if result.waiver else ''}"
+    return f"{shown_verdict(result) or '-'}{', waived' if result.waiver else ''}"
 
 
 def _figure(result: Result) -> str:
@@ -195,6 +202,33 @@ def _signed(ratio: float) -> str:
     return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
 
 
+def _line_rate(result: Result) -> str:
+    """Returns the rate of a throughput case; that of a latency case only says what was offered."""
+    return "" if is_latency(result) else rate(result)
+
+
+def _line_interval(result: Result) -> str:
+    """Returns the interval of the main value."""
+    p50 = number(result, result.rtt_p50_ns)
+    if not is_latency(result):
+        return bounds(result) or interval(result)
+    if p50 is None or p50.low is None or p50.high is None:
+        return ""
+    return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+
+
+def _line_loss(result: Result) -> str:
+    loss = number(result, result.frame_loss_ratio)
+    return "" if loss is None else f"loss {percent(loss)}" if loss else "no loss"
+
+
+def _line_change(result: Result) -> str:
+    """Returns the change and what it is against: ``-1.2 % vs main``."""
+    against = "base" if result.side_by_side is not None else result.baseline
+    change = _change(result).partition(" (")[0]
+    return change and f"{change} vs {against}"
+
+
 def _figures_with_metric(result: Result) -> str:
     figures = figure_text(result)
     return figures and f"{figures} {'' if is_latency(result) else result.metric}"
@@ -208,6 +242,12 @@ _BOTH = In.THROUGHPUT | In.LATENCY
 
 #: All columns in their order.
 COLUMNS = (
+    Column("rate", "Mpps", _line_rate, In.LINE, phrase="{text} Mpps"),
+    Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
+    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
+    Column("interval", "", _line_interval, In.LINE),
+    Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LINE, phrase="p99 {text} µs"),
+    Column("loss", "", _line_loss, In.LINE),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
     Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
     Column("first", "µs", first, In.LATENCY),
@@ -234,7 +274,9 @@ COLUMNS = (
     Column("change", "", _paired_change, In.PAGE, phrase="{text} against its base in the pairs that decide"),
     Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
-    Column("verdict", "", verdict, _BOTH, always=_BOTH, number=False),
+    Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
+    Column("verdict", "", verdict, _BOTH | In.LINE, always=_BOTH, number=False),
+    Column("change", "", _line_change, In.LINE),
     Column("verdict", "", judged, In.MARKDOWN),
     Column("reason", "", lambda result: result.reason or "", In.PAGE),
 )

@@ -14,7 +14,7 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.store.side import ComparisonSource
-from pytest_icbench.wording import printable, show
+from pytest_icbench.wording import plain_name, printable, quantity
 
 WIDTH = 100
 _HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")
@@ -78,18 +78,20 @@ def _rows(entry: Entry, comparison: BaselineComparison) -> list[tuple[str, ...]]
     if not comparison.findings:
         name = MAIN[entry.dimension]
         figure = entry.figures.get(name)
-        now = show(figure.value) if figure else ""
-        return [(entry.case, name, "", now, "", "", _verdict(comparison))]
+        now = quantity(name, figure.value) if figure else ""
+        return [(entry.case, plain_name(name), "", now, "", "", _verdict(comparison))]
     return [(entry.case, *_cells(finding)) for finding in comparison.findings]
 
 
 def _cells(finding: Finding) -> tuple[str, ...]:
-    before, now = (show(value) if value is not None else "" for value in (finding.baseline_value, finding.value))
+    before, now = (
+        "" if value is None else quantity(finding.name, value) for value in (finding.baseline_value, finding.value)
+    )
     interval = ""
     if finding.ratio_low is not None and finding.ratio_high is not None:
         interval = f"{_change(finding.ratio_low)}..{_change(finding.ratio_high)}"
     change = _change(finding.ratio) + " %" if finding.ratio is not None else ""
-    return finding.name, before, now, change, interval, finding.verdict
+    return plain_name(finding.name), before, now, change, interval, finding.verdict
 
 
 def _change(ratio: float) -> str:

@@ -109,5 +109,7 @@ def drift(result: Result) -> str:
 
 
 def mpps(pps: float) -> str:
-    """Formats a rate in Mpps with two or three decimals."""
-    return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
+    """Formats a rate in Mpps with two or three decimals, with as many as there are if it is below 10,000 frames/s."""
+    if not 0 < pps < 10_000:
+        return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
+    return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")

@@ -236,7 +236,7 @@ def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runne
     inner.write(test_x=skipped + ONE)
     result = inner.run("-v")
     result.assert_outcomes(passed=2, skipped=1)
-    result.stdout.fnmatch_lines(["icbench: 2 cases, *", "*case 1 of 2*"])
+    result.stdout.fnmatch_lines(["icbench: 2 cases, *"])
     bench.log.clear()
     inner.run("-k", "test_0").assert_outcomes(skipped=1)
     assert bench.log == []

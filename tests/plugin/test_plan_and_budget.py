@@ -17,13 +17,35 @@ def test_plan(inner: Runner, bench: type[FakeTestbed]) -> None:
     result = inner.run("--icbench-plan", "--icbench-repeats=1", "--icbench-duration=10")
     result.stdout.fnmatch_lines(
         [
-            "    0:2?  test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax]",
-            "    skip  test_x.py::test_a[[]testpmd-64B-b32-1vs1-Rmax]: testpmd is not installed",
+            "test_x.py::test_a",
+            "    0:??    2 cases  ovs",
+            "skipped",
+            "            2 cases  testpmd: testpmd is not installed",
             "2 of 4 cases, at least 0:*; 2 would be skipped",
         ]
     )
     assert result.ret == 0
     assert "passed" not in result.stdout.str()
+    inner.run("--icbench-plan", "--icbench-repeats=1", "--icbench-duration=10", "-v").stdout.fnmatch_lines(
+        [
+            "    0:2?  test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax]",
+            "    skip  test_x.py::test_a[[]testpmd-64B-b32-1vs1-Rmax]: testpmd is not installed",
+            "2 of 4 cases, at least 0:*; 2 would be skipped",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [("--icbench-compare=nosuch", "*there is no baseline 'nosuch'*"), ("--icbench-resume=nosuch", "*nosuch*")],
+)
+def test_a_plan_refuses_what_the_run_would(
+    inner: Runner, bench: type[FakeTestbed], argument: str, sentence: str
+) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run("--icbench-plan", argument)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
 
 
 def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeTestbed]) -> None:
@@ -55,8 +77,6 @@ def test_a_budget_that_is_too_short_runs_nothing(inner: Runner, bench: type[Fake
 def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     result = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs")
-    result.stdout.fnmatch_lines(
-        ["    0:?? of   10:0?  test_x.py::test_a[[]ovs-64B-*", "budget 20:00: 1?:?? beyond the least,*"]
-    )
+    result.stdout.fnmatch_lines(["    0:?? of   20:0?    2 cases  ovs", "budget 20:00: 1?:?? beyond the least,*"])
     result = inner.run("--icbench-plan", "--icbench-budget=10", "-k", "ovs")
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])

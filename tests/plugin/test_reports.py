@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_icbench.plugin import progress
-from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S
+from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S, PLAIN_PATIENCE_S
 from pytest_icbench.store.history import read as read_history
 from pytest_icbench.store.run import read_tests
 from tests.measurements import measurement
@@ -242,14 +242,16 @@ def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
 def test_progress_in_a_pipe_is_whole_lines(
     inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert min(PLAIN_PATIENCE_S, PLAIN_INTERVAL_S) >= 5
+    monkeypatch.setattr(progress, "PLAIN_PATIENCE_S", 0.0)
     monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.0)
-    assert PLAIN_INTERVAL_S >= 5
     inner.write(test_x=ONE)
     result = inner.run("-v")
     result.stdout.fnmatch_lines(
         [
-            "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  case 1/7  5.25 Mpps  *:* left",
+            "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  launch 1/7  5.25 Mpps  0:00 elapsed, *:* left",
             "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
+            "  ovs-64B   *5.00 Mpps  4.90..5.10 *",
             "icbench: case 2 of 2 *",
         ]
     )
@@ -286,4 +288,8 @@ def test_progress_on_a_terminal_is_gone_when_results_are_printed(inner: Runner, 
     if "-v" in arguments:
         assert [line for line in shown if line.startswith("test_x.py::test_a[ovs-64B-b32-1vs1-Rmax] PASSED")]
     elif "-q" not in arguments:
-        assert [line for line in shown if line.startswith("test_x.py ...")]
+        place = next(number for number, line in enumerate(shown) if line.strip() in ("test_x.py", "test_x.py ."))
+        assert [line.split()[:3] for line in shown[place + 1 : place + 3]] == [
+            ["ovs-64B", "5.00", "Mpps"],
+            ["ovs-1500B", "5.00", "Mpps"],
+        ]

@@ -213,7 +213,7 @@ def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeTestbed],
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*Invalid: stalled*", "ovs:new against its base: INVALID (1 INVALID)"])
+    result.stdout.fnmatch_lines(["INVALID: stalled*", "ovs:new against its base: INVALID (1 INVALID)"])
 
 
 def test_a_base_that_does_not_start_is_no_missing_ratio(
@@ -223,7 +223,7 @@ def test_a_base_that_does_not_start_is_no_missing_ratio(
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*ProvisionError: the base, *ovs does not start*"])
+    result.stdout.fnmatch_lines(["the base, *ovs does not start*"])
 
 
 @pytest.mark.parametrize(

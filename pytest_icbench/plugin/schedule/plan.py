@@ -75,12 +75,15 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
     return budget
 
 
-def plan(testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int) -> list[str]:
-    """Returns the lines of ``--icbench-plan``: every case with its time, as this host forecasts it, and the sums.
+def plan(
+    testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int, *, each: bool = False
+) -> list[str]:
+    """Returns the lines of ``--icbench-plan``: the cases with their time, as this host forecasts it, and the sums.
 
     Args:
         items: benchmarks.
         hosts: the number of hosts that would share them.
+        each: a line for each case, not for each switch of a test.
     """
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s)
@@ -95,4 +98,4 @@ def plan(testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts
         except (Unsupported, ProvisionError) as error:
             reason = str(error)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s))
-    return plan_lines(planned, testbed.policy, total_s, hosts)
+    return plan_lines(planned, testbed.policy, total_s, hosts, each=each)

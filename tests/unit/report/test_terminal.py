@@ -168,10 +168,27 @@ def test_properties_have_the_names_of_the_line() -> None:
 
 def test_a_plan() -> None:
     planned = [Planned("t.py::a[ovs]", 8.4, None), Planned("t.py::a[x]", 0.0, "x is not installed\nmore")]
-    assert plan_lines(planned, "cooperative") == [
+    assert plan_lines(planned, "cooperative", each=True) == [
         "    0:08  t.py::a[ovs]",
         "    skip  t.py::a[x]: x is not installed",
         "1 of 2 cases, at least 0:08 (h:mm:ss or m:ss), placement cooperative; 1 would be skipped",
+    ]
+
+
+def test_a_plan_by_test_and_switch_has_each_reason_once() -> None:
+    sizes = ("64B", "128B")
+    planned = [Planned(f"t.py::a[ovs-c2-{size}-b32-1vs1-Rmax]", 40.0, None) for size in sizes]
+    planned += [Planned(f"t.py::b[ovs-{size}-b1-1vs1-Rmax]", 1.0, None, 2.0) for size in sizes]
+    planned += [Planned(f"t.py::{test}[vpp-64B-b1-1vs1-Rmax]", 0.0, "vpp is not installed\nmore") for test in "ab"]
+    planned += [Planned("t.py::a[snabb-64B-b1-1vs1-Rmax]", 0.0, "snabb is not installed")]
+    assert plan_lines(planned, "dedicated")[:-1] == [
+        "t.py::a",
+        "    1:20    2 cases  ovs-c2",
+        "t.py::b",
+        "    0:02 of    0:04    2 cases  ovs",
+        "skipped",
+        "            2 cases  vpp: vpp is not installed",
+        "             1 case  snabb: snabb is not installed",
     ]
 
 
@@ -184,6 +201,18 @@ def test_a_plan_for_several_hosts() -> None:
         "budget 1:20 of each of 2 hosts: 0:10 beyond the least, shared out anew whenever a case begins",
     ]
     assert "at least 1:00;" in plan_lines(cases, "dedicated", hosts=10)[-1]  # a case is on one host
+
+
+def test_notes_of_a_kind_are_one_note() -> None:
+    drifting = [line(Case("ovs", traffic=Traffic(size)), drift=0.25) for size in range(64, 84)]
+    told = " ".join(" ".join(table([*drifting, line(Case("veth"), drift=-0.031)])).split())
+    assert told.count("drifted while measured") == 1
+    assert "drifted while measured (the level is taken halfway through), 21 cases: ovs-64B +25.0%;" in told
+    assert told.endswith("and 13 more")
+    reason = "placement is dedicated here and cooperative there"
+    apart = [line(Case(switch), verdict="INCOMPARABLE", reason=f"{reason}, {Case(switch).id}") for switch in ("a", "b")]
+    told = " ".join(" ".join(table(apart)).split())
+    assert told.endswith(f"INCOMPARABLE: {reason}, 2 cases: a-64B, b-64B")
 
 
 def test_bands_and_drift_are_said() -> None:

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One line on the terminal for each finished benchmark, in place of its dot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.plugin.outcomes import first_line
+from pytest_icbench.report.labels import label, shared
+from pytest_icbench.wording import cut, printable
+
+#: How a verdict looks on a terminal that shows colours, by its colour on the page.
+_MARKUP: dict[str, dict[str, bool]] = {
+    "good": {"green": True},
+    "warn": {"yellow": True},
+    "bad": {"red": True},
+    "ink": {},
+}
+#: The word of a test that failed by something else than its verdict.
+_FAILED = "failed"
+_COLOURS = {**{str(verdict): verdict.colour for verdict in Verdict}, _FAILED: "bad"}
+_WORDS = re.compile(rf"\b({'|'.join(_COLOURS)})\b")
+#: Widest line about a case that failed without a result.
+_WIDEST = 140
+
+
+class CaseLines:
+    """A plugin that writes the line of a benchmark when its test is over; nothing with ``-q``.
+
+    Attributes:
+        left_out: the parts of ids that all cases of the session share.
+        width: room for an id.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.left_out: tuple[str, ...] = ()
+        self.width = 0
+
+    def expect(self, cases: Sequence[str]) -> None:
+        """Learns the ids of the session's cases, so that lines leave out what all share and stay aligned."""
+        self.left_out = shared(cases)
+        self.width = max((len(label(case, self.left_out)) for case in cases), default=0)
+
+    @property
+    def _reporter(self) -> Any:
+        """pytest's reporter, unless the user wants it quiet or there is none."""
+        quiet = self._config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) < 0 or self._config.get_verbosity() < 0
+        return None if quiet else self._config.pluginmanager.get_plugin("terminalreporter")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> Generator[None, tuple[str, str, Any], tuple[str, str, Any]]:
+        """Takes the letter away from a test that gets a line; its word, which -v shows, stays."""
+        category, letter, word = yield
+        return (category, "" if self._has_line(report) and self._reporter is not None else letter, word)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not self._has_line(report):
+            return
+        reporter = self._reporter
+        if reporter is not None:
+            for line in self._lines(report):
+                own_line(self._config, f"  {line}")
+
+    def _has_line(self, report: pytest.TestReport) -> bool:
+        """Whether a report is that of a benchmark's call, or of a set-up that failed."""
+        if not getattr(report, "icbench_case", None) or report.skipped or hasattr(report, "wasxfail"):
+            return False
+        return report.when == "call" or (report.when == "setup" and report.failed)
+
+    def _lines(self, report: pytest.TestReport) -> list[str]:
+        from pytest_icbench.model.result import Result
+        from pytest_icbench.report.line import result_line
+
+        results = [Result.from_dict(line) for line in getattr(report, "icbench", [])]
+        lines = [result_line(result, self.left_out, self.width) for result in results]
+        if not report.failed or any(result.verdict in (Verdict.REGRESSED, Verdict.INVALID) for result in results):
+            return lines
+        if lines:  # the sentence stands in pytest's summary
+            return [*lines[:-1], f"{lines[-1].removesuffix('-').rstrip()}  {_FAILED}"]
+        name = label(report.nodeid.partition("[")[2].removesuffix("]") or report.nodeid, self.left_out)
+        return [cut(f"{name.ljust(self.width)}  {_FAILED}: {printable(first_line(report))}", _WIDEST)]
+
+
+def own_line(config: pytest.Config, text: str) -> None:
+    """Writes a line of its own, with its verdicts in colour.
+
+    Without -v the file's name is not repeated after it, since pytest is not told of the line.
+    """
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    writer = config.get_terminal_writer()
+    (first, _), *others = _pieces(text)
+    verbose = config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) > 0
+    if verbose:
+        reporter.currentfspath = None  # two equal lines are two lines
+        reporter.write_ensure_prefix(first)
+    else:
+        writer.write(f"\n{first}" if writer.width_of_current_line else first)
+    for piece, markup in others:
+        writer.write(piece, **markup)
+    writer.write("" if verbose else "\n", flush=True)
+
+
+def write_coloured(config: pytest.Config, line: str) -> None:
+    """Writes a line of the session's end, with its verdicts in colour."""
+    writer = config.get_terminal_writer()
+    for piece, markup in _pieces(line):
+        writer.write(piece, **markup)
+    writer.line()
+
+
+def _pieces(line: str) -> list[tuple[str, dict[str, bool]]]:
+    """Returns the parts of a line with their markup; the first is plain, and may be empty."""
+    return [(piece, _MARKUP[_COLOURS[piece]] if place % 2 else {}) for place, piece in enumerate(_WORDS.split(line))]

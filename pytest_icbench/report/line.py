@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The line of one finished case: id, value with interval, loss, limit, verdict, change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import is_latency
+from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.labels import label
+
+#: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.
+_WIDTHS = {"rate": 11, "p50": 11, "interval": 14, "p99": 12, "loss": 11, "limit": 8, "verdict": 4}
+#: Columns whose room is kept where a result has no text for them.
+_KEPT = {False: ("rate", "interval", "loss", "limit"), True: ("p50", "interval", "p99", "loss")}
+
+
+def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) -> str:
+    """Returns a result on one line.
+
+    Args:
+        left_out: the parts of ids that all cases of the run share.
+        width: room for the id.
+    """
+    cells = [label(result.case, left_out).ljust(width)]
+    for column in columns(In.LINE):
+        text = column.say(result)
+        if text or (result.is_number and column.name in _KEPT[is_latency(result)]):
+            right = column.name in ("rate", "p50")
+            room = _WIDTHS.get(column.name, 0)
+            cells.append(text.rjust(room) if right else text.ljust(room))
+    return "  ".join(cells).rstrip()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Notes below a table: the meaning of its columns, then what is to be known about single results, by kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import NOTABLE
+from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.columns import bounds, first, rate, ratio, train
+from pytest_icbench.report.labels import label, shared
+from pytest_icbench.wording import show
+
+#: Greatest number of cases that a note names.
+MOST_NAMED = 8
+
+_METRICS = {
+    "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
+    "fixed": "fixed: rate received at a fixed offered load",
+    "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
+    "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
+    "mfr": "mfr: maximum forwarding rate over several offered loads (RFC 2285)",
+}
+
+
+class Note(NamedTuple):
+    """A remark on a result.
+
+    Attributes:
+        kind: the remark without what is special about the result; equal for the results that share a note.
+        detail: what is special about the result; empty if nothing is.
+        alone: the remark as a note of its own says it; empty: kind and detail.
+    """
+
+    kind: str
+    detail: str = ""
+    alone: str = ""
+
+
+def notes(results: Sequence[Result]) -> list[str]:
+    """Returns the notes on a table, one a line: columns first, then one for each kind of remark."""
+    return [*_legend(results), *_remarks(results)]
+
+
+def _legend(results: Sequence[Result]) -> list[str]:
+    metrics = {result.metric for result in results}
+    lines = [text for metric, text in _METRICS.items() if metric in metrics]
+    if any(ratio(result) for result in results):
+        lines.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
+    if any(result.side_by_side for result in results):
+        lines.append("change: against its base, in the pairs of launches that decide; the values are of all launches")
+    if any(first(result) for result in results):
+        lines.append("first: p50 of frames that were the first of their burst")
+    if any(number(result, result.floor_p50_ns) is not None for result in results):
+        lines.append("floor: p50 with no switch between: the time of tool and machine alone")
+    if any(train(result) for result in results):
+        lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
+    if any(bounds(result) for result in results):
+        lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
+    if any(rate(result).startswith("≥") for result in results):
+        lines.append("≥: at least this, since the switch had idle share or the endpoints could do no more")
+    return lines
+
+
+def _remarks(results: Sequence[Result]) -> list[str]:
+    noted = [(result, note) for result in results for note in _of(result)]
+    left_out = shared([result.case for result in results])
+    kinds: dict[str, list[tuple[Result, Note]]] = {}
+    for result, note in noted:
+        kinds.setdefault(note.kind, []).append((result, note))
+    return [_say(group, left_out) for group in kinds.values()]
+
+
+def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
+    """Returns the note of the results that share a kind."""
+    (result, note), *others = group
+    if not others:
+        text = note.alone or " ".join(filter(None, (note.kind, note.detail)))
+        return text if result.case in text else f"{_name(result, ())}: {text}"
+    named = [" ".join(filter(None, (_name(result, left_out), note.detail))) for result, note in group[:MOST_NAMED]]
+    more = [f"and {len(group) - MOST_NAMED} more"] if len(group) > MOST_NAMED else []
+    between = "; " if any(note.detail for _, note in group) else ", "
+    return f"{note.kind}, {len(group)} cases: {between.join([*named, *more])}"
+
+
+def _name(result: Result, left_out: Sequence[str]) -> str:
+    return label(result.case, left_out) + (f" ({result.host})" if result.host else "")
+
+
+def _of(result: Result) -> Iterator[Note]:
+    """Yields the remarks on a result."""
+    if not result.is_number and result.evidence:
+        yield Note(result.evidence.splitlines()[0])
+    if result.is_number and result.verdict in NOTABLE and result.reason:
+        # The sentence names its case; without it equal sentences are one note.
+        yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
+    if bands := remarks.bands(result):
+        yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
+    if drift := remarks.drift(result):
+        yield Note("drifted while measured (the level is taken halfway through)", f"{result.drift or 0.0:+.1%}", drift)
+    for text in (longruns.back_to_back(result), longruns.losses(result, longruns.FEW_EVENTS)):
+        if text:
+            yield Note(text)
+    if result.generator_bound and result.metric == "fixed" and result.is_number:
+        asked, fell_short = _shortfall(result)
+        yield Note(f"the sender fell short of {asked}", fell_short)
+    if unsettled := result.unsettled_launches:
+        subject = "median round trip" if is_latency(result) else "rate"
+        launches = f"{unsettled} of {result.launches} launches"
+        end = "did not become stationary; see --icbench-max-warmup"
+        yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
+    if result.is_number and result.search is not None and result.search.evidence:
+        yield Note(result.search.evidence)
+    if result.reference_evidence:
+        yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
+    if result.repeated:
+        launches = f"{result.repeated} launch{'es' if result.repeated > 1 else ''}"
+        end = "repeated, a fault of the harness"
+        yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")
+
+
+def _reason(result: Result) -> str:
+    return f"{result.verdict}: {result.reason}"
+
+
+def _shortfall(result: Result) -> tuple[str, str]:
+    """Returns the rate that was asked for, and how many launches offered less with the least of them."""
+    rate = result.point.rate
+    # A part of the rate that a search found has no number of its own.
+    asked = f"{show(rate.pps * result.point.pairs)} frames/s" if rate.pps is not None else rate.typed
+    offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
+    if not offers:
+        return asked, ""
+    return asked, f"in {len(offers)} of {len(result.per_launch)} launches (least {show(min(offers))} frames/s)"
