@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+#: What stands for the rig's directory, whose name is another one in each session.
+RIG = "RIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,10 @@ class SwitchFacts:
     version: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     program: str | None = None
+
+    def in_rig(self, directory: str) -> SwitchFacts:
+        """Returns the facts with ``RIG`` for the rig's directory: the same configuration reads the same next time."""
+        return replace(self, config=_replaced(self.config, directory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +65,11 @@ class Batches:
 
     frames: int
     calls: int
+
+
+def _replaced(value: Any, directory: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(directory, RIG)
+    if isinstance(value, Mapping):
+        return {key: _replaced(item, directory) for key, item in value.items()}
+    return [_replaced(item, directory) for item in value] if isinstance(value, list | tuple) else value

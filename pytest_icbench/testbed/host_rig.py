@@ -143,7 +143,7 @@ class HostRig(HostPart):
         return RigFacts(
             endpoints=tuple(endpoints),
             nodes=tuple(attachment.node.name for attachment in attachments),
-            switch=switch.facts(),
+            switch=switch.facts().in_rig(str(work_dir)),
             files=str(socket_dir),
         )
 

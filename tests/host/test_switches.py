@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -67,6 +68,8 @@ def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> Non
         rig.pause()
         rig.resume()
         assert_heard(there_and_back(rig, case))
+        # Else nothing would read as in the next session.
+        assert session.id not in json.dumps(rig.switch_facts.config)
 
 
 def difference(before: Ports, after: Ports, name: str) -> list[int]:
