@@ -201,6 +201,9 @@ class Session:
             self.files.drop()
             return
         if self.options.plan:
+            from pytest_icbench.plugin.run import judging_by
+
+            judging_by(self.options)  # what a run would refuse
             try:
                 self._plan()
             except (ProvisionError, Unsupported) as error:

@@ -80,3 +80,10 @@ def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> Non
     result.stdout.fnmatch_lines(["    0:?? of   20:0?    2 cases  ovs", "budget 20:00: 1?:?? beyond the least,*"])
     result = inner.run("--icbench-plan", "--icbench-budget=10", "-k", "ovs")
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
+
+
+def test_a_plan_refuses_a_baseline_that_is_not_there(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run("--icbench-plan", "--icbench-compare=nosuch")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*there is no baseline 'nosuch' in *; --icbench-save makes one"])

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.model.verdict import EXIT_STATUS
+from pytest_icbench.store.baselines import save
+from tests.baselines import entry
 
 EXIT_REGRESSED, EXIT_UNDECIDED = EXIT_STATUS["regressed"], EXIT_STATUS["undecided"]
 
@@ -67,3 +72,23 @@ def test_jenkins() -> None:
     assert text.count("'''") == 2
     assert re.search(rf"code == {EXIT_UNDECIDED}\) {{\s+unstable\(", text)
     assert re.search(rf"code == {EXIT_REGRESSED}\) {{\s+error\(", text)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_gate_fits_its_own_budget(name: str, tmp_path: Path) -> None:
+    """The command as the recipe has it, planned on this host."""
+    command = re.search(r"\.venv/bin/pytest ((?:[^\n|]|\\\n)*--icbench-exit-codes)", (CI / name).read_text())
+    assert command is not None
+    arguments = shlex.split(command[1].replace("\\\n", " "))
+    assert arguments[0] == "scenarios/test_gate.py"
+    save(tmp_path, "main", [entry()])
+    planned = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, "--icbench-plan", f"--icbench-baselines={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert re.search(r"^budget 9:00: \S+ beyond the least", planned.stdout, flags=re.M), planned.stdout
