@@ -283,8 +283,9 @@ class Options:
     exit_codes: bool = flag(
         f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
         f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
-        " broken"
+        " broken. --icbench-compare and --icbench-variant bring it along"
     )
+    plain_exit_codes: bool = flag("end pytest with its own exit status, in a comparison too")
     strict: bool = flag(f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped")
     plan: bool = flag("print the cases, the time they need and which would be skipped; run nothing")
     debug: bool = flag("workloads log every window while they run")
@@ -360,6 +361,12 @@ class Options:
         "show pytest-benchmark's table of the cases, too, which otherwise takes one of its own options", ini_only=True
     )
     given: tuple[str, ...] = ()
+
+    @property
+    def tells_by_exit(self) -> bool:
+        """Whether the exit status tells regressed, undecided and broken runs apart: green means judged then."""
+        asked = self.exit_codes or self.compare is not None or bool(self.variant)
+        return asked and not self.plain_exit_codes
 
     @property
     def settings(self) -> Mapping[str, Any]:

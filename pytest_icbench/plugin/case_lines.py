@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.outcomes import first_line
+from pytest_icbench.plugin.outcomes import first_line, is_undecided
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import cut, printable
 
@@ -57,8 +57,13 @@ class CaseLines:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> Generator[None, tuple[str, str, Any], tuple[str, str, Any]]:
-        """Takes the letter away from a test that gets a line; its word, which -v shows, stays."""
+        """Takes the letter away from a test that gets a line; its word, which -v shows, stays.
+
+        pytest's last line counts undecided tests apart: green means judged.
+        """
         category, letter, word = yield
+        if category == "passed" and is_undecided(report):
+            category = "undecided"
         return (category, "" if self._has_line(report) and self._reporter is not None else letter, word)
 
     @pytest.hookimpl(trylast=True)

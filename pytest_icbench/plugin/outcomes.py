@@ -37,6 +37,17 @@ def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Meas
     return "undecided" if any(verdict in UNDECIDED for verdict in verdicts) else "passed"
 
 
+def is_undecided(report: pytest.TestReport) -> bool:
+    """Whether a test passed although a verdict is missing that was asked for: one against a baseline, or a limit."""
+    if report.outcome != "passed" or getattr(report, "icbench_outcome", None) != "undecided":
+        return False
+    lines: list[dict[str, Any]] = getattr(report, "icbench", [])
+    return any(
+        line.get("verdict") in UNDECIDED and (line["verdict"] != Verdict.NO_BASELINE or line.get("baseline"))
+        for line in lines
+    )
+
+
 def note_outcome(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, results: Sequence[Measurement]
 ) -> None:

@@ -201,9 +201,6 @@ class Session:
             self.files.drop()
             return
         if self.options.plan:
-            from pytest_icbench.plugin.run import judging_by
-
-            judging_by(self.options)  # what a run would refuse
             try:
                 self._plan()
             except (ProvisionError, Unsupported) as error:
@@ -345,7 +342,7 @@ class Session:
         broken = self._leftovers is not None or bool(self._unwritten)
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif self.options.exit_codes and not self.is_worker and not broken:
+        elif self.options.tells_by_exit and not self.is_worker and not broken:
             session.exitstatus = self.outcomes.exit_status(int(session.exitstatus))
 
     def summarize(self, reporter: Any, *, interrupted: bool) -> None:

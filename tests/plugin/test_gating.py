@@ -65,7 +65,7 @@ def test_saved_and_compared(files: Runner, bench: type[FakeTestbed]) -> None:
     assert bad["baseline"] == "main"
     assert bad["ratio_to_baseline"] == pytest.approx(0.8)
     assert bad["findings"][0]["baseline_value"] == 5e6
-    assert files.run("--icbench-compare=main").ret == 1
+    assert files.run("--icbench-compare=main").ret == EXIT_REGRESSED
 
 
 def test_what_a_run_does_not_measure_keeps_its_figures(files: Runner, bench: type[FakeTestbed]) -> None:
@@ -155,6 +155,10 @@ def _some_died(case: Case) -> Measurement | BaseException:
     return WorkloadError("sender died") if case.traffic.packet_size == 1500 else measured(case, launches=scaled(0.5))
 
 
+def _one_undecided(case: Case) -> Measurement:
+    return measured(case, launches=[5e6]) if case.traffic.packet_size == 1500 else measured(case)
+
+
 @pytest.mark.parametrize(
     ("behaviour", "arguments", "code"),
     [
@@ -174,9 +178,26 @@ def test_exit_codes(
     files: Runner, bench: type[FakeTestbed], behaviour: Any, arguments: tuple[str, ...], code: int
 ) -> None:
     bench.behaviour = staticmethod(behaviour)
-    assert files.run("--icbench-compare=main", CODES, *arguments).ret == code
-    plain = files.run("--icbench-compare=main", *arguments).ret
+    assert files.run("--icbench-compare=main", *arguments).ret == code
+    plain = files.run("--icbench-compare=main", "--icbench-plain-exit-codes", *arguments).ret
     assert plain == (0 if code == 0 or (code == EXIT_UNDECIDED and not arguments) else 1)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "arguments", "last_line"),
+    [
+        (measured, ("--icbench-compare=main",), "*= 2 passed in *"),
+        (lambda case: measured(case, rules=9), ("--icbench-compare=main",), "*= 2 undecided in *"),
+        (_one_undecided, ("--icbench-compare=main",), "*= 1 passed, 1 undecided in *"),
+        (lambda case: measured(case, launches=[5e6]), ("--icbench-compare=main", "-q"), "2 undecided in *"),
+        (measured, (), "*= 2 passed in *"),  # nobody asked for a verdict
+    ],
+)
+def test_the_last_line_counts_what_was_not_decided(
+    files: Runner, bench: type[FakeTestbed], behaviour: Any, arguments: tuple[str, ...], last_line: str
+) -> None:
+    bench.behaviour = staticmethod(behaviour)
+    files.run(*arguments).stdout.fnmatch_lines([last_line])
 
 
 def test_other_tests_break_the_session(files: Runner, bench: type[FakeTestbed]) -> None:
