@@ -94,7 +94,7 @@ class WindowLine:
 
     Attributes:
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
-        gap_ns, gaps: how much longer than usual turns of that loop took, and how many they were; None likewise.
+        gap_ns, gap_count: how much longer than usual turns of that loop took, and how many they were; None likewise.
         rtt_from: the first window whose answers are in a client's histograms.
     """
 
@@ -107,7 +107,7 @@ class WindowLine:
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     gap_ns: int | None = None
-    gaps: int | None = None
+    gap_count: int | None = None
     rtt: WindowRtt | None = None
     rtt_from: int = 1
 
@@ -184,7 +184,7 @@ class _Head:
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     gap_ns: int | None = None
-    gaps: int | None = None
+    gap_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ def _window(data: dict[str, Any], where: str) -> WindowLine:
         busy_cycles=head.busy_cycles,
         idle_cycles=head.idle_cycles,
         gap_ns=head.gap_ns,
-        gaps=head.gaps,
+        gap_count=head.gap_count,
         rtt=decode(WindowRtt, data["rtt"], f"{where}: rtt") if head.role == "client" and "rtt" in data else None,
         rtt_from=_rtt_from(data, where),
     )

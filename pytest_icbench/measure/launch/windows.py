@@ -83,9 +83,9 @@ def _window(
         receiver_busy_cycles=other.busy_cycles if other else None,
         receiver_idle_cycles=other.idle_cycles if other else None,
         sender_gap_s=_seconds(line.gap_ns),
-        sender_gaps=line.gaps,
+        sender_gaps=line.gap_count,
         receiver_gap_s=_seconds(other.gap_ns) if other else None,
-        receiver_gaps=other.gaps if other else None,
+        receiver_gaps=other.gap_count if other else None,
     )
 
 

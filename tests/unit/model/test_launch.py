@@ -61,7 +61,7 @@ def test_a_client_is_matched_with_itself() -> None:
 def test_gaps_and_the_fixed_piece_of_work_stand_by_process() -> None:
     def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
         if line["type"] == "window":
-            return {**line, "gap_ns": 2_000_000 * (index + 1), "gaps": 3 + index}
+            return {**line, "gap_ns": 2_000_000 * (index + 1), "gap_count": 3 + index}
         if line["type"] == "summary":
             return {**line, "canary_before_ns": 1_000_000 + index, "canary_after_ns": None if index else 1_700_000}
         return line
@@ -81,7 +81,7 @@ def test_a_loop_that_counts_no_gaps_has_none() -> None:
     launched = one(ScriptedRig())
     assert [(work.gap_s, work.gaps) for work in launched.endpoints] == [(None, None)] * 2
     assert launched.windows[0].sender_gap_s is None
-    counted = {"gap_ns": 5, "gaps": 1}
+    counted = {"gap_ns": 5, "gap_count": 1}
     partly = one(ScriptedRig(edit=lambda _, line: line | counted if line.get("window") == 1 else line))
     assert partly.endpoints[0].gap_s is None
 

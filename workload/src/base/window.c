@@ -113,11 +113,11 @@ void window_cycles_json(
 		json_u64(j, "busy_cycles", cycles->busy);
 		json_u64(j, "idle_cycles", cycles->idle);
 		json_u64(j, "gap_ns", clock_cycles_to_ns(clock, cycles->gap));
-		json_u64(j, "gaps", cycles->gaps);
+		json_u64(j, "gap_count", cycles->gaps);
 	} else {
 		json_null(j, "busy_cycles");
 		json_null(j, "idle_cycles");
 		json_null(j, "gap_ns");
-		json_null(j, "gaps");
+		json_null(j, "gap_count");
 	}
 }

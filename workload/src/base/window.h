@@ -55,7 +55,7 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w);
 /* The counters as JSON keys; times and percentiles are the caller's. */
 void window_tx_json(struct json *j, const struct window_tx *w);
 void window_rx_json(struct json *j, const struct window_rx *w);
-/* busy_cycles, idle_cycles, gap_ns and gaps; null where `known` is false. */
+/* busy_cycles, idle_cycles, gap_ns and gap_count; null where `known` is false. */
 void window_cycles_json(
         struct json *j, const struct clock *clock, const struct meter_cycles *cycles, bool known);
 
