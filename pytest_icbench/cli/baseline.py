@@ -18,6 +18,8 @@ from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.comparison import compare_sides
+from pytest_icbench.report.html.compare import compare_page
+from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import ComparisonSource, measurements, side_of
@@ -49,6 +51,8 @@ def add_commands(commands: Any) -> None:
     compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
     compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
     compare.add_argument("--incomparable", metavar="LIST", help="see the option --icbench-incomparable")
+    compare.add_argument("--html", metavar="FILE", help="write the changes as a page with charts, the worst first")
+    compare.add_argument("--markdown", metavar="FILE", help="write the changes as a table in Markdown, the worst first")
     compare.set_defaults(command=compare_command)
     for command in (accept, waive, compare):
         command.add_argument("--baselines", metavar="DIR", default=BASELINES, help=f"(default: {BASELINES})")
@@ -117,7 +121,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    """Prints a comparison. The exit code is 1 if a case REGRESSED. Raises UsageError."""
+    """Prints a comparison and writes its files. The exit code is 1 if a case REGRESSED. Raises UsageError."""
     directory = Path(arguments.baselines)
     before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
@@ -128,10 +132,22 @@ def compare_command(arguments: argparse.Namespace) -> int:
         before, now = (_only(side, arguments.case) for side in (before, now))
         if not before.entries and not now.entries:
             raise UsageError(f"compare: neither {arguments.a} nor {arguments.b} has a case '{arguments.case}'")
-    lines, regressed = compare_sides(before, now, thresholds, patterns)
-    for line in lines:
+    sides = compare_sides(before, now, thresholds, patterns)
+    for line in sides.lines:
         print(line)
-    return int(regressed)
+    for name, content in ((arguments.html, compare_page), (arguments.markdown, compare_markdown)):
+        if name:
+            write_text(Path(name), content(sides.comparison))
+    return int(sides.regressed)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Writes a text file and the directories above it. Raises UsageError if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
 
 
 def _only(side: ComparisonSource, pattern: str) -> ComparisonSource:

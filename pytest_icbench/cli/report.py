@@ -18,10 +18,12 @@ from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING
+from pytest_icbench.report.changes import as_lines, comparisons
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
+from pytest_icbench.report.two_runs import against_first
 from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
@@ -97,8 +99,10 @@ def report(arguments: argparse.Namespace) -> int:
     recomputations = [item for run in runs for item in anew(run)]
     several = len(runs) > 1
     results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
+    if len({run.name for run in runs}) == 2 == len(runs):
+        results = against_first(results, runs[0].name, runs[1].name)
     if not arguments.quiet:
-        for line in (*table(results), *(line for sentence in overall(results) for line in wrapped(sentence))):
+        for line in (*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence))):
             print(line)
     rows = [flat(item.run.name, item.stored.test, result) for item, result in zip(recomputations, results, strict=True)]
     if arguments.csv:
@@ -114,6 +118,12 @@ def report(arguments: argparse.Namespace) -> int:
         title = "icbench report: " + ", ".join(run.name for run in runs)
         write_html(Path(arguments.html), page, _tests(runs, recomputations), title)
     return _print_differences(recomputations)
+
+
+def _sentences(results: Sequence[Result]) -> list[str]:
+    """Returns what became of candidates, and of the second of two runs against the first."""
+    second = comparisons([result for result in results if result.against])
+    return [*overall(results), *(line for comparison in second for line in as_lines(comparison))]
 
 
 def _id(run: StoredRun, test: str, *, several: bool) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from pytest_icbench.model.codec import UNWRITTEN
+from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 
 
@@ -16,10 +17,12 @@ class Result(Measurement):
     Attributes:
         run: name of its run in a report of several.
         host: the machine that measured it, if there are several, as the report numbers them: ``host 1``.
+        against: the findings against the run before in a report of two runs.
     """
 
     run: str | None = field(default=None, metadata=UNWRITTEN)
     host: str | None = field(default=None, metadata=UNWRITTEN)
+    against: tuple[Finding, ...] = field(default=(), metadata=UNWRITTEN)
 
     @classmethod
     def of(cls, measurement: Measurement, run: str | None = None) -> Result:

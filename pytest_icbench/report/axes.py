@@ -163,9 +163,9 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
-    """Groups results by key, in the order of first appearance."""
-    groups: dict[Any, list[Result]] = {}
-    for result in results:
-        groups.setdefault(key(result), []).append(result)
+def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
+    """Groups results, or what is made of them, by key, in the order of first appearance."""
+    groups: dict[Any, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
     return groups

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from enum import Flag, auto
 from typing import NamedTuple
 
-from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.gate.margins import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_latency, main_figure, main_unit, number
+from pytest_icbench.report.changes import Change, change_of, signed
 from pytest_icbench.report.overview import figure_text
-from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent, printable
 
 
@@ -173,33 +173,26 @@ def _interval_of_figure(result: Result) -> str:
 
 
 def _change(result: Result) -> str:
-    """Returns the change against the version side by side, or against the baseline."""
-    comparison, ratio = result.side_by_side, result.ratio_to_baseline
-    if comparison is not None:
-        ratio = Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
-    if ratio is None:
-        return ""
-    change = _signed(ratio) + (_of_cycles(comparison) if comparison is not None else "")
-    if ratio.low is None or ratio.high is None:
-        return change
-    return f"{change} ({_signed(ratio.low)} to {_signed(ratio.high)})"
+    """Returns the change with its interval, from what decides: pairs with the base, the baseline, or the run before."""
+    change = change_of(result)
+    return "" if change is None else change.text + _of_cycles(change)
 
 
-def _paired_change(result: Result) -> str:
-    """Returns the change against the version side by side, from the pairs of launches that decide."""
-    comparison = result.side_by_side
-    if comparison is None or not result.is_number:
-        return ""
-    return f"{(comparison.ratio - 1) * 100:+.1f} %{_of_cycles(comparison)}"
-
-
-def _of_cycles(comparison: SideBySide) -> str:
+def _of_cycles(change: Change) -> str:
     """Returns the word for a change of the switch's cycles a frame, which are better when lower."""
-    return " cycles" if comparison.figure == "cycles_per_packet" else ""
+    return " cycles" if change.name == CYCLES and change.text else ""
 
 
-def _signed(ratio: float) -> str:
-    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
+def _bare_change(result: Result) -> str:
+    """Returns the change without its interval."""
+    change = change_of(result)
+    return "" if change is None or change.ratio is None else f"{signed(change.ratio)} %{_of_cycles(change)}"
+
+
+def _change_and_values(result: Result) -> str:
+    """Returns the change with its interval, and both values."""
+    change = change_of(result)
+    return "" if change is None or not change.text else f"{change.text}, {change.values}"
 
 
 def _line_rate(result: Result) -> str:
@@ -225,7 +218,7 @@ def _line_loss(result: Result) -> str:
 def _line_change(result: Result) -> str:
     """Returns the change and what it is against: ``-1.2 % vs main``."""
     against = "base" if result.side_by_side is not None else result.baseline
-    change = _change(result).partition(" (")[0]
+    change = _bare_change(result)
     return change and f"{change} vs {against}"
 
 
@@ -270,8 +263,8 @@ COLUMNS = (
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _BOTH),
-    Column("change", "", _paired_change, _BOTH),
-    Column("change", "", _paired_change, In.PAGE, phrase="{text} against its base in the pairs that decide"),
+    Column("change", "", _bare_change, _BOTH),
+    Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
     Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The comparison of two runs or baselines, as lines of at most 100 columns. Pure."""
+"""The comparison of two runs or baselines: its changes, and lines of at most 100 columns. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pytest_icbench.gate.against import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
@@ -13,11 +14,28 @@ from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.report.axes import short
+from pytest_icbench.report.changes import Change, Comparison, compared, in_units, of_finding, signed
 from pytest_icbench.store.side import ComparisonSource
-from pytest_icbench.wording import plain_name, printable, quantity
+from pytest_icbench.wording import printable
 
 WIDTH = 100
-_HEADS = ("case", "figure", "before", "now", "change", "interval", "verdict")
+_HEADS = ("case", "value", "before", "now", "change", "interval", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSides:
+    """Two sides compared.
+
+    Attributes:
+        comparison: the changes, for charts and pages.
+        lines: the table with the differences in what was tested and other notes.
+        regressed: whether a case REGRESSED.
+    """
+
+    comparison: Comparison
+    lines: tuple[str, ...]
+    regressed: bool
 
 
 def compare_sides(
@@ -25,45 +43,85 @@ def compare_sides(
     now: ComparisonSource,
     thresholds: Thresholds,
     patterns: Sequence[str] = circumstances.DEFAULT,
-) -> tuple[list[str], bool]:
+) -> ComparedSides:
     """Compares two sides.
 
     Args:
         patterns: facts that have to be the same.
-
-    Returns:
-        The table with the differences in what was tested and other notes; and whether a case REGRESSED.
     """
     comparer = Comparer(Baseline(before.name, before.entries), patterns)
     rows: list[tuple[str, ...]] = []
+    changes: list[Change] = []
     verdicts: Counter[str] = Counter()
-    changes: Counter[str] = Counter()
+    differing: Counter[str] = Counter()
     notes: list[str] = []
     for entry in sorted(now.entries, key=lambda entry: entry.key):
-        comparison = comparer.compare_entry(entry, thresholds.margins(entry.case))
+        margins = thresholds.margins(entry.case)
+        comparison = comparer.compare_entry(entry, margins)
         verdict = _verdict(comparison)
         verdicts[verdict] += 1
         if verdict != Verdict.NO_BASELINE:
-            changes.update(
+            differing.update(
                 str(difference)
                 for difference in comparison.treatment
                 if not difference.fact.startswith("treatment.cpus")
             )
         notes += [f"{entry.case}: {note}" for note in (comparison.incomparable, *comparison.warnings) if note]
         notes += [
-            f"{entry.case}: {finding.name}: {finding.outlook()}" for finding in comparison.findings if finding.outlook()
+            f"{entry.case}: {in_units(finding.name)[0]}: {finding.outlook()}"
+            for finding in comparison.findings
+            if finding.outlook()
         ]
+        changes += _changes(
+            entry, comparison, {item.name: item.margin.allowance for item in margins.of(entry.dimension)}
+        )
         rows += _rows(entry, comparison)
     seen = {entry.about for entry in now.entries}
-    gone = sorted({entry.case for entry in before.entries if entry.about not in seen})
+    gone = [
+        f"only in {before.name}: {case}"
+        for case in sorted({entry.case for entry in before.entries if entry.about not in seen})
+    ]
     lines = [*_table(rows), ""] if rows else []
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ORDER if verdicts[verdict])
     lines.append(f"{now.name} now against {before.name} before: {counts or 'nothing in common'}")
-    if changes:
-        lines += ["what is tested differs (here: now, there: before):", *(f"  {change}" for change in sorted(changes))]
-    lines += notes
-    lines += [f"only in {before.name}: {case}" for case in gone]
-    return [printable(line) for line in lines], verdicts[Verdict.REGRESSED] > 0
+    if differing:
+        lines += [
+            "what is tested differs (here: now, there: before):",
+            *(f"  {change}" for change in sorted(differing)),
+        ]
+    facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]
+    return ComparedSides(
+        compared(f"{now.name} now against {before.name} before", facts, changes),
+        tuple(printable(line) for line in [*lines, *notes, *gone]),
+        verdicts[Verdict.REGRESSED] > 0,
+    )
+
+
+def _sides(before: ComparisonSource, now: ComparisonSource) -> list[str]:
+    """Returns a sentence for each side: its name, its versions of switches, and when it was measured."""
+    return [_side("before", before), _side("now", now)]
+
+
+def _side(role: str, side: ComparisonSource) -> str:
+    versions = sorted({f"{entry.switch} {version}" for entry in side.entries if (version := _version(entry))})
+    days = sorted({entry.measured[:10] for entry in side.entries})
+    when = f", measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "") if days else ""
+    return f"{role}: {side.name}{when}" + (f", {', '.join(versions)}" if versions else "")
+
+
+def _version(entry: Entry) -> str:
+    switch = entry.treatment.get("switch")
+    return str(switch.get("version") or "") if isinstance(switch, Mapping) else ""
+
+
+def _changes(entry: Entry, comparison: BaselineComparison, allowances: Mapping[str, float]) -> list[Change]:
+    """Returns the changes of a case; one that could not be compared has a verdict and a reason only."""
+    if comparison.findings:
+        return [of_finding(entry.case, finding, allowances.get(finding.name)) for finding in comparison.findings]
+    name = MAIN[entry.dimension]
+    figure = entry.figures.get(name)
+    reason = comparison.incomparable or comparison.missing or ""
+    return [Change(entry.case, name, _verdict(comparison), now=figure.value if figure else None, note=reason)]
 
 
 def _verdict(comparison: BaselineComparison) -> str:
@@ -78,24 +136,36 @@ def _rows(entry: Entry, comparison: BaselineComparison) -> list[tuple[str, ...]]
     if not comparison.findings:
         name = MAIN[entry.dimension]
         figure = entry.figures.get(name)
-        now = quantity(name, figure.value) if figure else ""
-        return [(entry.case, plain_name(name), "", now, "", "", _verdict(comparison))]
+        return [
+            (
+                entry.case,
+                _named(name),
+                "",
+                _in_units(name, figure.value if figure else None),
+                "",
+                "",
+                _verdict(comparison),
+            )
+        ]
     return [(entry.case, *_cells(finding)) for finding in comparison.findings]
 
 
 def _cells(finding: Finding) -> tuple[str, ...]:
-    before, now = (
-        "" if value is None else quantity(finding.name, value) for value in (finding.baseline_value, finding.value)
-    )
+    before, now = (_in_units(finding.name, value) for value in (finding.baseline_value, finding.value))
     interval = ""
     if finding.ratio_low is not None and finding.ratio_high is not None:
-        interval = f"{_change(finding.ratio_low)}..{_change(finding.ratio_high)}"
-    change = _change(finding.ratio) + " %" if finding.ratio is not None else ""
-    return plain_name(finding.name), before, now, change, interval, finding.verdict
+        interval = f"{signed(finding.ratio_low)}..{signed(finding.ratio_high)}"
+    change = signed(finding.ratio) + " %" if finding.ratio is not None else ""
+    return _named(finding.name), before, now, change, interval, finding.verdict
 
 
-def _change(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.1f}"
+def _named(name: str) -> str:
+    title, unit, _ = in_units(name)
+    return f"{title}, {unit}" if unit else title
+
+
+def _in_units(name: str, value: float | None) -> str:
+    return "" if value is None else short(value * in_units(name)[2])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

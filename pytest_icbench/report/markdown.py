@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER
+from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import printable, show
@@ -49,6 +50,20 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += _limited([f"* {escape(test)}: {escape(reason)}" for test, reason in skipped])
         lines += ["", "</details>", ""]
     return "\n".join(lines)
+
+
+def compare_markdown(comparison: Comparison) -> str:
+    """Returns a comparison: counts, what was compared, and a table of the changes, the worst first."""
+    lines = [f"## {escape(comparison.title)}", "", f"**{escape(comparison.counts or 'nothing in common')}**", ""]
+    lines += [*(f"* {escape(fact)}" for fact in comparison.facts), ""]
+    lines += ["| case | value | before to now | change (interval) | verdict | remark |", f"{'| --- ' * 6}|"]
+    for change in comparison.changes[:MOST_ROWS]:
+        name = in_units(change.name)[0]
+        cells = (change.case, name, change.values, change.text, change.verdict, change.note)
+        lines.append(f"| {' | '.join(map(escape, cells))} |")
+    if len(comparison.changes) > MOST_ROWS:
+        lines += ["", f"{len(comparison.changes) - MOST_ROWS} more, not shown here: the least bad ones"]
+    return "\n".join([*lines, ""])
 
 
 def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequence[object]) -> str:

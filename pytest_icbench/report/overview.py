@@ -53,13 +53,17 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
     """Ranks the paths of each traffic, dimension, metric and host.
 
     Reference links and candidates are not ranked: the former are no switches, the latter are judged in pairs with their
-    base.
+    base. Of two runs that are compared only the second is ranked: the first is what it was before.
     """
     apart = hosts_apart(list(results))
+    second = {result.run for result in apart if result.against}
     ranked = [
         result
         for result in apart
-        if result.switch not in REFERENCES and result.point.candidate is None and _value(result) is not None
+        if (not second or result.run in second)
+        and result.switch not in REFERENCES
+        and result.point.candidate is None
+        and _value(result) is not None
     ]
     return [_ranking(group) for group in grouped(ranked, _key).values()]
 

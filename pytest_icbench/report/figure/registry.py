@@ -15,8 +15,10 @@ from typing import Literal, NamedTuple
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import hosts_apart, is_latency
+from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.figure import figures, latency
 from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.series import curve_of
 
 #: Where a section stands: on the first screen after the answer, or among the charts below it.
@@ -86,6 +88,7 @@ class CaseChart(NamedTuple):
 
 #: All sections in their order.
 SECTIONS = (
+    Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
     Section("load", "Receive rate against sending rate", lambda page: figures.by_load(page.rates, page.order)),
     Section("size", "Maximum rate against packet size", lambda page: figures.by_size(page.rates, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: figures.by_pairs(page.rates, page.order)),

@@ -131,9 +131,9 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         assert code == 1
         lines = out.splitlines()
         assert max(map(len, lines)) <= 100
-        assert lines[0].split() == ["case", "figure", "before", "now", "change", "interval", "verdict"]
+        assert lines[0].split() == ["case", "value", "before", "now", "change", "interval", "verdict"]
         rows = {line.split()[0]: line.split() for line in lines[1:4]}
-        assert rows["ovs-64B-b32-1vs1-Rmax"][1:6] == ["throughput_pps", "5M", "4M", "-20.0", "%"]
+        assert rows["ovs-64B-b32-1vs1-Rmax"][1:7] == ["rate,", "Mpps", "5", "4", "-20.0", "%"]
         assert rows["ovs-64B-b32-1vs1-Rmax"][-1] == "REGRESSED"
         assert rows["ovs-1500B-b32-1vs1-Rmax"][-1] == "IMPROVED"
         assert rows["vpp-64B-b32-1vs1-Rmax"][-1] == "NO_BASELINE"
@@ -146,12 +146,12 @@ def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixtur
     run_of("a", [measured()])
     run_of("b", [measured(launches=[0.985 * (5e6 + 20 * (value - 5e6)) for value in scaled(1)])])
     run_of("c", [measured(launches=[5e6])])
-    told = r"ovs-64B-b32-1vs1-Rmax: throughput_pps: about \d+ launches more would tell"
+    told = r"ovs-64B-b32-1vs1-Rmax: rate: about \d+ launches more would tell"
     code, out, _ = call(capsys, "compare", "reports/a", "reports/b")
     assert code == 0
     assert re.search(told, out)
     _, out, _ = call(capsys, "compare", "reports/a", "reports/c")
-    assert "ovs-64B-b32-1vs1-Rmax: throughput_pps: too few launches; about 5 launches more would tell" in out
+    assert "ovs-64B-b32-1vs1-Rmax: rate: too few launches; about 5 launches more would tell" in out
 
 
 def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     assert "(waived until 2999" in lines[5].replace("\\", "")
     assert lines[6] == "* **failed** t.py::b: boom"
     assert sum("failed**" in line for line in lines) == 1
-    assert "| \\-20 % \\(\\-21 % to \\-19 %\\) | switch | REGRESSED, waived |" in page
+    assert "| \\-20.0 % \\(\\-21.0 to \\-19.0\\) | switch | REGRESSED, waived |" in page
     assert "* switch.version: 3.1 → 3.2" in lines
     assert "cpus.switch" not in page
     assert "* t.py::a: no &lt;card\\>" in lines
@@ -138,7 +138,7 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
     lines = page.splitlines()
     assert "**ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
     assert "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version" in lines
-    assert "| -10 % (-11 % to -9 %) | switch | REGRESSED |" in page
+    assert "| -10.0 % (-11.0 to -9.0) | switch | REGRESSED |" in page
     # Nobody judges a base: there is nothing to say of it.
     assert [line for line in lines if line.startswith("* ")] == ["* **REGRESSED** ovs:new-512B-b32-1vs1-Rmax: slower"]
 

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Before and after: what changed against a baseline, another version or another run, the worst first. Pure.
+
+A change is read from the comparison that decided: the pairs of launches of two versions side by side, or the finding of
+the gate against a baseline. So every report shows the same numbers as the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.model.case import CANDIDATE_KEY
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.report.axes import grouped, short
+from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.wording import printable
+
+#: The compared values as readers know them: name, unit, and the factor to the unit.
+_NAMES: Mapping[str, tuple[str, str, float]] = {
+    "throughput_pps": ("rate", "Mpps", 1e-6),
+    "cycles_per_packet": ("cycles of the switch", "a frame", 1.0),
+    "rtt_p50_ns": ("median RTT", "µs", 1e-3),
+    "rtt_mean_ns": ("mean RTT", "µs", 1e-3),
+    "rtt_p90_ns": ("90th percentile RTT", "µs", 1e-3),
+    "rtt_p99_ns": ("99th percentile RTT", "µs", 1e-3),
+    "rtt_p99_9_ns": ("99.9th percentile RTT", "µs", 1e-3),
+}
+
+
+def in_units(name: str) -> tuple[str, str, float]:
+    """Returns a compared value as readers know it: its name, its unit, and the factor to the unit."""
+    return _NAMES.get(name, (name, "", 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of one value of a case.
+
+    Attributes:
+        case: the id of the case now.
+        name: the value's name in results: ``throughput_pps``.
+        verdict: the verdict on the value.
+        before, now: the values in the unit of results; None where one is unknown.
+        ratio, low, high: now over before with its interval; None where it is unknown.
+        limit: the worst ratio allowed; None where none is known.
+        gain: the ratio beyond which a change is better than noise; None where it is unknown.
+        note: why nothing is decided, or what else is to be said.
+    """
+
+    case: str
+    name: str
+    verdict: str
+    before: float | None = None
+    now: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    limit: float | None = None
+    gain: float | None = None
+    note: str = ""
+
+    @property
+    def less_is_better(self) -> bool:
+        """Whether a smaller value is better, as of a time."""
+        return self.name in COMPARED and COMPARED[self.name][1] == "lower"
+
+    @property
+    def worsening(self) -> float:
+        """The share by which the value is worse than before; negative for a gain, 0 where it is unknown."""
+        if self.ratio is None:
+            return 0.0
+        return self.ratio - 1 if self.less_is_better else 1 - self.ratio
+
+    @property
+    def text(self) -> str:
+        """The change with its interval: ``-12.0 % (-13.0 to -11.0)``; empty where it is unknown."""
+        if self.ratio is None:
+            return ""
+        if self.low is None or self.high is None:
+            return f"{signed(self.ratio)} %"
+        return f"{signed(self.ratio)} % ({signed(self.low)} to {signed(self.high)})"
+
+    @property
+    def values(self) -> str:
+        """Both values in the reader's unit: ``5.1 to 4.488 Mpps``; empty where one is unknown."""
+        if self.before is None or self.now is None:
+            return ""
+        _, unit, factor = in_units(self.name)
+        return f"{short(self.before * factor)} to {short(self.now * factor)} {unit}"
+
+
+def as_lines(comparison: Comparison) -> list[str]:
+    """Returns a comparison for terminals: its title with the counts, what was compared, and a line a change."""
+    lines = [f"{comparison.title}: {comparison.counts}", *(f"  {fact}" for fact in comparison.facts)]
+    for change in comparison.changes:
+        parts = (f"{in_units(change.name)[0]} {change.text}", change.values, change.note)
+        lines.append(f"  {change.case}: {change.verdict}, {', '.join(filter(None, parts))}")
+    return lines
+
+
+def signed(ratio: float) -> str:
+    """Returns a ratio as a change in percent: ``-12.0``."""
+    return f"{(ratio - 1) * 100:+.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that was compared with the same thing.
+
+    Attributes:
+        title: what is compared with what: ``ovs:new against ovs``.
+        facts: what the two are: versions, files, configuration, as sentences.
+        changes: the changes, the worst first.
+        counts: the number of changes of each verdict.
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    changes: tuple[Change, ...]
+    counts: str
+
+
+def compared(title: str, facts: Iterable[str], changes: Iterable[Change]) -> Comparison:
+    """Returns a comparison with its changes in order."""
+    ordered = worst_first(changes)
+    verdicts = [change.verdict for change in ordered]
+    order = [*ORDER, *sorted(set(verdicts) - set(ORDER))]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in order if verdict in verdicts)
+    return Comparison(printable(title), tuple(map(printable, facts)), tuple(ordered), counts)
+
+
+def worst_first(changes: Iterable[Change]) -> list[Change]:
+    """Orders changes by their verdicts, and those of one verdict by how much worse the value is."""
+    order = {verdict: place for place, verdict in enumerate(ORDER)}
+    return sorted(changes, key=lambda change: (order.get(change.verdict, len(order)), -change.worsening, change.case))
+
+
+def change_of(result: Result) -> Change | None:
+    """Returns the change of a result's main value; None for a result that was compared with nothing."""
+    return next(iter(changes_of(result)), None)
+
+
+def changes_of(result: Result) -> list[Change]:
+    """Returns the changes of a result, that of its main value first."""
+    if result.side_by_side is not None:
+        return [_side_by_side(result, result.side_by_side)]
+    if result.point.candidate is not None:
+        verdict = result.decision or (Verdict.INCONCLUSIVE if result.is_number else Verdict.INVALID)
+        return [Change(result.case, MAIN[result.dimension], verdict, note=printable(result.reason or ""))]
+    findings = result.against or tuple(finding for finding in result.findings if finding.baseline is not None)
+    main = MAIN.get(result.dimension)
+    ratio = result.ratio_to_baseline
+    if not findings and ratio is not None and main is not None:
+        verdict = result.verdict or Verdict.INCONCLUSIVE
+        return [Change(result.case, main, verdict, ratio=ratio.value, low=ratio.low, high=ratio.high)]
+    return [of_finding(result.case, item) for item in sorted(findings, key=lambda item: item.name != main)]
+
+
+def _side_by_side(result: Result, comparison: SideBySide) -> Change:
+    better = COMPARED[comparison.figure][1] if comparison.figure in COMPARED else "higher"
+    margin = Margin(better, comparison.tolerated, comparison.allowance)
+    unconfirmed = f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
+    notes = (unconfirmed, comparison.note, f"{comparison.pairs} pairs of launches")
+    return Change(
+        case=result.case,
+        name=comparison.figure,
+        verdict=result.decision or comparison.decision,
+        before=comparison.base_value,
+        now=comparison.base_value * comparison.ratio,
+        ratio=comparison.ratio,
+        low=comparison.ratio_low,
+        high=comparison.ratio_high,
+        limit=margin.limit,
+        gain=margin.improvement,
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def of_finding(case: str, finding: Finding, allowance: float | None = None) -> Change:
+    """Returns the change that a finding against a baseline states.
+
+    Args:
+        allowance: the share of noise that is allowed in both directions; a finding has it with the tolerance only.
+    """
+    drop = finding.kind == "drop"
+    gain = None if allowance is None else 1 + allowance if drop else 1 - allowance
+    return Change(
+        case=case,
+        name=finding.name,
+        verdict=finding.verdict,
+        before=finding.baseline_value,
+        now=finding.value,
+        ratio=finding.ratio,
+        low=finding.ratio_low,
+        high=finding.ratio_high,
+        limit=1 - finding.limit if drop else 1 + finding.limit,
+        gain=gain,
+        note=finding.outlook(),
+    )
+
+
+def comparisons(results: Sequence[Result]) -> list[Comparison]:
+    """Returns what the results were compared with: one for each candidate, each baseline, and the run before."""
+    groups = grouped(
+        (result for result in results if result.point.candidate is not None), lambda result: _candidate(result)
+    )
+    bases = {(result.case, result.dimension, result.run): result for result in results}
+    every = [
+        compared(
+            f"{name} against its base",
+            _versions(group, bases),
+            (change for item in group for change in changes_of(item)),
+        )
+        for name, group in groups.items()
+    ]
+    plain = [result for result in results if result.point.candidate is None and changes_of(result)]
+    for (run, before), group in grouped(plain, lambda result: (result.run, _before(result))).items():
+        every.append(
+            compared(
+                f"{run or 'This run'} against {before}",
+                _differences(group),
+                (change for item in group for change in changes_of(item)),
+            )
+        )
+    return every
+
+
+def _candidate(result: Result) -> str:
+    of = f" ({result.run})" if result.run else ""
+    return f"{result.switch}:{result.point.candidate}{of}"
+
+
+def _before(result: Result) -> str:
+    return str(result.against[0].baseline) if result.against else f"baseline {result.baseline or ''}".rstrip()
+
+
+def _versions(group: Sequence[Result], bases: Mapping[tuple[str, str, str | None], Result]) -> list[str]:
+    """Returns sentences on what a candidate is, and in what it differs from its base."""
+    sentences = []
+    for result in group:
+        base = bases.get((result.point.base.id, result.dimension, result.run))
+        sentences += [_replaced(result), *([] if base is None else _differing(result, base))]
+    return list(dict.fromkeys(filter(None, sentences)))
+
+
+def _replaced(result: Result) -> str:
+    """Returns what a candidate replaces and by what: ``ovs:new is the binary ovs-vswitchd (sha256 1f…)``."""
+    facts = result.treatment.get(CANDIDATE_KEY)
+    if not isinstance(facts, Mapping):
+        return ""
+    kinds = {"binary": "the binary", "config": "the configuration", "variant": "the variant"}
+    digest = str(facts.get("sha256") or "")
+    text = f"{result.switch}:{result.point.candidate} is {kinds.get(str(facts.get('kind')), '')} {facts.get('value')}"
+    target = facts.get("target")
+    where = f" of {target}" if target and target != result.switch else ""
+    return f"{text}{where}" + (f" (sha256 {digest[:12]})" if digest else "")
+
+
+def _differing(now: Result, before: Result) -> list[str]:
+    """Returns the versions and configurations in which two results differ."""
+    here, there = _software(now.treatment), _software(before.treatment)
+    names = [name for name in dict.fromkeys([*there, *here]) if here.get(name) != there.get(name)]
+    if not names and now.treatment:
+        version = here.get("switch version")
+        return [f"switch version {version} on both sides"] if version else []
+    return [changed(name, there.get(name), here.get(name)) for name in names]
+
+
+def _software(treatment: Mapping[str, Any]) -> dict[str, Any]:
+    switch = treatment.get("switch")
+    facts = dict(switch) if isinstance(switch, Mapping) else {}
+    named = {
+        "switch version": facts.get("version"),
+        "DPDK": treatment.get("dpdk"),
+        "workload": treatment.get("workload_build"),
+        "kernel": treatment.get("kernel"),
+    }
+    for name, value in (facts.get("config") or {}).items():
+        named[f"switch setting {name}"] = value
+    user = facts.get("user_config")
+    return {**named, "user's configuration": user}
+
+
+def changed(name: str, before: object, now: object) -> str:
+    """Returns a sentence on a fact that differs: ``switch version: 3.1.0 before, 3.3.0 now``."""
+    return f"{name}: {_shown(before)} before, {_shown(now)} now"
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _differences(group: Sequence[Result]) -> list[str]:
+    """Returns the facts that differ from the baseline's, without the CPUs of threads."""
+    sentences = [
+        changed(name, before, now)
+        for result in group
+        for name, (before, now) in result.treatment_changes.items()
+        if not name.startswith("cpus.")
+    ]
+    findings = (finding for result in group for finding in (*result.against, *result.findings))
+    days = sorted({finding.measured[:10] for finding in findings if finding.measured})
+    measured = [f"measured before: {', '.join(days)}"] if days else []
+    return [*measured, *(list(dict.fromkeys(sentences)) or ["the same versions and configuration on both sides"])]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of ``icbench compare``: the changes as charts and as a table, the worst first. Pure."""
+
+from __future__ import annotations
+
+from pytest_icbench.report.changes import Comparison, in_units
+from pytest_icbench.report.figure.forest import forest_figures
+from pytest_icbench.report.html.plain import PlainSection, plain_page, table, text
+
+#: Number of rows of the table above which the rest is folded.
+MOST_ROWS = 200
+
+
+def compare_page(comparison: Comparison) -> str:
+    """Returns the page of a comparison."""
+    facts = "".join(f"<li>{text(fact)}</li>" for fact in comparison.facts)
+    counts = comparison.counts or "nothing in common"
+    lead = f'<p><b>{text(counts)}</b></p><ul class="ic-dim">{facts}</ul>'
+    heads = ("Case", "Value", "Before to now", "Change (interval)", "Verdict", "Remark")
+    rows = [
+        (change.case, in_units(change.name)[0], change.values, change.text, change.verdict, change.note)
+        for change in comparison.changes
+    ]
+    every = table(heads, rows[:MOST_ROWS]) if rows else ""
+    if rest := rows[MOST_ROWS:]:
+        every += f"<details><summary>{len(rest)} more</summary>{table(heads, rest)}</details>"
+    return plain_page(
+        comparison.title,
+        lead,
+        [
+            PlainSection("changes", "Changes, the worst first", "", forest_figures([comparison])),
+            PlainSection("cases", "All cases", every, ()),
+        ],
+    )

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two runs as before and after: the results of the second get their findings against the first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Baseline, entry_of
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.model.result import Result
+
+
+def against_first(results: Sequence[Result], before: str, now: str) -> list[Result]:
+    """Returns the results; those of the second run have ``against``, and the facts that differ.
+
+    A result without an entry in the first run, measured under other circumstances, or that no baseline can hold is
+    unchanged. The margin is the default one.
+
+    Args:
+        before, now: the names of the two runs; they differ.
+    """
+    entries = [entry for result in results if result.run == before and (entry := entry_of(result)) is not None]
+    comparer = Comparer(Baseline(f"run {before}", tuple(entries)))
+    return [_against(result, comparer) if result.run == now else result for result in results]
+
+
+def _against(result: Result, comparer: Comparer) -> Result:
+    if result.point.candidate is not None:  # it was decided beside its base
+        return result
+    comparison = comparer.compare(result, Margins())
+    if comparison is None or not comparison.findings:
+        return result
+    changes = {
+        difference.fact.removeprefix("treatment."): [difference.there, difference.here]
+        for difference in comparison.treatment
+    }
+    return replace(result, against=comparison.findings, treatment_changes=changes)

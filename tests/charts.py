@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests of charts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_icbench.report.figure.figure import Figure
+
+
+def values(figure: Figure) -> list[dict[str, Any]]:
+    """The chart's data as the page hands them to Vega."""
+    return [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
+
+
+def compiled(figure: Figure) -> dict[str, Any]:
+    """The chart as Vega; fails if its specification does not compile. Skips the test without the library."""
+    compiler = pytest.importorskip("vl_convert")
+    vega: dict[str, Any] = compiler.vegalite_to_vega({**figure.spec, "data": {"values": values(figure)}, "width": 400})
+    return vega

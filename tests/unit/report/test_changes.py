@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Before and after: changes against a base, a baseline and another run, in charts, tables and files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.cli.main import main
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Baseline
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.thresholds import Thresholds
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.report import overview
+from pytest_icbench.report.changes import change_of, comparisons
+from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.comparison import compare_sides
+from pytest_icbench.report.figure.forest import MOST, forest_figures, without_common
+from pytest_icbench.report.html.compare import compare_page
+from pytest_icbench.report.markdown import compare_markdown
+from pytest_icbench.report.two_runs import against_first
+from pytest_icbench.store.side import ComparisonSource
+from tests.baselines import entry, measured, scaled
+from tests.charts import compiled
+from tests.measurements import measurement, result, side_by_side
+
+STORED = Path(__file__).parents[1] / "store" / "stored_run"
+
+
+def candidate(size: int, decision: str, ratio: float, **more: Any) -> list[Result]:
+    """A base, and a candidate with another version."""
+    case = Case("ovs", traffic=Traffic(size), candidate="new")
+    comparison = side_by_side(case, decision, ratio)
+    treatment = {
+        "switch": {"version": "3.3.0", "config": {"rxqs": 2}},
+        "contender": {"target": "ovs", "kind": "binary", "value": "ovs-vswitchd", "sha256": "0123456789abcdef"},
+    }
+    base = {"switch": {"version": "3.1.0", "config": {"rxqs": 2}}}
+    facts = {"verdict": decision, "decision": decision, "side_by_side": comparison, "treatment": treatment, **more}
+    return [result(case.base, treatment=base), result(case, **facts)]
+
+
+def against_main(*launches: float, **more: Any) -> Result:
+    """A result that the gate compared with the baseline main; the default margin."""
+    now = measured(launches=[5e6 * factor for factor in launches], **more)
+    comparison = Comparer(Baseline("main", (entry(),))).compare(now, Margins())
+    assert comparison is not None
+    verdict = comparison.findings[0].verdict
+    judged: dict[str, Any] = {"verdict": verdict, "baseline": "main", "findings": comparison.findings}
+    return Result.of(measured(launches=[5e6 * factor for factor in launches], **judged, **more))
+
+
+SAME, SLOWER, FASTER = (1.0,) * 7 + (1.001,), (0.8,) * 7 + (0.801,), (1.2,) * 7 + (1.201,)
+
+
+def test_a_candidate_has_the_numbers_of_the_pairs_that_decide_and_the_worst_case_is_first() -> None:
+    results = [*candidate(64, "PASS", 0.99), *candidate(512, "IMPROVED", 1.1), *candidate(1500, "REGRESSED", 0.9)]
+    (comparison,) = comparisons(results)
+    assert [change.verdict for change in comparison.changes] == ["REGRESSED", "IMPROVED", "PASS"]
+    worst = comparison.changes[0]
+    assert (worst.text, worst.values) == ("-10.0 % (-11.0 to -9.0)", "5 to 4.5 Mpps")
+    assert (worst.limit, worst.gain) == (0.97, 1.03)
+    assert comparison.counts == "1 REGRESSED, 1 IMPROVED, 1 PASS"
+
+
+def test_it_says_what_the_candidate_is() -> None:
+    (comparison,) = comparisons(candidate(64, "PASS", 1.0))
+    assert comparison.title == "ovs:new against its base"
+    assert comparison.facts == (
+        "ovs:new is the binary ovs-vswitchd (sha256 0123456789ab)",
+        "switch version: 3.1.0 before, 3.3.0 now",
+    )
+
+
+def test_a_candidate_that_is_no_number_has_a_row_without_a_value() -> None:
+    case = Case("ovs", candidate="new")
+    (comparison,) = comparisons([result(case, verdict="INVALID", decision="INVALID", reason="died")])
+    assert [(change.verdict, change.ratio, change.note) for change in comparison.changes] == [("INVALID", None, "died")]
+
+
+@pytest.mark.parametrize(("launches", "verdict"), [(SAME, "PASS"), (SLOWER, "REGRESSED"), (FASTER, "IMPROVED")])
+def test_a_baseline_s_change_is_in_every_table_for_every_verdict(launches: tuple[float, ...], verdict: str) -> None:
+    found = against_main(*launches)
+    change = change_of(found)
+    assert change is not None
+    assert change.verdict == verdict
+    assert change.ratio is not None
+    for where in (In.THROUGHPUT, In.MARKDOWN, In.PAGE):
+        assert any(f"{(change.ratio - 1) * 100:+.1f} %" in column.text(found) for column in columns(where)), where
+
+
+def test_the_forest_names_what_regressed_and_improved_with_the_allowance_and_compiles() -> None:
+    results = [*candidate(64, "PASS", 0.99), *candidate(512, "IMPROVED", 1.1), *candidate(1500, "REGRESSED", 0.9)]
+    (figure,) = forest_figures(comparisons(results))
+    assert "REGRESSED: ovs:new-1500B-b32-1vs1-Rmax -10.0 % (-11.0 to -9.0), 5 to 4.5 Mpps." in figure.text
+    assert "IMPROVED: ovs:new-512B-b32-1vs1-Rmax +10.0 %" in figure.text
+    assert "switch version: 3.1.0 before, 3.3.0 now" in figure.text.lower()
+    assert figure.title.endswith("all with b32 1vs1 Rmax")
+    assert [row[1] for row in figure.rows] == ["ovs:new-1500B", "ovs:new-512B", "ovs:new-64B"]
+    assert [row[7].split()[-1] for row in figure.rows] == ["REGRESSED", "IMPROVED", "PASS"]
+    (band,) = [layer for layer in figure.spec["layer"] if layer["mark"].get("type") == "rect"]
+    (ends,) = band["data"]["values"]
+    assert (ends["ratio"], ends["end"]) == (0.97, 1.03)
+    compiled(figure)
+
+
+def test_rates_and_times_have_charts_of_their_own_because_worse_is_elsewhere() -> None:
+    case = Case("ovs", dimension="latency", rate=Rate(1000), candidate="new")
+    slower = side_by_side(case, "REGRESSED", 1.2, figure="rtt_p50_ns", base_value=20e3)
+    times = [result(case.base), result(case, side_by_side=slower, decision="REGRESSED")]
+    rate, time = forest_figures(comparisons([*candidate(64, "PASS", 1.0), *times]))[::-1]
+    assert "worse is to the left" in rate.text
+    assert "worse is to the right" in time.text
+    assert time.rows[0][8:10] == (20.0, 24.0)
+    assert [column.title for column in time.columns if column.name == "now"] == ["now, µs"]
+
+
+def test_a_far_change_has_a_logarithmic_axis_and_many_rows_are_cut() -> None:
+    results = [item for size in range(64, 64 + MOST + 5) for item in candidate(size, "REGRESSED", 0.9)]
+    (figure,) = forest_figures(comparisons([*results, *candidate(1500, "REGRESSED", 0.2)]))
+    assert len(figure.rows) == MOST + 6
+    assert f"The {MOST} worst of {MOST + 6} are drawn" in figure.text
+    scales = [layer["encoding"]["x"].get("scale", {}) for layer in figure.spec["layer"]]
+    assert {"log"} == {scale["type"] for scale in scales if "type" in scale}
+    compiled(figure)
+
+
+CASES = st.builds(
+    Case,
+    st.sampled_from(["ovs", "linux-bridge", "b32"]),
+    st.builds(Traffic, st.integers(64, 9000)),
+    st.integers(1, 64),
+    st.integers(1, 4),
+)
+
+
+@given(st.lists(CASES, min_size=1, max_size=6))
+def test_labels_stay_as_different_as_their_cases(cases: list[Case]) -> None:
+    ids = [case.id for case in cases]
+    labels, common = without_common(ids)
+    assert len(set(labels)) == len(set(ids))
+    for id_, label in zip(ids, labels, strict=True):
+        assert sorted([*label.split("-"), *common.split()]) == sorted(id_.split("-"))
+
+
+def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> None:
+    before = [Result.of(measured(), "A"), Result.of(measured(Case("vpp")), "A")]
+    version = {"switch": {"version": "3.2"}, "node": "lxc"}
+    now = [Result.of(measured(launches=scaled(0.8), treatment=version), "B"), Result.of(measured(Case("veth")), "B")]
+    results = against_first([*before, *now], "A", "B")
+    assert [bool(item.against) for item in results] == [False, False, True, False]
+    (comparison,) = comparisons(results)
+    assert comparison.title == "B against run A"
+    assert "switch.version: 3.1 before, 3.2 now" in comparison.facts
+    assert [(change.case, change.verdict) for change in comparison.changes] == [("ovs-64B-b32-1vs1-Rmax", "REGRESSED")]
+    (ranking,) = overview.rankings(results)
+    assert [rank.split(":")[0] for rank in ranking.ranks] == ["ovs (B)"]
+
+
+def test_the_report_of_two_runs_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        shutil.copytree(STORED, tmp_path / name)
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    out, _ = capsys.readouterr()
+    assert "b against run a: " in out
+    assert "linux-bridge-64B-b32-1vs1-Rmax: " in out
+    assert "the same versions and configuration on both sides" in out
+    assert main(["report", str(tmp_path / "a")]) == 0
+    assert "against run" not in capsys.readouterr().out
+
+
+def sides(factor: float) -> tuple[ComparisonSource, ComparisonSource]:
+    """Two runs: rates of two cases, one by the factor, and one that only the second run has."""
+    big = Case("ovs", traffic=Traffic(1500))
+    time = Case("ovs", dimension="latency", rate=Rate(1000))
+    before = (entry(), entry(big), entry(time, rtt_p50_ns=15_120.0, rtt_p50_ns_low=15e3, rtt_p50_ns_high=15.2e3))
+    now = (
+        entry(launches=scaled(factor), treatment={"switch": {"version": "3.2"}, "node": "lxc"}),
+        entry(big, launches=scaled(1.2)),
+        entry(time, rtt_p50_ns=15_130.0, rtt_p50_ns_low=15e3, rtt_p50_ns_high=15.2e3),
+        entry(Case("vpp")),
+    )
+    return ComparisonSource("old", before), ComparisonSource("new", now)
+
+
+def test_two_sides_are_compared_in_the_reader_s_units() -> None:
+    found = compare_sides(*sides(0.8), Thresholds())
+    assert found.regressed
+    (line,) = [line for line in found.lines if "median RTT" in line]
+    assert "15.12" in line
+    assert "ns" not in line
+    assert [change.verdict for change in found.comparison.changes] == ["REGRESSED", "NO_BASELINE", "IMPROVED", "PASS"]
+    assert any("ovs 3.2" in fact for fact in found.comparison.facts)
+
+
+def test_the_page_of_a_comparison_has_charts_and_all_changes() -> None:
+    page = compare_page(compare_sides(*sides(0.8), Thresholds()).comparison)
+    assert "1 REGRESSED, 1 NO_BASELINE, 1 IMPROVED, 1 PASS" in page
+    assert '<td role="cell" data-head="Change (interval)">-20.0 % (' in page
+    assert "change of the rate" in page
+    assert "change of the median RTT" in page
+    assert 'role="img" aria-label="' in page
+    hostile = ComparisonSource("</script><b>", (entry(),))
+    assert "</script><b>" not in compare_page(compare_sides(hostile, hostile, Thresholds()).comparison)
+
+
+def test_the_table_of_a_comparison_in_markdown_is_worst_first() -> None:
+    lines = compare_markdown(compare_sides(*sides(0.8), Thresholds()).comparison).replace("\\", "").splitlines()
+    rows = [line for line in lines if line.startswith("| ") and "---" not in line][1:]
+    assert [row.split(" | ")[4] for row in rows] == ["REGRESSED", "NO_BASELINE", "IMPROVED", "PASS"]
+    assert rows[0].startswith("| ovs-64B-b32-1vs1-Rmax | rate | 5 to 4 Mpps | -20.0 % (")
+
+
+def test_compare_writes_both_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, factor in (("old", 1.0), ("new", 0.8)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.jsonl").write_text(measured(launches=scaled(factor)).to_json() + "\n")
+    assert main(["compare", "old", "new", "--html", "out/c.html", "--markdown", "out/c.md"]) == 1
+    assert "REGRESSED" in (tmp_path / "out" / "c.html").read_text()
+    assert "**1 REGRESSED**" in (tmp_path / "out" / "c.md").read_text()
+    assert main(["compare", "old", "new", "--html", "old"]) == 2
+    assert "old cannot be written" in capsys.readouterr().err
+
+
+def test_a_result_that_was_compared_with_nothing_has_no_change() -> None:
+    assert change_of(Result.of(measurement())) is None
+    assert comparisons([Result.of(measurement())]) == []
