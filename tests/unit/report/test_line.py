@@ -48,7 +48,7 @@ def test_a_change_says_what_it_is_against() -> None:
     assert result_line(compared).endswith("REGRESSED  -8.2 % vs main")
     case = Case("ovs", candidate="new")
     beside = result(case, verdict="PASS", side_by_side=side_by_side(case, "PASS", 1.02))
-    assert result_line(beside).endswith("PASS  +2 % vs base")
+    assert result_line(beside).endswith("PASS  +2.0 % vs base")
 
 
 def test_a_case_that_is_no_number_has_its_reason_alone() -> None:
