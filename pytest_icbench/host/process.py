@@ -16,6 +16,9 @@ from typing import IO
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 
+#: A log that is longer is cut to its end: logs are in memory (a tmpfs).
+LOG_MAX_BYTES = 16 * 2**20
+_TAIL_BYTES = 65536
 #: The environment variable that marks every process of a session; ``recover`` looks for it.
 SESSION_VARIABLE = "ICBENCH_SESSION"
 
@@ -27,7 +30,7 @@ def _tail(path: Path | None, lines: int) -> str:
     try:
         with path.open("rb") as log:
             log.seek(0, os.SEEK_END)
-            log.seek(max(0, log.tell() - 65536))
+            log.seek(max(0, log.tell() - _TAIL_BYTES))
             text = log.read().decode(errors="replace")
     except OSError:
         return ""
@@ -278,8 +281,25 @@ class Spawner:
 
     def __init__(self, session_id: str, directory: Path | None = None) -> None:
         self.session_id = session_id
+        self._logs: set[Path] = set()
         #: DPDK keeps its runtime files below $RUNTIME_DIRECTORY, else it leaves directories in /var/run/dpdk.
         self._defaults = {} if directory is None else {"RUNTIME_DIRECTORY": str(directory)}
+
+    def bound_logs(self) -> None:
+        """Cuts the logs that have more than ``LOG_MAX_BYTES`` to their last 64 KiB. Those that are gone are dropped."""
+        for log in list(self._logs):
+            try:
+                if log.stat().st_size > LOG_MAX_BYTES:
+                    with log.open("r+b") as file:  # their writers append, so they go on at the new end
+                        file.seek(-_TAIL_BYTES, os.SEEK_END)
+                        tail = file.read(_TAIL_BYTES)
+                        file.seek(0)
+                        file.truncate()
+                        file.write(tail)
+            except FileNotFoundError:
+                self._logs.discard(log)
+            except OSError:
+                continue
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that mark a process as the session's."""
@@ -313,6 +333,7 @@ class Spawner:
         words = [str(word) for word in argv]
         command = ["unshare", "--mount", "--propagation", "private", "--", *words] if mount_ns else words
         pipe = subprocess.PIPE
+        self._logs.add(log)
         with log.open("ab") as sink, entered(netns), _pinned(cpus):
             try:
                 popen = subprocess.Popen(

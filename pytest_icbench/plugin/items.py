@@ -26,6 +26,7 @@ from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.drivers import catalogue
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -60,21 +61,6 @@ class Benchmark:
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
-
-
-def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
-    """Returns all switches: those of this package and of the hook ``pytest_icbench_switches``. Raises UsageError."""
-    from pytest_icbench.driver.switch.registry import builtin_switches
-
-    switches = builtin_switches()
-    for classes in config.hook.pytest_icbench_switches(config=config):
-        for cls in classes:
-            if switches.setdefault(cls.name, cls) is not cls:
-                raise UsageError(
-                    f"pytest_icbench_switches: two switches have the name '{cls.name}'"
-                    f" ({switches[cls.name].__module__} and {cls.__module__}); rename one"
-                )
-    return switches
 
 
 def bring_nodes(config: pytest.Config, kind: str) -> None:

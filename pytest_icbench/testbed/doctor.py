@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 
+from pytest_icbench.driver.guard import make_switch, node_findings
 from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.workload.executable import workload_path
@@ -143,7 +144,10 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
 
 def _nodes() -> Iterator[Finding]:
     for cls in node_kinds():
-        yield from cls.findings()
+        try:
+            yield from node_findings(cls)
+        except IcbenchError as error:
+            yield Finding(Level.MISSING, cls.kind, str(error).splitlines()[0])
 
 
 def _workload() -> Iterator[Finding]:
@@ -172,8 +176,8 @@ def _switches(pf: str | None) -> Iterator[Finding]:
     session = HostSession.probing(pf=pf)
     for name, driver in registry.builtin_switches().items():
         try:
-            version = driver().probe(session, None).version
-            driver().probe_api(session, driver.default_apis[0])
+            version = make_switch(driver).probe(session, None).version
+            make_switch(driver).probe_api(session, driver.default_apis[0])
         except Unsupported as error:
             yield Finding(Level.MISSING, name, str(error).splitlines()[0])
         except IcbenchError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.config.cases import unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.driver.guard import make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -160,12 +161,13 @@ class Feasibility:
             try:
                 _refuse(self._host_reason(case))
                 self._probe(case)
+                workers = self._workers(case)
             except (Unsupported, ProvisionError):
-                continue  # a skipped case does not count
+                continue  # a case that cannot run does not count
             away = len(self._away(case))
-            here.add((self._workers(case), len(case.path.endpoints) - away))
+            here.add((workers, len(case.path.endpoints) - away))
             if away:
-                there.add((self._workers(case), away))
+                there.add((workers, away))
         if not here:
             return "auto"
         policy = resolve_auto(self._topology, sorted(here))
@@ -210,7 +212,7 @@ class Feasibility:
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
-        return cls().needs(case.pairs, case.resolved_cores(cls)).pollers
+        return make_switch(cls).needs(case.pairs, case.resolved_cores(cls)).pollers
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
@@ -236,7 +238,7 @@ class Feasibility:
 
     def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
         try:
-            self.catalogue[switch]().probe_pairs(self.session, pairs)
+            make_switch(self.catalogue[switch]).probe_pairs(self.session, pairs)
         except Unsupported as error:
             return str(error)
         return None

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_icbench.driver.guard import make_node, make_switch
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
-from pytest_icbench.driver.node.registry import make_node
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
@@ -24,8 +25,10 @@ from pytest_icbench.model.endpoint_spec import default_endpoint_specs
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.processes import RunningLaunch
+from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
+_LOGS_EVERY_S = 1.0
 
 
 def _with_workload(process: PlannedProcess) -> PlannedProcess:
@@ -71,6 +74,8 @@ class HostRig(HostPart):
         self._launches: dict[str, RunningLaunch] = {}
         self._count = 0
         self._paused = False
+        self._group: SwitchGroup | None = None
+        self._logs_bounded_at = 0.0
         self._service: Sequence[int] = ()
         self._affinity: set[int] | None = None
         self._workers: Sequence[int] = ()
@@ -111,10 +116,10 @@ class HostRig(HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
-        self._reserve(driver().needs(case.pairs, len(workers), jumbo=case.traffic.jumbo).hugepages_mib)
+        self._reserve(make_switch(driver).needs(case.pairs, len(workers), jumbo=case.traffic.jumbo).hugepages_mib)
         if dpdk:
             self._reserve_endpoints(self._indexes)
-        self._switch = switch = driver()
+        self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(
             name=self._name,
             port=port,
@@ -131,15 +136,18 @@ class HostRig(HostPart):
             ],
             uplink=self._uplink,
         )
-        self._undo.append(switch.stop)
+        self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
+        self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
-        devices = switch.devices(self._session, switch_spec, addresses)
+        with group.entered():
+            devices = switch.devices(self._session, switch_spec, addresses)
         attachments = [
             self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
         ]
         self._undo.append(switch.stop)  # before the nodes, too
-        endpoints = switch.start(self._session, switch_spec, attachments)
+        with group.entered():
+            endpoints = switch.start(self._session, switch_spec, attachments)
         return RigFacts(
             endpoints=tuple(endpoints),
             nodes=tuple(attachment.node.name for attachment in attachments),
@@ -236,7 +244,15 @@ class HostRig(HostPart):
         self._launches[launch_id].tell(text, index)
 
     def poll(self, launch_id: str, timeout_s: float) -> Polled:
+        self._bound_logs()
         return self._launches[launch_id].poll(timeout_s)
+
+    def _bound_logs(self) -> None:
+        """Cuts logs that have become huge, once a second: they are in memory (a tmpfs)."""
+        now = time.monotonic()
+        if now - self._logs_bounded_at > _LOGS_EVERY_S:
+            self._logs_bounded_at = now
+            self._session.spawner.bound_logs()
 
     def log_tail(self, launch_id: str, index: int) -> str:
         return self._launches[launch_id].log_tail(index)
@@ -251,6 +267,9 @@ class HostRig(HostPart):
             return
         self._end_hardware()
         launch.end()
+        self._session.spawner.bound_logs()
+        if self._group is not None:
+            self._group.check()
 
     def counters(self) -> tuple[PortCounters, ...] | None:
         ports = self.switch.counters()

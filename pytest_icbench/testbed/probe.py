@@ -35,7 +35,7 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
 
     Raises Unsupported with the reason and its remedy if it cannot be run here.
     """
-    from pytest_icbench.driver.node.registry import probe_node
+    from pytest_icbench.driver.guard import make_switch, probe_node
     from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.model.case import SOCKET_APIS
 
@@ -47,7 +47,7 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
             )
         if os.geteuid() == 0:  # else it is a plan, for a run with root
             probe_node(node, session)
-        driver = cls()
+        driver = make_switch(cls)
         switch_facts = driver.probe(session, binary)
         driver.probe_api(session, api)
     except WorkloadError as error:

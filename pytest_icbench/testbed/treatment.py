@@ -19,7 +19,7 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
     Args:
         user_topology: the user's endpoints; None for the default ones.
     """
-    from pytest_icbench.driver.node.registry import node_kind
+    from pytest_icbench.driver.guard import node_treatment
     from pytest_icbench.driver.workload.version import workload_version
     from pytest_icbench.host import facts
     from pytest_icbench.version import package_version
@@ -32,7 +32,7 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
         "workload_build": version.build,
         "dpdk": version.dpdk,
         "lxc": None,
-        **node_kind(options.node).treatment(),
+        **node_treatment(options.node),
         "hugepage_kib": hugepage_kib,
         "node": options.node,
         "topology": None if user_topology is None else user_topology.treatment(),

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
-from pytest_icbench.driver.node.registry import NODE_KINDS, make_node, probe_node
+from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover

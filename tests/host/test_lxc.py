@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.registry import make_node, probe_node
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list

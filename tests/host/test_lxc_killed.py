@@ -32,7 +32,7 @@ HARNESS = """
 import itertools, sys
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-from pytest_icbench.driver.node.registry import make_node
+from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec
 
 def node(suffix):

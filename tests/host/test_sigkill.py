@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
-from pytest_icbench.driver.node.registry import NODE_KINDS, probe_node
+from pytest_icbench.driver.guard import probe_node
+from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession

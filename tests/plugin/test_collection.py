@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node import registry
-from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -166,7 +166,7 @@ def test_a_kind_of_node_of_a_conftest_can_be_asked_for(inner: Runner) -> None:
     inner.write(test_x=TWO)
     assert inner.run("--collect-only", "--icbench-node=box").ret == 0
     assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "box"]
-    assert isinstance(registry.make_node("box", HostSession.probing(), NodeSpec("x", [0])), NetnsNode)
+    assert make_node("box", HostSession.probing(), NodeSpec("x", [0])).kind == "box"
     treatment = common_treatment(Root(), Options(node="box"), 2048, None)
     assert (treatment["node"], treatment["box"], treatment["lxc"]) == ("box", "1.2", None)
     result = inner.run("--collect-only", "--icbench-node=bax")

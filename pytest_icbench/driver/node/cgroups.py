@@ -188,9 +188,9 @@ def thaw_group(layout: Layout, root: Root, group: str) -> None:
 
 
 def _pids(path: Path) -> set[int]:
-    """Returns the processes of a group; none if it is gone."""
+    """Returns the processes of a group without this one; none if it is gone."""
     try:
-        return {int(word) for word in (path / "cgroup.procs").read_text(encoding="ascii").split()} - {0}
+        return {int(word) for word in (path / "cgroup.procs").read_text(encoding="ascii").split()} - {0, os.getpid()}
     except OSError:
         return set()
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
-from pytest_icbench.driver.node.protocol import Node, NodeSpec
+from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.wording import suggestion
 
 _BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode)
@@ -49,16 +48,3 @@ def node_kind(kind: str, where: str = "--icbench-node") -> type[Node]:
     if kind not in _kinds:
         raise UsageError(f"{where}: there is no kind of node '{kind}'{suggestion(kind, tuple(_kinds))}")
     return _kinds[kind]
-
-
-def probe_node(kind: str, session: HostSession) -> None:
-    """Checks that nodes of a kind can be started. Changes nothing.
-
-    Raises Unsupported if they cannot, UsageError for an unknown kind.
-    """
-    node_kind(kind).probe(session)
-
-
-def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
-    """Returns a node that has not been started. Raises the errors of ``probe_node``."""
-    return node_kind(kind)(session, spec)

@@ -131,6 +131,8 @@ class Strategy:
         """Runs a step on the reference link. An error there costs the ratio, not the case."""
         if self.reference_rig is None or self.gathered.reference_evidence is not None:
             return
+        if self.running is self.rig:
+            self._pause_running()  # what the case's own switch raises now is no fault of the reference link
         try:
             step(self.reference_rig)
         except (Invalid, ProvisionError, WorkloadError) as error:
@@ -204,14 +206,18 @@ class Strategy:
         """Lets only this rig run: an idle poller beside it would halve the measured rate."""
         if self.reference_rig is None or self.running is rig:
             return
-        other = self.reference_rig if rig is self.rig else self.rig
-        self.running = None  # if one of the next steps fails
-        other.pause()
+        self._pause_running()
         built = bool(rig.endpoints)
         rig.resume()
         # Within one case the launches themselves show whether frames still pass, but not those of a rig built anew.
         rig.preflighted = built and id(rig) in self.seen
         self.running = rig
+
+    def _pause_running(self) -> None:
+        """Pauses the rig that runs. None runs afterwards, also if this or the next step fails."""
+        rig, self.running = self.running, None
+        if rig is not None:
+            rig.pause()
 
     def leave(self) -> None:
         """Restores the state on which callers rely: the rig runs, the reference is paused."""

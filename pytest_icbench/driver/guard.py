@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls of drivers, which may be anybody's: whatever one raises or returns becomes one sentence that names it.
+
+A driver may raise the errors of this package, with messages of its own. Anything else that it raises, and a result of
+a wrong type, is its fault: ``switch 'foo': start() raised KeyError: 'nix' (foo.py:12)``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pytest_icbench.driver.node.protocol import Node, NodeFacts
+from pytest_icbench.driver.node.registry import node_kind
+from pytest_icbench.driver.switch.protocol import Needs, Switch
+from pytest_icbench.errors import IcbenchError, ProvisionError
+from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.process import Process
+from pytest_icbench.model.codec import decode, encode
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
+
+if TYPE_CHECKING:
+    from pytest_icbench.driver.node.protocol import NodeSpec
+    from pytest_icbench.host.session import HostSession
+
+T = TypeVar("T")
+#: Tells of a result whether it is what the protocol says, given the call's arguments.
+Check = Callable[[Any, tuple[Any, ...]], bool]
+#: The longest text of an exception in a message.
+_TEXT_MAX = 300
+
+
+class DriverFault(ProvisionError):
+    """A driver raised what is no error of this package, or returned what its protocol does not allow."""
+
+
+def _is(kind: Any) -> Check:
+    """Returns a check of a record: its type, and the types of all its values."""
+
+    def check(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001 - as ``Check``
+        if not isinstance(value, kind):
+            return False
+        data = encode(value)
+        json.dumps(data, allow_nan=False)
+        decode(type(value), data, "")
+        return True
+
+    return check
+
+
+def _optional(check: Check) -> Check:
+    return lambda value, arguments: value is None or check(value, arguments)
+
+
+def _listed(check: Check) -> Check:
+    return lambda value, arguments: isinstance(value, list | tuple) and all(check(item, arguments) for item in value)
+
+
+def _ports(value: Any, arguments: tuple[Any, ...]) -> bool:
+    return _listed(_is(Endpoint))(value, arguments) and len(value) == len(arguments[2])
+
+
+def _devices(value: Any, arguments: tuple[Any, ...]) -> bool:
+    paths = _listed(_listed(lambda item, _: isinstance(item, Path)))(value, arguments)
+    return paths and len(value) in (0, len(arguments[2]))
+
+
+def _needs(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001
+    return isinstance(value, Needs) and all(
+        type(number) is int and 0 <= number < 2**31 for number in (value.hugepages_mib, value.pollers)
+    )
+
+
+def _cpu_by_port(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001
+    return isinstance(value, Mapping) and all(type(port) is int and type(cpu) is int for port, cpu in value.items())
+
+
+def _plain_facts(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        return False
+    json.dumps(encode(value), allow_nan=False)
+    return True
+
+
+def _instance(kind: type) -> Check:
+    return lambda value, _: isinstance(value, kind)
+
+
+#: What the methods of a switch return: the check, and the words for the message. Other methods return nothing.
+_SWITCH: dict[str, tuple[Check, str] | None] = {
+    "probe": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
+    "probe_api": None,
+    "probe_pairs": None,
+    "needs": (_needs, "Needs with integers of at least 0"),
+    "devices": (_devices, "a list of paths for each address, or none at all"),
+    "start": (_ports, "a list with an endpoint for each attachment"),
+    "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
+    "check": None,
+    "set_ageing": None,
+    "counters": (_optional(_listed(_is(PortCounters))), "a list of PortCounters, or None"),
+    "busy": (_optional(_is(Busy)), "Busy, or None"),
+    "batches": (_optional(_is(Batches)), "Batches, or None"),
+    "connected": None,
+    "assignment": (_optional(_cpu_by_port), "a mapping of ports to CPUs, or None"),
+    "pause": None,
+    "resume": None,
+    "stop": None,
+}
+_NODE: dict[str, tuple[Check, str] | None] = {
+    "start": (_instance(NodeFacts), "NodeFacts"),
+    "spawn": (_instance(Process), "a Process"),
+    "pause": None,
+    "resume": None,
+    "stop": None,
+}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"
+
+
+def _place(error: BaseException) -> str:
+    """Returns where an error was raised, below the call that is guarded."""
+    frames = extract_tb(error.__traceback__)[1:]
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+
+
+def _text(error: BaseException) -> str:
+    try:
+        said = _short(str(error))
+    except Exception:  # its __str__ is the driver's, too
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def guarded(driver: str, method: str, call: Callable[[], T], result: tuple[Check, str] | None = None, *given: Any) -> T:
+    """Calls a driver's method.
+
+    Args:
+        driver: kind and name of the driver, for the message.
+        result: the check of what it returns, and the words for it; None: whatever it returns is ignored.
+        given: the positional arguments, for the check.
+
+    Raises what the driver raises if that is an error of this package, or Ctrl-C; DriverFault for anything else.
+    """
+    try:
+        value = call()
+    except (IcbenchError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # also SystemExit, and what pytest ends tests and sessions with
+        raise DriverFault(f"{driver}: {method}() raised {_text(error)}{_place(error)}") from error
+    if result is not None and not _right(result[0], value, given):
+        raise DriverFault(f"{driver}: {method}() returned {_kind(value)}: it has to be {result[1]}")
+    return value
+
+
+def _right(check: Check, value: Any, given: tuple[Any, ...]) -> bool:
+    try:
+        return check(value, given)
+    except Exception:  # a value whose own methods fail, or that is no JSON
+        return False
+
+
+def _kind(value: Any) -> str:
+    try:
+        return f"{_short(repr(value))[:60]} ({type(value).__name__})"
+    except Exception:
+        return type(value).__name__
+
+
+class _Guarded:
+    """A driver's instance whose methods are guarded; other attributes are its own."""
+
+    def __init__(self, target: Any, driver: str, methods: Mapping[str, tuple[Check, str] | None]) -> None:
+        self.__dict__.update(_target=target, _driver=driver, _methods=methods)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._methods:
+            return getattr(self._target, name)
+        try:
+            method = getattr(self._target, name)
+        except AttributeError:
+            raise DriverFault(f"{self._driver}: it has no method {name}()") from None
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            return guarded(self._driver, name, lambda: method(*arguments, **keywords), self._methods[name], *arguments)
+
+        return call
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._target, name, value)
+
+
+def make_switch(cls: type[Switch]) -> Switch:
+    """Returns an instance of a driver whose calls are guarded. Raises DriverFault."""
+    driver = f"switch '{getattr(cls, 'name', cls.__name__)}'"
+    return cast("Switch", _Guarded(guarded(driver, "__init__", cls), driver, _SWITCH))
+
+
+def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
+    """Returns a node, not started yet, whose calls are guarded. Raises UsageError for an unknown kind, DriverFault."""
+    cls, driver = node_kind(kind), f"node '{kind}'"
+    return cast("Node", _Guarded(guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
+
+
+def probe_node(kind: str, session: HostSession) -> None:
+    """Checks that nodes of a kind can be started. Changes nothing.
+
+    Raises Unsupported if they cannot, UsageError for an unknown kind, DriverFault.
+    """
+    guarded(f"node '{kind}'", "probe", lambda: node_kind(kind).probe(session))
+
+
+def node_findings(cls: type[Node]) -> Sequence[Finding]:
+    """Returns what ``icbench doctor`` shows of a kind of node. Raises DriverFault."""
+
+    def listed() -> Any:
+        findings: Iterable[Finding] = cls.findings()
+        return list(findings)
+
+    result = _listed(_instance(Finding)), "an iterable of Finding"
+    findings: list[Finding] = guarded(f"node '{cls.kind}'", "findings", listed, result)
+    return findings
+
+
+def node_treatment(kind: str) -> Mapping[str, Any]:
+    """Returns the facts that results keep of a kind of node. Raises UsageError for an unknown kind, DriverFault."""
+    result = _plain_facts, "a mapping of texts to plain data"
+    return guarded(f"node '{kind}'", "treatment", node_kind(kind).treatment, result)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The control group of a switch's processes: it bounds their number, and nothing in it outlives the switch.
+
+A driver may start processes by any means, as the children of this one. So this thread itself is in the group while the
+driver starts its switch: children are born there, whatever they do later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroup_layout import Hierarchy
+from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.session import HostSession
+
+#: Threads that a switch may have: some for each CPU, as Open vSwitch has, and plenty besides.
+TASKS_MAX = 512 + 16 * (os.cpu_count() or 1)
+#: How long processes that the driver has ended may take to go, in seconds.
+_GONE_S = 1.0
+_POLL_S = 0.01
+
+
+class SwitchGroup:
+    """The group of one switch, in the hierarchy that counts processes, else in the one that freezes.
+
+    Without either it has no effect. ``close`` ends what is in it.
+
+    Args:
+        driver: the name of the switch, for messages.
+        name: a name for the group within the session's.
+    """
+
+    def __init__(self, session: HostSession, driver: str, name: str) -> None:
+        self._driver = driver
+        self._groups = SessionGroup.of(session)
+        self._group = self._groups.member(name)
+        layout = self._groups.layout
+        self._hierarchy = layout.holding("pids") or layout.freezing()
+        if self._hierarchy is None:
+            return
+        path = self._path(self._hierarchy)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ProvisionError(f"cgroup {path} cannot be made: {error.strerror}") from None
+        if self._hierarchy.unified:
+            for above in (path.parent.parent, path.parent):
+                with suppress(OSError):  # the number is not bounded then; what is left is found all the same
+                    (above / "cgroup.subtree_control").write_text("+pids", encoding="ascii")
+        with suppress(OSError):
+            (path / "pids.max").write_text(str(TASKS_MAX), encoding="ascii")
+
+    def _path(self, hierarchy: Hierarchy) -> Path:
+        return self._groups.root.path(hierarchy.path(self._group))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Children of this thread are born in the group within the block. Raises ProvisionError."""
+        if self._hierarchy is None:
+            yield
+            return
+        # v2 moves whole processes; v1 one thread.
+        file = "cgroup.procs" if self._hierarchy.unified else "tasks"
+        back = self._current(self._hierarchy)
+        try:
+            (self._path(self._hierarchy) / file).write_text("0", encoding="ascii")
+        except OSError as error:
+            raise ProvisionError(f"{self._path(self._hierarchy)} cannot be entered: {error.strerror}") from None
+        try:
+            yield
+        finally:
+            (back / file).write_text("0", encoding="ascii")
+
+    def _current(self, hierarchy: Hierarchy) -> Path:
+        """Returns the directory of the group that this thread is in."""
+        text = self._groups.root.read("/proc/thread-self/cgroup") or ""
+        for line in text.splitlines():
+            _, controllers, path = line.split(":", 2)
+            names = frozenset(controllers.split(","))
+            if (hierarchy.unified and not controllers) or (not hierarchy.unified and hierarchy.controllers & names):
+                return Path(hierarchy.mount + path.rstrip("/"))
+        raise ProvisionError("/proc/thread-self/cgroup does not have the group of this process")
+
+    def check(self) -> None:
+        """Raises ProvisionError if the switch wanted more processes than it may have."""
+        if self._hierarchy is None:
+            return
+        with suppress(OSError):
+            words = (self._path(self._hierarchy) / "pids.events").read_text(encoding="ascii").split()
+            if "max" in words and int(words[words.index("max") + 1]):
+                raise ProvisionError(f"switch '{self._driver}' starts processes without end: it may have {TASKS_MAX}")
+
+    def close(self) -> None:
+        """Removes the group. Idempotent. Raises ProvisionError if the driver left processes, which are killed."""
+        if self._hierarchy is None:
+            return
+        hierarchy, self._hierarchy = self._hierarchy, None
+        path = self._path(hierarchy)
+        deadline = time.monotonic() + _GONE_S
+        while (left := self._groups.pids(self._group)) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        names = sorted({_name(pid) for pid in left} - {""})
+        with suppress(OSError):
+            (path / "pids.max").write_text("0", encoding="ascii")  # nothing can fork while it is killed
+        if left:
+            kill_groups(self._groups.layout, self._groups.root, [self._group])
+        remove_groups(self._groups.layout, self._groups.root, [self._group])
+        if left:
+            shown = f"{len(left)} process{'' if len(left) == 1 else 'es'} ({', '.join(names[:3])})"
+            raise ProvisionError(f"switch '{self._driver}': stop() left {shown} running, which were killed")
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
