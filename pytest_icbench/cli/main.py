@@ -54,9 +54,9 @@ def _recover(arguments: argparse.Namespace) -> int:
     recovery = recover(RUN_DIR, UNDO_KINDS, forget=arguments.forget)
     for sentence in recovery.sentences() or ["nothing to undo"]:
         print(sentence)
-    for sentence in recovery.failures:
+    for sentence in recovery.failures + recovery.refused:
         print(f"failed: {sentence}", file=sys.stderr)
-    return int(bool(recovery.failures))
+    return int(bool(recovery.failures or recovery.refused))
 
 
 def packaged_scenarios() -> Path:

@@ -203,6 +203,8 @@ class Journal:
             header = {"schema": SCHEMA, "version": content.version, "owner": asdict(content.owner)}
             self._append(header, sync=True)
         self.owner, self.version = content.owner, content.version
+        #: What this version does not understand or refuses, once ``undo_all`` has been called: one sentence each.
+        self.refused: list[str] = []
 
     def _append(self, value: dict[str, Any], *, sync: bool) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
@@ -247,7 +249,11 @@ class Journal:
 
         Returns one sentence for each entry that could not be undone, and stays in the journal, and for each odd line.
         """
-        return self._undo(self.pending()) + [self._not_understood(sentence) for sentence in self._odd]
+        self.refused = []
+        failures = self._undo(self.pending())
+        odd = [self._not_understood(sentence) for sentence in self._odd]
+        self.refused += odd
+        return failures + odd
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
         """Undoes these entries alone, in the way of ``undo_all``. Returns one sentence for each failure."""
@@ -263,6 +269,7 @@ class Journal:
                 self._undo_one(entry)
             except DamagedData as error:
                 failures.append(self._not_understood(str(error)))
+                self.refused.append(failures[-1])
             except (OSError, IcbenchError) as error:
                 failures.append(f"{entry} could not be undone: {error}")
             except Exception as error:  # whatever one raises, the others are undone

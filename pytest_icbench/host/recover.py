@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import run_directory
-from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.cleanup import kill_session, remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, SessionBusyError
 
@@ -22,11 +24,14 @@ class Recovery:
         undone: sessions whose changes were undone, with the number of changes.
         live: sessions that were left alone because their process still runs.
         failures: one sentence for each change that could not be undone.
+        refused: one sentence for each entry of a journal that this version does not understand, or that no session
+            writes. The session's processes have ended, and all else of it is undone.
     """
 
     undone: dict[str, int] = field(default_factory=dict)
     live: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
         """Returns one sentence per session."""
@@ -34,7 +39,13 @@ class Recovery:
         return undone + [f"session {name} is alive and was left alone" for name in self.live]
 
 
-def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
+#: A file in the directory of a session of which something was refused and told.
+_TOLD = "told"
+
+
+def undo_dead_sessions(
+    run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False, once: bool = False
+) -> Recovery:
     """Undoes every session below ``run_dir`` whose process has ended.
 
     The caller holds the lock, so that no session starts meanwhile.
@@ -42,6 +53,7 @@ def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: 
     Args:
         kinds: the ways in which changes are undone, by an entry's kind.
         forget: see ``recover``.
+        once: whether to leave out what was refused and told by an earlier call with ``once``.
     """
     recovery = Recovery()
     for directory in sorted(path for path in run_dir.iterdir() if path.is_symlink() or path.is_dir()):
@@ -63,16 +75,31 @@ def undo_dead_sessions(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: 
                 recovery.live.append(name)
                 continue
             pending = len(journal.pending())
-            failures = [f"session {name}: {sentence}" for sentence in journal.undo_all()]
-            undone = pending - len(journal.pending())
+            sentences = journal.undo_all()
+            refused, undone = journal.refused, pending - len(journal.pending())
+            if refused:  # whatever its journal says, none of its processes may disturb what is measured next
+                sentences += _failures_of_killing(name)
         finally:
             journal.close()
-        recovery.failures += failures
-        if failures and not forget:
+        recovery.failures += [f"session {name}: {sentence}" for sentence in sentences if sentence not in refused]
+        if not (once and (directory / _TOLD).exists()):
+            recovery.refused += [f"session {name}: {sentence}" for sentence in refused]
+        if sentences and not forget:
+            if once and refused:
+                with suppress(OSError):  # then it is told once more
+                    (directory / _TOLD).touch()
             continue
         remove_tree(directory)
         recovery.undone[name] = undone
     return recovery
+
+
+def _failures_of_killing(session: str) -> list[str]:
+    try:
+        kill_session(session)
+    except ProvisionError as error:
+        return [str(error)]
+    return []
 
 
 def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:

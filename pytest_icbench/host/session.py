@@ -46,6 +46,7 @@ class HostSession:
         id: six characters of ``[a-z0-9]``; part of every name that this session gives.
         dir: its private directory, removed with it.
         recovered: one sentence for each dead session whose changes were undone.
+        warnings: one sentence for each entry of a dead session's journal that this version refuses; told once.
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -53,6 +54,7 @@ class HostSession:
 
     journal: Journal
     recovered: list[str]
+    warnings: list[str]
     configs: dict[str, Mapping[str, Any]]
     _lock: HostLock | None
 
@@ -73,13 +75,14 @@ class HostSession:
         self.configs = dict(configs or {})
         self._lock = HostLock(run_dir / "lock")
         try:
-            recovery = recover.undo_dead_sessions(run_dir, kinds)
+            recovery = recover.undo_dead_sessions(run_dir, kinds, once=True)
             if recovery.failures:
                 raise ProvisionError(
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
                     + "\n".join(recovery.failures)
                 )
             self.recovered = recovery.sentences()
+            self.warnings = recovery.refused
             run_directory.make(self.dir)
             self.journal = Journal(self.dir / "journal", kinds, base=self.root.base)
             self.journal.record("processes", session=self.id)
@@ -110,6 +113,7 @@ class HostSession:
         #: The NICs that are uplinks now: (network namespace, name there) by name.
         self.nics: dict[str, tuple[str, str]] = {}
         self.recovered = []
+        self.warnings = []
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
 

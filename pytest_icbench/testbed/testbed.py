@@ -100,6 +100,7 @@ class Testbed:
         if self.remote is not None and needed:
             self.remote.check()
         self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
+        self._warnings = list(self.session.warnings)
         if self.remote is not None and needed:
             try:
                 self.remote.hold()
@@ -110,7 +111,7 @@ class Testbed:
             from pytest_icbench.host.resource.frequency import prepare_cpus
 
             try:
-                self._warnings = prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
+                self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
             except BaseException:
                 self.session.close()
                 raise
@@ -280,6 +281,11 @@ class Testbed:
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Identity of the host, and the treatment as far as it is the same for all cases."""
         return self._identity, self._common_treatment
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was not as it should be when the host was taken, one sentence each."""
+        return tuple(self._warnings)
 
     @property
     def programs(self) -> dict[str, tuple[Path | None, str | None]]:

@@ -71,6 +71,7 @@ class FakeTestbed:
     detail: ClassVar[str | None] = None
 
     policy = "cooperative"
+    warnings: tuple[str, ...] = ()
 
     def __init__(
         self, catalogue: Mapping[str, Any], options: Options, cases: Sequence[Case], *known: Mapping[Any, Any]
