@@ -175,6 +175,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         icbench_session.finish(session)
 
 
+@pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_sessionfinish")
+def pytest_icbench_reports(session: pytest.Session) -> Generator[None, object, object]:
+    """Makes a sentence of what the writers of JUnit XML and HTML cannot write, so that the session ends in order."""
+    try:
+        return (yield)
+    except OSError as error:
+        icbench_session = session.config.stash.get(_SESSION, None)
+        if icbench_session is None or not icbench_session.collected:
+            raise
+        icbench_session.not_written(session, error)
+        return None
+
+
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
     config.stash[_SESSION].summarize(terminalreporter, interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
 

@@ -34,10 +34,10 @@ from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history import append, entry_of
-from pytest_icbench.store.raw import raw_directory, write_raw
-from pytest_icbench.store.results import FILE_NAME, append_line, create_run
+from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
+from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
 from pytest_icbench.store.resume import Taken, find_run
-from pytest_icbench.store.run import BASELINES, ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
@@ -109,9 +109,13 @@ class Run:
             testbed.hold()
             undo.callback(testbed.close)
             self.directory = create_run(directory.parent, directory.name)
-            write_info(self.directory, info)
-            if self.comparer is not None:
-                keep_baseline(self.directory, options)
+            try:
+                write_info(self.directory, info)
+                if self.comparer is not None:
+                    keep_baseline(self.directory, options)
+            except ProvisionError:
+                drop_run(self.directory)
+                raise
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
@@ -278,6 +282,7 @@ class Run:
         margins = {} if judged_by is None else encode(judged_by[1].values)
         place = ResultPlace(self._lines, str(raw.relative_to(self.directory)), limits, margins, taken_from)
         self._tests.setdefault(nodeid, []).append(place)
+        write_hlog(raw, measurement)  # last: what cannot be written now costs no result
         if self.options.history is not None and taken_from is None:
             entry = entry_of(measurement, self.directory.name, self.options.incomparable)
             append(self.options.history, [entry] if entry is not None else [])
@@ -316,6 +321,8 @@ def keep_baseline(run: Path, options: Options) -> None:
     try:
         shutil.copytree(options.baselines / name, run / BASELINES / name)
     except (OSError, shutil.Error) as error:
+        shutil.rmtree(run / BASELINES, ignore_errors=True)
+        (run / RUN_FILE).unlink(missing_ok=True)
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.errors import UsageError
 
 
 class RunFiles:
@@ -48,6 +49,13 @@ class RunFiles:
             if getattr(option, name, "") is None:
                 setattr(option, name, str(self._directory() / file))
                 chosen.append(name)
+        if chosen:  # the writers would make it, and their errors have no sentence
+            try:
+                self._directory().mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(
+                    f"the reports cannot be written: {error}; name another directory: --icbench-reports"
+                ) from None
         if "htmlpath" in chosen:
             # One file: its assets would be written before it is known whether the page is.
             option.self_contained_html = True

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
+from pytest_icbench.plugin.usage import sentence_of, told
 
 if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
@@ -140,10 +141,8 @@ class Session:
             lines.append(header_line())
         if items is not None and self._items:
             cases = self._announce()
-            try:
+            with told(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
                 lines.append(f"icbench: {cases}, placement {self._get_testbed().policy}")
-            except IcbenchError as error:
-                lines.append(f"icbench: {str(error).splitlines()[0]}")
         return lines
 
     def _show_lines(self) -> None:
@@ -193,7 +192,7 @@ class Session:
             make_budget(self._get_testbed(), self.options, self._benchmarks(), hosts_of(self.config))
 
     def open(self, session: pytest.Session) -> None:
-        """Takes the host if a benchmark is going to run. Raises UsageError, or ends pytest with exit code 3."""
+        """Takes the host if a benchmark is going to run. Raises what ``_take`` raises; nothing has been made then."""
         option = self.config.option
         self._select(session.items)
         hindered = session.testsfailed and not option.continue_on_collection_errors
@@ -211,11 +210,9 @@ class Session:
             return  # it takes the host at the first test: until then the controller can refuse
         try:
             self._take()
-        except (UsageError, Unsupported, ProvisionError, WorkloadError) as error:
+        except Exception:
             self.files.drop()
-            if isinstance(error, ProvisionError):
-                pytest.exit(str(error), returncode=3)
-            raise UsageError(str(error)) from None
+            raise
 
     def _take_patiently(self) -> None:
         """Takes the host; a worker waits for a predecessor that died on the same host until that has cleaned up."""
@@ -237,7 +234,10 @@ class Session:
         check_root()
         # The controller appends the results of a worker that sends to the history.
         options = replace(self.options, history=None) if self.sends else self.options
-        self.run = Run(self.config, options, self._get_testbed(), self._items, self.directory)
+        testbed = self._get_testbed()
+        self.run = Run(self.config, options, testbed, self._items, self.directory)
+        for sentence in testbed.warnings:
+            self.config.issue_config_time_warning(pytest.PytestWarning(sentence), 2)
 
     def _plan(self) -> None:
         from pytest_icbench.plugin.run import check_stored
@@ -258,8 +258,8 @@ class Session:
         if self.run is None and self._refusal is None:
             try:
                 self._take_patiently()
-            except IcbenchError as error:
-                self._refusal = str(error)
+            except Exception as error:
+                self._refusal = sentence_of(error)
         if self.run is None:
             pytest.fail(str(self._refusal), pytrace=False)
         self.run.begin(item.nodeid)
@@ -280,10 +280,16 @@ class Session:
         run, self.run = self.run, None
         if run is None:
             return
-        try:
+        with told(self._tell_leftovers):
             run.close()
-        except IcbenchError as error:
-            self._leftovers = str(error)
+
+    def _tell_leftovers(self, sentence: str) -> None:
+        self._leftovers = self._leftovers or sentence
+
+    def tell_unwritten(self, sentence: str) -> None:
+        """Keeps a sentence about a file that could not be written for the end of the session, once."""
+        if sentence not in self._unwritten:
+            self._unwritten.append(sentence)
 
     # -- reports
 
@@ -300,10 +306,8 @@ class Session:
 
         if not is_benchmark(item):
             return
-        try:
+        with told(self.tell_unwritten):
             self.collector.note(self.run, report)
-        except ProvisionError as error:
-            self._leftovers = self._leftovers or str(error)
 
     def receive(self, report: pytest.TestReport) -> None:
         """Takes a report that was made here or by a worker."""
@@ -312,33 +316,51 @@ class Session:
         self.outcomes.add(report)
         if benchmark and hasattr(report, "node"):
             self._merge_in(report)
-        self.collector.receive(report, is_case=benchmark)
+        with told(self.tell_unwritten, f"{report.nodeid}: its results are left out: "):
+            self.collector.receive(report, is_case=benchmark)
 
     def _merge_in(self, report: pytest.TestReport) -> None:
         """Puts the results of a worker on another host into the run's files here."""
-        try:
+        with told(self.tell_unwritten, f"{report.nodeid}: "):
             if self.workers.take(report):
                 self.collector.note(self.workers, report)
-        except ProvisionError as error:
-            self._leftovers = self._leftovers or str(error)
 
     def unconfigure(self) -> None:
         """Ends the session before other plugins end theirs."""
         self.close()
-        self.files.unconfigure()
+        with told(self.tell_unwritten):
+            self.files.unconfigure()
 
     def finish(self, session: pytest.Session) -> None:
         """Writes the session's files and sets the exit status. Called before other plugins write their reports."""
         self.close()
-        self.collector.interrupted()
+        with told(self.tell_unwritten):
+            self.collector.interrupted()
         if self.options.history is not None and self.results:
             from pytest_icbench.report.html.page import add_history
 
-            add_history(self.collector.page, self.options.history)
+            with told(self.tell_unwritten, "the history is not in the report: "):
+                add_history(self.collector.page, self.options.history)
         if not self.is_worker and self.results:
             from pytest_icbench.plugin.finish import write_all
 
-            self._baseline_files, self._unwritten = write_all(self.options, self.directory, self.results, self.outcomes)
+            with told(self.tell_unwritten):
+                self._baseline_files, troubles = write_all(self.options, self.directory, self.results, self.outcomes)
+                self._unwritten += troubles
+        self.set_status(session)
+
+    def not_written(self, session: pytest.Session, error: OSError) -> None:
+        """Tells that a writer of a report failed, and lets the one after it write nevertheless."""
+        from pytest_icbench.report.junit import write_page
+
+        with told(self.tell_unwritten, "a report cannot be written: "):
+            raise error
+        with told(self.tell_unwritten, "a report cannot be written: "):
+            write_page(session, error)
+        self.set_status(session)
+
+    def set_status(self, session: pytest.Session) -> None:
+        """Sets the exit status by how the tests ended, and by what could not be undone or written."""
         broken = self._leftovers is not None or bool(self._unwritten)
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

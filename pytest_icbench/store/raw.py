@@ -44,7 +44,6 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
     """Writes a measurement's windows as JSON lines to a file with the test's name, and returns its path.
 
     The first line is the measurement without its windows. A launch has a line of figures and a line for each window.
-    Latencies are in a ``.hlog`` beside it, if the extra ``hdr`` is installed.
 
     Args:
         run: the run's directory.
@@ -60,18 +59,35 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
         while path.exists():
             number += 1
             path = path.with_name(f"{stem}-{number}.jsonl")
-        with path.open("x", encoding="utf-8") as file:
-            for line in _lines(measurement):
-                file.write(json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                for line in _lines(measurement):
+                    file.write(json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)  # half of the windows are none
+            raise
     except OSError as error:
         raise ProvisionError(
             f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
         ) from None
-    if hdr.available():
-        hdr.write_log(path.with_suffix(".hlog"), [measurement])
     return path
+
+
+def write_hlog(raw: Path, measurement: Measurement) -> None:
+    """Writes a measurement's latencies beside its windows, if the extra ``hdr`` is installed.
+
+    Raises ProvisionError if the file cannot be written.
+    """
+    if not hdr.available():
+        return
+    path = raw.with_suffix(".hlog")
+    try:
+        hdr.write_log(path, [measurement])
+    except ProvisionError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _lines(measurement: Measurement) -> Iterator[dict[str, Any]]:

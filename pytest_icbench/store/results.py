@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,6 +44,15 @@ def create_run(reports: Path, name: str) -> Path:
     return run
 
 
+def drop_run(run: Path) -> None:
+    """Removes a run's directory in which nothing has been written, and the link that points to it."""
+    with suppress(OSError):
+        run.rmdir()
+        latest = run.parent / LATEST
+        if latest.is_symlink() and str(latest.readlink()) == run.name:
+            latest.unlink()
+
+
 def _point(link: Path, target: str) -> None:
     """Replaces the link in one step, so that it always exists for readers."""
     fresh = link.with_name(f".{LATEST}-{os.getpid()}")
@@ -55,14 +65,24 @@ def _point(link: Path, target: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Appends a line; it is on the disk when this returns. Raises ProvisionError with the system's reason."""
+    """Appends a line; it is on the disk when this returns. One that cannot be written whole leaves nothing behind.
+
+    Raises ProvisionError with the system's reason.
+    """
     data = line.encode() + b"\n"
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        before = os.fstat(fd).st_size
         try:
             while data:
                 data = data[os.write(fd, data) :]
             os.fsync(fd)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(fd, before)
+                if not before:
+                    path.unlink()
+            raise
         finally:
             os.close(fd)
     except OSError as error:

@@ -68,12 +68,12 @@ class Runner:
 
     def spawn_with_bench(self, *arguments: Any, before: str = "") -> pytest.RunResult:
         """A process of its own, with the bench without a host in it and in the workers it starts."""
-        self._put_bench(before)
+        self.put_bench(before)
         return self.spawn(*arguments)
 
     def terminal_with_bench(self, *arguments: str) -> tuple[str, list[str]]:
         """The same on a terminal of 80 columns: what was written, and what stands on the screen at the end."""
-        self._put_bench("")
+        self.put_bench("")
         argv = [sys.executable, "-m", "pytest", *LOAD, *arguments]
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
@@ -91,7 +91,8 @@ class Runner:
         text = written.decode()
         return text, screen(text)
 
-    def _put_bench(self, before: str) -> None:
+    def put_bench(self, before: str) -> None:
+        """Puts the bench without a host into processes of their own that run here."""
         self.pytester.makeconftest(
             f"import os, sys\nsys.path.append({_CHECKOUT!r})\n"
             "os.geteuid = lambda: 0\nimport pytest_icbench.testbed.testbed\n"

@@ -342,8 +342,8 @@ def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[F
     bench.hold_error = ProvisionError("what an earlier session left cannot be removed")
     inner.write(test_x=GATED)
     result = inner.run()
-    assert result.ret == 3
-    result.stdout.fnmatch_lines(["*what an earlier session left cannot be removed*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*what an earlier session left cannot be removed*"])
 
 
 def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import hdr
-from pytest_icbench.store.raw import write_raw
+from pytest_icbench.store.raw import write_hlog, write_raw
 from pytest_icbench.store.results import append_line
 from tests.measurements import measurement
 
@@ -127,9 +127,11 @@ def test_without_latency_there_is_no_log(tmp_path: Path) -> None:
 
 def test_a_run_has_the_log_beside_its_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_raw(tmp_path, Path("raw"), "test_x", found_latency())
+    write_hlog(path, found_latency())
     assert len(intervals(path.with_suffix(".hlog"))) == 4
     monkeypatch.setattr(hdr, "available", lambda: False)
     path = write_raw(tmp_path, Path("raw"), "test_y", found_latency())
+    write_hlog(path, found_latency())
     assert not path.with_suffix(".hlog").exists()
 
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes wrong outside of a test ends in an exit status and a sentence, and never in pytest's internal error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any
+
+import pytest
+
+from pytest_icbench.store.read import read_run
+from tests.plugin.conftest import LOAD, Runner
+from tests.plugin.fakes import FakeTestbed
+
+TEST = "@pytest.mark.icbench(switch='ovs', packet_size=64)\ndef test_rate(icbench):\n    icbench.throughput()\n"
+#: Two tests; the first one's results are kept whatever happens to the second.
+TESTS = f"{TEST}\n\n{TEST.replace('test_rate', 'test_second').replace('64', '512')}"
+ODD = [
+    FileNotFoundError(2, "No such file or directory", "/sys/class/net/veth7/mtu"),
+    KeyError("nix"),
+    ValueError("a\nb"),
+]
+
+
+def assert_told(result: pytest.RunResult, status: int, sentence: str) -> None:
+    said = result.stdout.str() + result.stderr.str()
+    assert result.ret == status, said
+    assert "INTERNALERROR" not in said
+    assert sentence in said
+
+
+@pytest.mark.parametrize("error", ODD, ids=["os", "key", "value"])
+def test_taking_the_host(inner: Runner, bench: type[FakeTestbed], error: Exception) -> None:
+    bench.hold_error = error
+    inner.write(test_x=TEST)
+    assert_told(inner.run(), 4, f"ERROR: {type(error).__name__}: ")
+    assert not [path for path in inner.path.glob("reports/*") if path.is_dir()]
+
+
+@pytest.mark.parametrize("error", ODD, ids=["os", "key", "value"])
+def test_examining_the_host(
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def policy(_: FakeTestbed) -> str:
+        raise error
+
+    monkeypatch.setattr(bench, "policy", property(policy))
+    inner.write(test_x=TEST)
+    assert_told(inner.run(), 0, f"icbench: {type(error).__name__}: ")
+
+
+def test_giving_the_host_back(inner: Runner, bench: type[FakeTestbed]) -> None:
+    bench.close_error = KeyError("nix")
+    inner.write(test_x=TEST)
+    assert_told(inner.run(), 1, "KeyError: 'nix'")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("raise KeyError('nix')", "pytest_icbench_switches raised KeyError: 'nix'"),
+        ("return [7]", "pytest_icbench_switches: 7 is no class"),
+        ("return [type('A', (), {})]", "pytest_icbench_switches: A (conftest) has no name"),
+        (
+            "return [type('A', (LinuxBridge,), {'name': 7})]",
+            "pytest_icbench_switches: A (abc) has no name: its attribute 'name' is 7",
+        ),
+        (
+            "return [type('A', (LinuxBridge,), {'name': 'a', 'ports': 7})]",
+            "pytest_icbench_switches: switch 'a' (abc): ports is 7, but has to be a tuple of texts",
+        ),
+    ],
+)
+def test_a_hook_for_switches(inner: Runner, bench: type[FakeTestbed], text: str, sentence: str) -> None:
+    inner.pytester.makeconftest(
+        "from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge\n"
+        f"def pytest_icbench_switches(config):\n    {text}\n"
+    )
+    inner.write(test_x=TEST)
+    result = inner.run()
+    said = result.stdout.str() + result.stderr.str()
+    assert result.ret in (2, 4), said
+    assert "INTERNALERROR" not in said
+    assert sentence in said
+
+
+@pytest.mark.parametrize("option", ["--junitxml", "--html"])
+def test_a_report_that_cannot_be_written(inner: Runner, bench: type[FakeTestbed], option: str) -> None:
+    """The other report is written all the same."""
+    if option == "--html":
+        pytest.importorskip("pytest_html")
+    inner.write(test_x=TEST)
+    plugins = ["-p", "pytest_html.plugin", "-p", "pytest_metadata.plugin"]
+    other = {"--junitxml": "--html", "--html": "--junitxml"}[option]
+    result = inner.run(*plugins, f"{option}=/dev/full", f"{other}=other", "--self-contained-html")
+    assert_told(result, 1, "a report cannot be written: OSError: [Errno 28] No space left on device")
+    assert (inner.path / "other").stat().st_size > 0
+
+
+def test_the_reports_cannot_be_made(inner: Runner, bench: type[FakeTestbed]) -> None:
+    (inner.path / "file").write_text("")
+    inner.ini("icbench_run_files = yes\n")
+    inner.write(test_x=TEST)
+    assert_told(inner.spawn_with_bench("--icbench-reports=file/x"), 4, "the reports cannot be written: ")
+
+
+def test_the_run_s_directory_vanishes(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:
+    vanishing = TEST.replace("    icbench.throughput()", "    icbench.throughput()\n    gone()")
+    inner.write(
+        test_x="import shutil\ndef gone():\n    import pathlib\n"
+        "    [shutil.rmtree(path) for path in pathlib.Path('reports').glob('2*')]\n" + vanishing
+    )
+    result = inner.run("--icbench-reports=reports")
+    said = result.stdout.str() + result.stderr.str()
+    assert result.ret in (0, 1), said
+    assert "INTERNALERROR" not in said
+    shutil.rmtree(inner.path / "reports", ignore_errors=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="small disks are mounted by root: run pytest with sudo")
+@pytest.mark.parametrize("kib", [4, 8, 16, 32, 60, 100, 200])
+def test_a_full_disk(inner: Runner, kib: int) -> None:
+    """In a mount namespace of its own. What is on the disk can be read, and belongs to tests that passed."""
+    (inner.path / "reports").mkdir()
+    inner.ini("icbench_run_files = yes\n")
+    tests = "\n\n".join(TEST.replace("test_rate", f"test_{number}") for number in range(8))
+    inner.write(test_x=tests)
+    inner.put_bench("")
+    mount = f'mount -t tmpfs -o size={kib}k tmpfs reports && "$@"; status=$?; cp -r reports kept; exit $status'
+    pytest_argv = [sys.executable, "-m", "pytest", *LOAD, "-p", "pytest_html.plugin", "-p", "pytest_metadata.plugin"]
+    argv: list[Any] = ["unshare", "--mount", "sh", "-c", mount, "sh", *pytest_argv, "--icbench-reports=reports", "-rA"]
+    result = inner.pytester.run(*argv)
+    said = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in said
+    assert "Traceback" not in said
+    assert result.ret in (0, 1, 4), said
+    if result.ret:
+        assert "No space left on device" in said
+    passed = {line.split()[1] for line in result.outlines if line.startswith("PASSED ")}
+    runs = [path for path in (inner.path / "kept").glob("2*") if path.is_dir()]
+    assert bool(runs) == (result.ret != 4)
+    for run in runs:
+        stored = read_run(run)
+        assert len(stored.results) >= len(passed), said
+        for file in run.glob("raw/**/*.jsonl"):
+            assert file.read_text().endswith("\n")
