@@ -77,6 +77,7 @@ class _Parts:
             invalid=(whole.reason or "", whole.evidence or "") if invalid else None,
             reference_evidence=whole.reference_evidence,
             faults=list(whole.faults),
+            repeated=[recounted(launch) for launch in whole.per_repeated_launch],
             ended_by=whole.ended_by,
             started_at=whole.started_at,
             duration_s=whole.duration_s,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_icbench.model.interference import Interference
 from pytest_icbench.stats.quantiles import Histogram
 
 
@@ -23,7 +24,7 @@ class Window:
     loop took longer than usual, by ``gap_s`` together: somebody else had the CPU, or the machine below was away. A gap
     belongs to the window in which it began, and can be longer than that. None stands for a loop that does not count.
     ``kept`` is false for a window that the protocol discards. ``disturbed`` is true if the host took time from an
-    endpoint: by steal, or by involuntary context switches in a dedicated placement.
+    endpoint: by steal, by involuntary context switches in a dedicated placement, or all through a disturbed launch.
     """
 
     pair: int
@@ -171,6 +172,9 @@ class Launch:
         discarded_s: length of the windows before the measured part, if the launch waited for a stationary rate.
         stationary: whether the rate (or median round trip) became stationary; None if the launch did not wait for it,
             or if it cannot be decided.
+        interference: what others took from the CPUs that measured; None where that is not known.
+        disturbed: what disturbed the launch, in words; None if nothing did, or if it is not known.
+        repeated: whose launch this was, ``case`` or ``reference``, if it was repeated because it was disturbed.
     """
 
     index: int
@@ -198,6 +202,9 @@ class Launch:
     discarded_s: float = 0.0
     stationary: bool | None = None
     switch_counters: tuple[SwitchPort, ...] | None = None
+    interference: Interference | None = None
+    disturbed: str | None = None
+    repeated: str | None = None
 
     def total(self, counter: str) -> int:
         """Returns the sum of a counter of ``PairCounts`` over the pairs."""

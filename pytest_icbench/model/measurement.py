@@ -15,7 +15,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, estimates, from_json
+from pytest_icbench.model.codec import (
+    DamagedData,
+    check_fields,
+    check_schema,
+    decode,
+    encode,
+    estimates,
+    from_json,
+)
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
@@ -97,6 +105,10 @@ class Measurement:
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
         drift: change of the main figure from the first to the last launch, over the figure, if it drifted along a line;
             the interval then holds for its level in the middle of the case's time.
+        disturbed_launches: launches of the figures during which others took time from the CPUs that measured; None
+            where that is not known. ``disturbance`` is what took most, in words.
+        disturbed_repeated: number of launches that were repeated because they were disturbed, by nothing that was
+            measured; ``per_repeated_launch`` has them.
         discarded_s: length of the traffic of all launches before their rate (or median round trip) was stationary.
         unsettled_launches: launches whose rate (or median round trip) did not become stationary in time.
         disturbed_windows: kept windows in which the host took time from an endpoint.
@@ -186,6 +198,9 @@ class Measurement:
     evidence: str | None = None
     reference_evidence: str | None = None
     disturbed_windows: int = 0
+    disturbed_launches: int | None = None
+    disturbance: str | None = None
+    disturbed_repeated: int = 0
     discarded_s: float = 0.0
     unsettled_launches: int = 0
     repeated: int = 0
@@ -215,6 +230,7 @@ class Measurement:
     switch_counters: tuple[SwitchPort, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
+    per_repeated_launch: tuple[Launch, ...] = ()
 
     if not TYPE_CHECKING:  # typed code writes x.low
 
@@ -256,7 +272,12 @@ class Measurement:
 
     def without_windows(self) -> Self:
         """Returns the measurement without windows, as a line of ``results.jsonl`` has it."""
-        return replace(self, per_launch=_bare(self.per_launch), per_reference_launch=_bare(self.per_reference_launch))
+        return replace(
+            self,
+            per_launch=_bare(self.per_launch),
+            per_reference_launch=_bare(self.per_reference_launch),
+            per_repeated_launch=_bare(self.per_repeated_launch),
+        )
 
     def to_dict(self, *, windows: bool = False) -> dict[str, Any]:
         """Returns plain JSON data. ``windows`` includes every launch's windows, which belong in the raw files."""

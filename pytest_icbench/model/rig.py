@@ -15,6 +15,7 @@ from pytest_icbench.model.calls import Forwarding, call
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.interference import Interference, joined
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
@@ -173,6 +174,11 @@ class RigCalls(Forwarding):
         They are counted by event, for ``endpoints`` and, if there are workers, for ``switch``; None where the kernel
         counts none. Counting ends with the launch. Of two hosts only this one is counted.
         """
+        raise NotImplementedError
+
+    @call("both", joined)
+    def interference(self, launch_id: str) -> Interference | None:
+        """Returns what others took from the CPUs of a launch since its start; None where that is not watched."""
         raise NotImplementedError
 
     @call("this")

@@ -19,6 +19,9 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import hdr
 from pytest_icbench.store.paths import path_part
 
+#: The kinds of launches by the fields of a measurement, as lines name them.
+LAUNCHES = {"per_launch": "case", "per_reference_launch": "reference", "per_repeated_launch": "repeated"}
+
 
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
     """Returns the directory of a measurement's windows, relative to the run.
@@ -92,9 +95,9 @@ def write_hlog(raw: Path, measurement: Measurement) -> None:
 
 def _lines(measurement: Measurement) -> Iterator[dict[str, Any]]:
     whole = measurement.to_dict(windows=True)
-    launches = {kind: whole.pop(kind) for kind in ("per_launch", "per_reference_launch")}
+    launches = {kind: whole.pop(kind) for kind in LAUNCHES}
     yield {"type": "measurement", **whole}
-    for kind, name in (("per_launch", "case"), ("per_reference_launch", "reference")):
+    for kind, name in LAUNCHES.items():
         for launch in launches[kind]:
             windows = launch.pop("windows")
             yield {"type": "launch", "of": name, **launch}

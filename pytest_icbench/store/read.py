@@ -13,6 +13,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.store.raw import LAUNCHES
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
 
@@ -149,9 +150,8 @@ def parse_raw(text: str, path: Path) -> Measurement:
     if head is None:
         raise DamagedData(f"{path}: the line of type measurement is missing")
     whole = Measurement.from_dict(head, str(path))
-    by_kind = {kind: [data for (of, _), data in launches.items() if of == kind] for kind in ("case", "reference")}
-    return replace(
-        whole,
-        per_launch=tuple(decode(Launch, data, str(path)) for data in by_kind["case"]),
-        per_reference_launch=tuple(decode(Launch, data, str(path)) for data in by_kind["reference"]),
-    )
+    by_kind: dict[str, Any] = {
+        kind: tuple(decode(Launch, data, str(path)) for (of, _), data in launches.items() if of == name)
+        for kind, name in LAUNCHES.items()
+    }
+    return replace(whole, **by_kind)

@@ -18,10 +18,13 @@ from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.cpu_time import OwnProcesses
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
+from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.processes import RunningLaunch
@@ -80,6 +83,8 @@ class HostRig(HostPart):
         self._affinity: set[int] | None = None
         self._workers: Sequence[int] = ()
         self._hardware: tuple[str, dict[str, perf.Counters]] | None = None
+        self._own = OwnProcesses(session.id)
+        self._watch: tuple[str, HostWatch] | None = None
 
     @property
     def here(self) -> HostRig:
@@ -227,7 +232,13 @@ class HostRig(HostPart):
         """
         self.switch.connected()
         self._step_aside()
+        pids = self.pids(launch_id)
+        cpus = {*self._workers, *(self._cpus[index] for index in pids)}
+        self._watch = launch_id, HostWatch(self._own, cpus, pids, self._workers)
         return self._launches[launch_id].start(delay_s)
+
+    def interference(self, launch_id: str) -> Interference | None:
+        return self._watch[1].read() if self._watch is not None and self._watch[0] == launch_id else None
 
     def _step_aside(self) -> None:
         before = os.sched_getaffinity(0)

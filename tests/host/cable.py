@@ -109,6 +109,9 @@ class Halves(MeasuredRig):
     def hardware(self, launch_id: str) -> None:
         return None
 
+    def interference(self, launch_id: str) -> None:
+        return None
+
     def batches(self) -> None:
         return None
 

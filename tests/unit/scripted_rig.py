@@ -16,6 +16,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, Polled
@@ -63,6 +64,7 @@ class ScriptedRig(MeasuredRig):
     events: Iterator[dict[str, dict[str, int]] | None] = field(default_factory=lambda: iter(()))
     counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
     ports: Iterator[tuple[PortCounters, ...] | None] = field(default_factory=lambda: iter(()))
+    interferences: Iterator[Interference | None] = field(default_factory=lambda: iter(()))
     _queue: list[tuple[int, str]] = field(default_factory=list)
     plan: LaunchPlan = field(default_factory=LaunchPlan)
 
@@ -170,6 +172,9 @@ class ScriptedRig(MeasuredRig):
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         return next(self.events, None)
+
+    def interference(self, launch_id: str) -> Interference | None:
+        return next(self.interferences, None)
 
     def batches(self) -> Batches | None:
         return next(self.counted, None)

@@ -19,6 +19,7 @@ from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import ports, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
+from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
@@ -27,6 +28,7 @@ from pytest_icbench.measure.launch.switch_work import WorkTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import Histogram, merge
@@ -119,6 +121,7 @@ class Run:
         #: The switch's counters before the launch and after it; a preflight does not read them.
         self.counted: list[ports.Ports] = []
         self.counts = enough is None
+        self.interference: Interference | None = None
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
         self.polled_at = 0.0
@@ -141,6 +144,8 @@ class Run:
             # Earlier lines are no sign of life: the harness itself may have been kept off its CPU since.
             self.last_line_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
             over = self._until_over(asked_ns)
+            if self.counts:
+                self.interference = self.rig.interference(self.id)
             self._count()
         except WorkloadError:
             # A switch that dies takes its endpoints along: then the error has to name the switch.
@@ -288,10 +293,19 @@ class Run:
         couples = self.case.path.by_pair(outputs)
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         matched = assemble.by_one_clock(matched, self.case, self.away)
-        dedicated = self.rig.placement.policy == "dedicated"
+        placement = self.rig.placement
+        # Without a CPU for the rest the harness takes turns with an endpoint, which says nothing about the host.
+        dedicated = placement.policy == "dedicated" and not {*placement.service} & {*placement.local}
         if self.settling is not None:
             matched = self.settling.keep(matched)
-        windows = tuple(assemble.mark_disturbed(matched, self.steal, self.cpus, dedicated=dedicated))
+        endpoints = tuple(assemble.endpoint_work(o, [w for w in matched if w.pair == o.pair]) for o in outputs)
+        kept_s = sum(window.duration_ns for window in matched if window.kept and window.pair == 1) / 1e9
+        disturbed = why_disturbed(self.interference, endpoints, kept_s, shared=placement.shared)
+        windows = tuple(
+            assemble.mark_disturbed(
+                matched, self.steal, self.cpus, dedicated=dedicated, throughout=disturbed is not None
+            )
+        )
         pairs = tuple(
             assemble.count_pair(*couple, [window for window in windows if window.pair == number])
             for number, couple in zip(self.case.path.numbers, couples, strict=True)
@@ -303,7 +317,7 @@ class Run:
         return Launch(
             index=index,
             started_at=started_at,
-            duration_s=sum(w.duration_ns for w in windows if w.kept and w.pair == 1) / 1e9,
+            duration_s=kept_s,
             overhead_s=overhead(),
             throughput_pps=throughput,
             offered_pps=sum(pair.offered_pps for pair in pairs),
@@ -319,16 +333,15 @@ class Run:
             hardware=dict(work.hardware or {}),
             vectors_per_call=work.vectors_per_call,
             tsc_hz=tsc_hz,
-            endpoints=tuple(
-                assemble.endpoint_work(output, [window for window in windows if window.pair == output.pair])
-                for output in outputs
-            ),
+            endpoints=endpoints,
             invalid=invalid[0] if invalid else None,
             evidence=invalid[1] if invalid else None,
             windows=windows,
             discarded_s=self.settling.discarded_s if self.settling else 0.0,
             stationary=self.settling.stationary if self.settling else None,
             switch_counters=ports.between(*self.counted) if self.counts else None,
+            interference=self.interference,
+            disturbed=disturbed,
         )
 
     @staticmethod

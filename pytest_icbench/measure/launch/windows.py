@@ -122,19 +122,24 @@ def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -
 
 
 def mark_disturbed(
-    windows: Iterable[Window], track: StealTrack, cpus: Sequence[int], *, dedicated: bool
+    windows: Iterable[Window],
+    track: StealTrack,
+    cpus: Sequence[int],
+    *,
+    dedicated: bool,
+    throughout: bool = False,
 ) -> list[Window]:
     """Returns the windows with the time stolen from the pair's two CPUs, marked where the host interfered.
 
     Involuntary context switches count only in a ``dedicated`` placement: endpoints that share a CPU are switched by
-    design.
+    design. Every window of a launch that was disturbed ``throughout`` is marked.
     """
     marked = []
     path = FramePath.over(cpus)
     for window in windows:
         pair_cpus = {cpus[index] for index in path.ends(window.pair)}
         stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in pair_cpus)
-        disturbed = stolen > 0 or (dedicated and window.involuntary_switches > 0)
+        disturbed = throughout or stolen > 0 or (dedicated and window.involuntary_switches > 0)
         marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))
     return marked
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
 from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
+from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
@@ -27,6 +29,8 @@ MOST_FAULTS = 2
 HARNESS_REASONS = ("clock",)
 #: Reasons that a cable can have.
 PATH_REASONS = ("no-forwarding", "stalled")
+#: The most launches of a case that are repeated because they were disturbed, and the share of its time for them.
+MOST_DISTURBED, DISTURBED_TIME = 3, 0.25
 #: Estimated time for starting and ending a launch's processes, until the first one was timed, in seconds.
 TYPICAL_OVERHEAD_S = 0.5
 
@@ -74,6 +78,9 @@ class Strategy:
         self.running: MeasuredRig | None = rig
         self.used: set[int] = set()
         self.seen: set[int] = set()
+        self.repeated_s = 0.0
+        #: Time of the canary in the quickest launch so far.
+        self.canary_ns: float | None = None
 
     def run(self) -> None:
         try:
@@ -142,7 +149,7 @@ class Strategy:
         self.gathered.reference.append(self._valid_launch(rig, self.reference, "reference"))
 
     def _valid_launch(self, rig: MeasuredRig, case: Case, phase: Phase) -> Launch:
-        """Returns a valid launch, repeated while the harness itself is at fault. Raises Invalid."""
+        """Returns a valid launch, repeated while the harness is at fault or others disturb it. Raises Invalid."""
         self._turn_to(rig)
         if self.settings.fresh and id(rig) in self.used:
             rig.close()
@@ -153,6 +160,7 @@ class Strategy:
         collected = self.gathered.launches if phase == "case" else self.gathered.reference
         while True:
             self._tell(phase, None)
+            began = time.monotonic()
             try:
                 launch = run_launch(
                     rig,
@@ -173,6 +181,9 @@ class Strategy:
                     continue
                 raise
             if launch.invalid is None:
+                launch = self._with_canary(launch)
+                if self._repeats_disturbed(launch, phase, time.monotonic() - began):
+                    continue
                 return launch
             evidence = _with_cable(rig, launch.invalid, launch.evidence or "")
             if launch.invalid not in HARNESS_REASONS or not self._another_try(launch.invalid, evidence):
@@ -195,6 +206,33 @@ class Strategy:
                 self.seen.add(id(rig))
             elif not self._another_try(*fault):
                 raise Invalid(fault[0], _with_cable(rig, *fault))
+
+    def _with_canary(self, launch: Launch) -> Launch:
+        """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches."""
+        time_ns = canary_ns(launch)
+        why = why_slow(time_ns, self.canary_ns)
+        if time_ns is not None:
+            self.canary_ns = min(time_ns, self.canary_ns or time_ns)
+        if why is None:
+            return launch
+        windows = tuple(replace(window, disturbed=True) for window in launch.windows)
+        words = f"{launch.disturbed}, {why}" if launch.disturbed else why
+        return replace(launch, disturbed=words, windows=windows)
+
+    def _repeats_disturbed(self, launch: Launch, phase: Phase, spent_s: float) -> bool:
+        """Whether a launch is repeated because it was disturbed; it is then kept beside the others.
+
+        What was measured has no say. A long run and trains of frames have one launch, which is not repeated.
+        """
+        repeated = self.gathered.repeated
+        alone = self.settings.stream is not None or self.settings.train is not None
+        if launch.disturbed is None or alone or len(repeated) >= MOST_DISTURBED:
+            return False
+        if self.repeated_s + spent_s > DISTURBED_TIME * self.settings.max_duration_s:
+            return False
+        self.repeated_s += spent_s
+        repeated.append(replace(launch, index=len(repeated), repeated=phase))
+        return True
 
     def _another_try(self, reason: str, evidence: str) -> bool:
         if len(self.gathered.faults) >= MOST_FAULTS:

@@ -319,11 +319,15 @@ def measure_versions(
             rejected=rejected,
             invalid=gathered.invalid,
             faults=gathered.faults,
+            repeated=[launch for launch in gathered.repeated if launch.repeated == side],
             ended_by=gathered.ended_by,
             started_at=gathered.started_at,
             duration_s=gathered.duration_s,
         )
-        for launches, rejected in ((gathered.launches, gathered.rejected), (gathered.reference, []))
+        for launches, rejected, side in (
+            (gathered.launches, gathered.rejected, "case"),
+            (gathered.reference, [], "reference"),
+        )
     ]
     now, base = (
         summarize(measured, settings, side, replace(surroundings, shared=crowded))

@@ -47,6 +47,7 @@ class Gathered:
         invalid: reason and evidence that end the case.
         reference_evidence: why there is no ratio although a reference was measured.
         faults: faults of the harness after which launches were repeated.
+        repeated: launches that were repeated because they were disturbed; in no figure.
     """
 
     launches: list[Launch] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Gathered:
     invalid: tuple[str, str] | None = None
     reference_evidence: str | None = None
     faults: list[str] = field(default_factory=list)
+    repeated: list[Launch] = field(default_factory=list)
     ended_by: str = "repeats"
     started_at: float = 0.0
     duration_s: float = 0.0
@@ -130,6 +132,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         launches=len(launches),
         windows=len(measured),
         disturbed_windows=sum(window.disturbed for window in measured),
+        **_disturbance(launches, gathered.repeated),
         discarded_s=sum(launch.discarded_s for launch in launches),
         unsettled_launches=sum(launch.stationary is False for launch in launches),
         ended_by=gathered.ended_by,
@@ -151,6 +154,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         switch_counters=ports.over_launches(launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
+        per_repeated_launch=tuple(gathered.repeated),
         **throughput_fields(case, pps),
         **_counters(launches),
         **_fairness(case, launches),
@@ -198,6 +202,27 @@ def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
         "throughput_gbps": kept(pps, case.traffic.gbps_per_pps),
         "throughput_l1_gbps": kept(pps, case.traffic.l1_gbps_per_pps),
     }
+
+
+def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict[str, Any]:
+    """Returns how many launches of the figures were disturbed, by what most, and how many were repeated for it."""
+    known = [launch.interference for launch in (*launches, *repeated) if launch.interference is not None]
+    disturbed = [launch for launch in launches if launch.disturbed is not None]
+    told = max(disturbed or repeated, key=_strength, default=None)
+    return {
+        "disturbed_launches": len(disturbed) if known else None,
+        "disturbance": None if told is None else told.disturbed,
+        "disturbed_repeated": len(repeated),
+    }
+
+
+def _strength(launch: Launch) -> float:
+    """How much a launch was disturbed: what was taken of its CPUs, or waited for, over the time."""
+    interference = launch.interference
+    if interference is None:
+        return 0.0
+    taken = (interference.taken or 0.0) + (interference.stolen or 0.0)
+    return max(taken / max(interference.cpus, 1), interference.waited or 0.0)
 
 
 def _counters(launches: Sequence[Launch]) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def test_a_line_has_no_windows(measurement: Measurement) -> None:
         measurement,
         per_launch=bare(measurement.per_launch),
         per_reference_launch=bare(measurement.per_reference_launch),
+        per_repeated_launch=bare(measurement.per_repeated_launch),
     )
 
 

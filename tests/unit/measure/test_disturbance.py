@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches that others disturb: known by what was taken, repeated a few times, kept and told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed, why_slow
+from pytest_icbench.measure.recompute import recomputed
+from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
+from pytest_icbench.model.interference import Interference, Taker, joined
+from pytest_icbench.model.launch import EndpointWork, Launch
+from pytest_icbench.model.measurement import Measurement
+from tests.unit.scripted_rig import RTT, ScriptedRig, one, place, run
+
+QUIET = Interference(2, 1.0, taken=0.02, stolen=0.0, waited=0.001, waited_by="endpoint 0")
+BUSY = replace(QUIET, taken=0.52, takers=(Taker("stress-ng-cpu", 0.48),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "disturbed"),
+    [
+        ({}, False),
+        ({"taken": 0.11}, True),
+        ({"taken": 0.09}, False),
+        ({"taken": 0.09, "cpus": 1}, True),
+        ({"stolen": 0.05}, True),
+        ({"waited": 0.06}, True),
+        ({"taken": 0.2, "seconds": 0.1}, False),  # two ticks
+        ({"taken": None, "stolen": None, "waited": None}, False),
+        ({"seconds": 0.0, "taken": 2.0}, False),
+    ],
+)
+def test_a_launch_is_disturbed_by_what_others_took(changes: dict[str, float], disturbed: bool) -> None:
+    assert (why_disturbed(replace(QUIET, **changes)) is not None) is disturbed  # type: ignore[arg-type]
+
+
+def test_it_is_told_by_whom() -> None:
+    assert why_disturbed(BUSY) == (
+        "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48), endpoint 0 waited 0.1% of the time for its CPU"
+    )
+    assert why_disturbed(None) is None
+
+
+@given(st.floats(0, 4), st.floats(0.001, 10), st.integers(1, 8))
+def test_more_of_the_same_never_disturbs_less(taken: float, seconds: float, cpus: int) -> None:
+    seen = replace(QUIET, taken=taken, seconds=seconds, cpus=cpus)
+    if why_disturbed(seen) is not None:
+        assert taken * seconds > LEAST_S
+        assert why_disturbed(replace(seen, taken=2 * taken)) is not None
+
+
+def test_two_hosts_are_one_path() -> None:
+    there = Interference(1, 1.0, taken=0.5, stolen=0.1, waited=0.2, waited_by="switch", takers=(Taker("make", 0.5),))
+    both = joined(BUSY, there)
+    assert both is not None
+    assert (both.cpus, both.taken, both.waited, both.waited_by) == (3, 1.02, 0.2, "switch")
+    assert [taker.name for taker in both.takers] == ["make", "stress-ng-cpu"]
+    assert joined(BUSY, None) is None
+    unknown = joined(BUSY, replace(there, taken=None, waited=None, missing=("no run delay",)))
+    assert unknown is not None
+    assert (unknown.taken, unknown.waited, unknown.missing) == (None, None, ("no run delay",))
+
+
+def measured(*seen: Interference | None, repeats: int = 3) -> Measurement:
+    rig = ScriptedRig(interferences=iter(seen))
+    found: Measurement = run(rig, repeats=repeats)
+    return found
+
+
+def test_a_disturbed_launch_is_repeated_and_kept() -> None:
+    found = measured(QUIET, BUSY, QUIET, QUIET)
+    assert (found.launches, found.disturbed_launches, found.disturbed_repeated) == (3, 0, 1)
+    assert [launch.repeated for launch in found.per_repeated_launch] == ["case"]
+    assert found.per_repeated_launch[0].windows
+    assert all(window.disturbed for window in found.per_repeated_launch[0].windows)
+    assert found.disturbed_windows == 0
+    assert "stress-ng-cpu 0.48" in str(found.disturbance)
+
+
+def test_repeats_are_few_and_what_stays_disturbed_is_counted() -> None:
+    found = measured(*[BUSY] * 20)
+    assert (found.launches, found.disturbed_launches, found.disturbed_repeated) == (3, 3, MOST_DISTURBED)
+    assert found.disturbed_windows == found.windows == 9
+    assert sorted(launch.index for launch in found.per_repeated_launch) == [0, 1, 2]
+
+
+def test_repeats_cost_at_most_a_share_of_the_time() -> None:
+    rig = ScriptedRig(interferences=iter([BUSY] * 20))
+    found = run(rig, max_duration_s=1e-6)
+    assert (found.launches, found.disturbed_launches, found.disturbed_repeated) == (3, 3, 0)
+
+
+def test_what_was_measured_has_no_say() -> None:
+    """A launch that lost half of its frames is kept; the undisturbed one that follows a disturbed one counts."""
+    rig = ScriptedRig(path=lambda sent: sent // 2, interferences=iter([QUIET] * 3))
+    assert run(rig).disturbed_repeated == 0
+
+
+def test_a_long_run_is_not_repeated(tmp_path: object) -> None:
+    rig = ScriptedRig(interferences=iter([BUSY] * 20))
+    found = run(rig, repeats=1, stream=f"{tmp_path}/stream.jsonl")
+    assert (found.launches, found.disturbed_launches, found.disturbed_repeated) == (1, 1, 0)
+
+
+def test_without_a_watch_nothing_is_claimed() -> None:
+    found = measured()
+    assert (found.disturbed_launches, found.disturbance, found.disturbed_repeated) == (None, None, 0)
+
+
+def test_a_disturbed_result_is_computed_anew_as_it_was() -> None:
+    found = replace(
+        measured(QUIET, BUSY, BUSY, BUSY, BUSY, QUIET),
+        treatment={"endpoints": ["veth"] * 4, "cpus": {"endpoints": [0, 1, 2, 3]}},
+    )
+    again = recomputed(Measurement.from_dict(found.to_dict(windows=True)))
+    assert again == found
+
+
+def test_the_reference_is_watched_too() -> None:
+    rig, reference = ScriptedRig(), ScriptedRig(interferences=iter([BUSY, QUIET, QUIET, QUIET]))
+    found = run(rig, reference)
+    assert [launch.repeated for launch in found.per_repeated_launch] == ["reference"]
+    assert len(found.per_reference_launch) == 3
+
+
+@pytest.mark.parametrize(("service", "marked"), [((), True), ((0,), False), ((9,), True)])
+def test_without_a_cpu_for_the_rest_switches_are_the_harness_own(service: tuple[int, ...], marked: bool) -> None:
+    rig = ScriptedRig(
+        placement=replace(place(), service=service),
+        edit=lambda index, line: {**line, "involuntary_switches": 1} if line["type"] == "window" else line,
+    )
+    launch: Launch = one(rig)
+    assert all(window.disturbed is marked for window in launch.windows)
+
+
+def test_round_trips_are_repeated_alike() -> None:
+    rig = ScriptedRig(interferences=iter([BUSY, QUIET, QUIET, QUIET]))
+    assert run(rig, case=RTT).disturbed_repeated == 1
+
+
+def test_gaps_of_a_loop_disturb_unless_endpoints_share_a_cpu() -> None:
+    gaps = (EndpointWork(0, 0.02, 3), EndpointWork(1, 0.12, 9), EndpointWork(2))
+    assert why_disturbed(QUIET, gaps, 1.0) == "endpoint 1 lost 12.0% of the time in gaps"
+    assert why_disturbed(None, gaps, 1.0) is not None
+    assert why_disturbed(QUIET, gaps, 1.0, shared=True) is None
+    assert why_disturbed(QUIET, gaps, 4.0) is None
+
+
+def test_a_slow_canary_disturbs_beside_a_quick_one() -> None:
+    assert why_slow(3.2e6, 2e6) == "a fixed piece of work took 1.6 times as long as at best"
+    assert why_slow(2.9e6, 2e6) is None
+    assert why_slow(None, 2e6) is None
+    assert why_slow(3.2e6, None) is None
+
+
+def test_a_launch_with_a_slow_canary_is_repeated() -> None:
+    times = iter([2_000_000, 2_000_000, 4_000_000, 4_000_000])  # of two processes of each launch
+
+    def slow(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if line["type"] != "summary":
+            return line
+        took = next(times, 2_000_000)
+        return {**line, "canary_before_ns": took, "canary_after_ns": took}
+
+    found = run(ScriptedRig(edit=slow))
+    assert (found.disturbed_repeated, found.launches) == (1, 3)
+    assert found.per_repeated_launch[0].disturbed == "a fixed piece of work took 2.0 times as long as at best"
+    assert all(window.disturbed for window in found.per_repeated_launch[0].windows)
