@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -140,3 +140,13 @@ def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
         if phase.skipped:
             return "skipped", skip_reason(phase.longrepr) if isinstance(phase.longrepr, tuple) else phase.longreprtext
     return "passed", None
+
+
+class ReportListener:
+    """A plugin that hands reports on. The hook has no config by which a plain function could find the session."""
+
+    def __init__(self, receive: Callable[[pytest.TestReport], None]) -> None:
+        self._receive = receive
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._receive(report)

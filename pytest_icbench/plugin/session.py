@@ -16,7 +16,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.anonymous import hidden
-from pytest_icbench.plugin.collector import ResultCollector
+from pytest_icbench.plugin.collector import ReportListener, ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import sentence_of, told
@@ -86,7 +86,7 @@ class Session:
 
             config.pluginmanager.register(ControllerHooks(config, self), "icbench-xdist")
             self._show_lines()  # the controller has no items, so it sees benchmarks late
-        config.pluginmanager.register(_ReportListener(self), "icbench-results")
+        config.pluginmanager.register(ReportListener(self.receive), "icbench-results")
         if getattr(config.option, "htmlpath", None):
             from pytest_icbench.plugin.html import HtmlHooks
 
@@ -200,10 +200,7 @@ class Session:
             self.files.drop()
             return
         if self.options.plan:
-            try:
-                self._plan()
-            except (ProvisionError, Unsupported) as error:
-                raise UsageError(str(error)) from None
+            self._plan()
             session.items.clear()
             return
         if self.is_worker:
@@ -399,13 +396,3 @@ class Session:
         """Forgets a worker that has ended: another one may take its place."""
         if self._workers is not None:
             self._workers.forget(node)
-
-
-class _ReportListener:
-    """Hands reports to the session. The hook has no config by which a plain function could find it."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._session.receive(report)
