@@ -154,7 +154,7 @@ def main() -> int:
         tests.extend(fill(page, cases(number)))
         timed("Vega's script", vega.script)
         path = directory / "report.html"
-        written = timed(f"report of {len(tests)} cases", lambda: write_html(path, page, tests, "many"))
+        written = timed(f"report of {len(tests)} cases", lambda: write_html(path, page, tests))
         size = path.stat().st_size
         print(f"size: {size / 1e6:.1f} MB")
         open_in_browser(path)

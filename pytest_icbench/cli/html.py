@@ -20,7 +20,7 @@ from pytest_icbench.store.run import TestRecord
 from pytest_icbench.wording import clock
 
 
-def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) -> None:
+def write_html(path: Path, page: Page, tests: Sequence[TestRecord]) -> None:
     """Writes the page that pytest-html makes of the tests.
 
     Raises UsageError if pytest-html is missing or the page cannot be written.
@@ -33,7 +33,7 @@ def write_html(path: Path, page: Page, tests: Sequence[TestRecord], title: str) 
         *("-c", "/dev/null", "--rootdir", str(path.parent)),
         *("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin"),
     ]
-    plugins: list[Any] = [_Replay(tests, title), HtmlHooks(lambda: page)]
+    plugins: list[Any] = [_Replay(tests), HtmlHooks(lambda: page)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _no_autoload(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
@@ -64,9 +64,8 @@ def _no_autoload() -> Any:
 class _Replay:
     """A plugin that reports tests instead of running them."""
 
-    def __init__(self, tests: Sequence[TestRecord], title: str) -> None:
+    def __init__(self, tests: Sequence[TestRecord]) -> None:
         self._tests = tests
-        self._title = title
 
     def pytest_collection(self, session: pytest.Session) -> bool:
         """Collects nothing, but counts the tests."""
@@ -80,11 +79,6 @@ class _Replay:
             for report in _reports(test):
                 session.config.hook.pytest_runtest_logreport(report=report)
         return True
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_html_report_title(self, report: Any) -> None:
-        """Sets the page's title."""
-        report.title = self._title
 
 
 def _reports(test: TestRecord) -> list[pytest.TestReport]:

@@ -115,8 +115,7 @@ def report(arguments: argparse.Namespace) -> int:
         page = _page(runs, recomputations, results, several=several)
         if arguments.history:
             add_history(page, Path(arguments.history))
-        title = "icbench report: " + ", ".join(run.name for run in runs)
-        write_html(Path(arguments.html), page, _tests(runs, recomputations), title)
+        write_html(Path(arguments.html), page, _tests(runs, recomputations))
     return _print_differences(recomputations)
 
 
@@ -148,6 +147,7 @@ def _page(
                 page.skipped.append((name, test.reason or ""))
             if test.repeat:
                 page.repeats[name] = test.repeat
+        page.runs.append(run.name)
         page.sources.append(_source(run))
     return page
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.plugin.outcomes import skip_reason
-
 if TYPE_CHECKING:
     from pytest_icbench.report.html.page import Page
 
@@ -25,23 +23,30 @@ class HtmlHooks:
     def __init__(self, page: Callable[[], Page], hide: Callable[[str], str] = str) -> None:
         self._page = page
         self._hide = hide
+        self._report: Any = None
+        self._file_name = ""
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_html_report_title(self, report: Any) -> None:
+        """Keeps the report, whose title is the file's name until the page's question is known, or a user sets one."""
+        self._report, self._file_name = report, report.title
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
-        """Escapes the id, which pytest-html does not, and adds the results below it."""
+        """Escapes the id, which pytest-html does not, and adds the results below it. A skipped case has no row."""
         page = self._page()
         if not page or len(cells) < 2:
             return
-        from pytest_icbench.report.html.page import row_lines, text
+        if report.skipped and page.is_skipped(report.nodeid):
+            cells.clear()  # pytest-html leaves the row out: the page has a row for each reason
+            return
+        from pytest_icbench.report.html.page import row_lines
+        from pytest_icbench.report.html.parts import text
 
         test_id = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
         if cells[1] != f'<td class="col-testId">{test_id}</td>':
             return  # another plugin's
-        lines = ""
-        if report.when == "call":
-            lines = row_lines(page, page.places_of(report.nodeid))
-        elif report.skipped and isinstance(report.longrepr, tuple):
-            lines = f'<ul class="ic-lines"><li>{text(skip_reason(report.longrepr))}</li></ul>'
+        lines = row_lines(page, page.places_of(report.nodeid)) if report.when == "call" else ""
         cells[1] = f'<td class="col-testId">{text(test_id)}{lines}</td>'
 
     @pytest.hookimpl(optionalhook=True)
@@ -53,7 +58,9 @@ class HtmlHooks:
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         page = self._page()
         if page:
-            from pytest_icbench.report.html import page as html
+            from pytest_icbench.report.html.body import body, summary
 
-            prefix.append(html.summary(page))
-            postfix.append(html.body(page))
+            prefix.append(summary(page))
+            postfix.append(body(page))
+            if self._report is not None and self._report.title == self._file_name:
+                self._report.title = page.title

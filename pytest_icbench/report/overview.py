@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import ORDER
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import (
     MAXIMA,
     METRIC_NAMES,
@@ -40,6 +40,8 @@ class Ranking:
         ranks: each path with its main value and interval.
         lead: the winner's lead over the second path, or who cannot be told from the best; empty for a single path.
         limits: the bottleneck of the winner, or of each path that may be the best.
+        paths: the results behind ``ranks``.
+        rivals: those that cannot be told from the best.
     """
 
     question: str
@@ -47,6 +49,8 @@ class Ranking:
     ranks: tuple[str, ...]
     lead: str
     limits: tuple[str, ...]
+    paths: tuple[Result, ...]
+    rivals: tuple[Result, ...]
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
@@ -87,6 +91,8 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in best_by_path.values()),
         lead=_undecided(best, rivals) if rivals else _lead(best, others[0]) if others else "",
         limits=tuple(limits),
+        paths=tuple(best_by_path.values()),
+        rivals=tuple(rivals),
     )
 
 
@@ -171,6 +177,11 @@ def _lead(best: Result, second: Result) -> str:
 def _limit(result: Result) -> str:
     evidence = result.bottleneck_evidence
     return f"{result.bottleneck}: {evidence}" if evidence else result.bottleneck
+
+
+def verdict_named(name: str | None) -> Verdict | None:
+    """Returns a verdict by its name; None for a word that is none, as of a later version."""
+    return next((verdict for verdict in Verdict if verdict == name), None)
 
 
 def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:

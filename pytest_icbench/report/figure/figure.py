@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log2
 from typing import Any
 
 from pytest_icbench.report.figure import theme
 
 #: Ratio of the greatest to the least value above which an axis is logarithmic.
 LOG_RATIO = 50.0
+#: Distance of two labels on a logarithmic axis, as a part of its length, below which one goes a line lower.
+NEAR = 0.11
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,15 @@ class Figure:
         id: id of the element, unique on a page.
         kind: the section that it belongs to.
         title: its heading.
-        text: its content in words, for readers who cannot see it.
-        spec: Vega-Lite without ``data`` and ``width``.
+        text: the caption: one finding, or what marks mean.
+        spec: Vega-Lite without ``data``, ``width`` and ``height``. An object ``{"@scale": axis}`` is the scale of the
+            values, and ``@kind`` at the end of a title says whether it is logarithmic: the page fills in both.
         columns, rows: the data. The first column is the case's id, by which the page filters.
+        aria: its content in words, for readers who cannot see it; by default the caption.
+        values: the columns of which the scale ``@scale`` is made. It is common to a section, and published values do
+            not count.
+        height: the height of the plot in pixels.
+        choices: other columns that can take the place of ``values``: a name with them; the first name is the default's.
     """
 
     id: str
@@ -42,6 +51,10 @@ class Figure:
     spec: dict[str, Any]
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+    aria: str = ""
+    values: tuple[str, ...] = ()
+    height: int = 300
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns JSON data for the page's script."""
@@ -50,6 +63,10 @@ class Figure:
             "kind": self.kind,
             "title": self.title,
             "text": self.text,
+            "aria": self.aria or self.text,
+            "values": list(self.values),
+            "height": self.height,
+            "choices": [[name, list(columns)] for name, columns in self.choices],
             "spec": self.spec,
             "columns": [[column.name, column.title] for column in self.columns],
             "rows": [list(row) for row in self.rows],
@@ -65,7 +82,9 @@ AT_LEAST = Column("least", "at least")
 MEASURED = "measured"
 
 #: The mark of a second value, as a text: series have shapes of their own.
-_CROSS = "\u00d7"
+CROSS = "\u00d7"
+#: Pixels between the intervals of two series at one place, and the greatest distance of all from its middle.
+_APART_PX, _MOST_APART_PX = 7.0, 18.0
 
 
 def interval_columns(x: Column, y: Column) -> tuple[Column, ...]:
@@ -83,7 +102,6 @@ def interval_spec(
     log_x: bool = False,
     equal: bool = False,
     beside: Column | None = None,
-    extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Returns a chart of marks with intervals over ``x``, one line a series; published values are hollow diamonds.
 
@@ -91,25 +109,23 @@ def interval_spec(
         rows: the data in the order of ``interval_columns``.
         order: all series of the page.
         log_x: whether the axis is logarithmic, with a tick at every value.
-        equal: whether a thin line at y = x is drawn.
+        equal: whether a thin line at y = x is drawn; both axes then have the scale of the values.
         beside: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
-        extra: further layers.
     """
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
-    scales = theme.series_scales(series, order)
-    legend = {"title": None}
-    colour = {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend}
+    look = theme.series_scales(series, order)
+    colour = theme.encoding("color", look)
     values = sorted({row[2] for row in rows})
-    x_axis: dict[str, Any] = {"title": x.title}
+    x_axis: dict[str, Any] = {"title": x.title, "labelSeparation": 6}
     x_scale: dict[str, Any] = {"zero": True}
     if log_x:
-        x_axis |= {"values": values, "format": "d"}
-        x_scale = {"type": "log", "base": 2, "padding": 12, "nice": False}
-    # With the line at y = x both axes begin at zero.
-    drawn = [number for row in rows for number in (*row[3:6], *row[8:])]
-    y_scale, y_title = y_axis(
-        [] if equal else drawn, y.title if beside is None else f"{y.title}; {_CROSS}: {beside.title}"
-    )
+        x_axis |= {"values": values, "labelExpr": _staggered(values), "labelOverlap": False}
+        x_scale = {"type": "log", "base": 2, "padding": 24, "nice": False}
+    elif equal:
+        x_axis["title"] = f"{x.title}@kind"
+        x_scale = {"@scale": x.name}
+    y_scale = {"@scale": y.name}
+    y_title = (y.title if beside is None else f"{y.title}; {CROSS}: {beside.title}") + "@kind"
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
         "y": {"field": y.name, "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}},
@@ -119,10 +135,11 @@ def interval_spec(
     ]
     measured = [{"filter": f"datum.source === '{MEASURED}'"}]
     published = [{"filter": f"datum.source !== '{MEASURED}'"}]
-    layers: list[dict[str, Any]] = [*extra]
+    aside = {"xOffset": {"expr": offsets(series)}}
+    layers: list[dict[str, Any]] = []
     if equal:
-        greatest = max(values, default=1.0)
-        line = [{x.name: 0, y.name: 0}, {x.name: greatest, y.name: greatest}]
+        least, greatest = min(values, default=0.0), max(values, default=1.0)
+        line = [{x.name: end, y.name: end} for end in (least, greatest)]
         layers.append(
             {
                 "data": {"values": line},
@@ -134,64 +151,67 @@ def interval_spec(
         {
             "transform": measured,
             "mark": {"type": "line", "strokeWidth": 1.5},
-            "encoding": {
-                **at,
-                "color": colour,
-                "strokeDash": {
-                    "field": "series",
-                    "type": "nominal",
-                    "scale": scales["strokeDash"],
-                    "legend": legend,
-                },
-            },
+            "encoding": {**at, "color": colour, "strokeDash": theme.encoding("strokeDash", look)},
         },
         {
             "transform": [*measured, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
-            "mark": {"type": "errorbar", "ticks": {"size": 7}, "thickness": 1.5},
-            "encoding": {
-                "x": at["x"],
-                "y": {"field": "low", "type": "quantitative", "title": y_title, "scale": y_scale},
-                "y2": {"field": "high"},
-                "color": colour,
-            },
+            "mark": {"type": "rule", "strokeWidth": 1.5, "strokeCap": "round", **aside},
+            "encoding": {"x": at["x"], "y": {**at["y"], "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
             "transform": measured,
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {
-                **at,
-                "color": colour,
-                "shape": {"field": "series", "type": "nominal", "scale": scales["shape"], "legend": legend},
-                "tooltip": tooltip,
-            },
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, **aside},
+            "encoding": {**at, "color": colour, "shape": theme.encoding("shape", look), "tooltip": tooltip},
         },
         {
             "transform": [*measured, {"filter": "datum.least === true"}],
-            "mark": {"type": "text", "text": "≥", "dx": -9, "dy": -7},
-            "encoding": at,
+            "mark": {"type": "text", "text": "≥", "dx": -9, "dy": -7, **aside},
+            "encoding": {**at, "color": colour},
         },
     ]
     if beside is not None:
-        across = {"field": beside.name, "type": "quantitative", "scale": y_scale, "title": y_title}
         layers.append(
             {
                 "transform": [*measured, {"filter": f"isValid(datum.{beside.name})"}],
-                "mark": {"type": "text", "text": _CROSS, "fontSize": 16},
-                "encoding": {"x": at["x"], "y": across, "color": colour},
+                "mark": {"type": "text", "text": CROSS, "fontSize": 16, **aside},
+                "encoding": {"x": at["x"], "y": {**at["y"], "field": beside.name}, "color": colour},
             }
         )
         tooltip.append({"field": beside.name, "title": beside.title})
     if any(row[7] != MEASURED for row in rows):
-        marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5}
+        marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5, "clip": True}
         layers += [
             {"transform": published, "mark": {**marks, "color": theme.DIM}, "encoding": {**at, "tooltip": tooltip}},
             {
                 "transform": published,
-                "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM},
+                "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM, "clip": True},
                 "encoding": {**at, "text": {"field": "series"}},
             },
         ]
-    return {"height": 300, "layer": layers}
+    return {"layer": layers}
+
+
+def offsets(series: Sequence[str]) -> str:
+    """Returns the expression that moves the marks of a series aside, so that intervals at one place can be seen."""
+    if len(series) < 2:
+        return "0"
+    step = min(_APART_PX, 2 * _MOST_APART_PX / (len(series) - 1))
+    return f"(indexof({json.dumps(list(series))}, datum.series) - {(len(series) - 1) / 2:g}) * {step:g}"
+
+
+def _staggered(values: Sequence[float]) -> str:
+    """Returns the expression of the labels on a logarithmic axis: one too near to the last goes a line lower."""
+    if not values:
+        return "datum.label"
+    span = log2(max(values) / min(values)) or 1.0
+    last_of_line: list[float] = []
+    texts = {}
+    for value in values:
+        near = [line for line, last in enumerate(last_of_line) if log2(value / last) >= NEAR * span]
+        line = near[0] if near else len(last_of_line)
+        last_of_line[line : line + 1] = [value]
+        texts[f"{value:g}"] = [*[""] * line, f"{value:g}"]
+    return f"({json.dumps(texts)})[toString(datum.value)]"
 
 
 def y_axis(values: Sequence[Any], title: str) -> tuple[dict[str, Any], str]:

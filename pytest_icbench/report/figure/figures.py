@@ -97,6 +97,16 @@ def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = 
     return " ".join(parts)
 
 
+def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
+    """Returns the caption: the best measured point, and what diamonds are."""
+    measured = [row for row in rows if row[7] == MEASURED]
+    if not measured:
+        return ""
+    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
+    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {'≥ ' if best[6] else ''}{short(best[3])} {unit}."
+    return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
+
+
 def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
     rows_by_series: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
@@ -136,8 +146,10 @@ def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                 id=f"load-{place}",
                 kind="load",
                 title=f"Received against offered: {key.say('rate')}",
-                text=f"The dotted line is where all that is offered arrives. {best_text(rows, 'Mpps')}",
+                text="Dotted line: all that is offered arrives.",
+                aria=best_text(rows, "Mpps"),
                 spec=interval_spec(OFFERED, y, rows, order, equal=True),
+                values=("offered", "received", "low", "high"),
                 columns=interval_columns(OFFERED, y),
                 rows=rows,
             )
@@ -171,7 +183,9 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                     id=f"size-{place}-{'pps' if factor < 1 else 'gbps'}",
                     kind="size",
                     title=f"{METRIC_NAMES[metric].capitalize()} in {unit}: {key.say('packet_size')}",
-                    text=best_text(rows, unit),
+                    text=finding(rows, unit),
+                    aria=best_text(rows, unit),
+                    values=("rate", "low", "high"),
                     spec=interval_spec(SIZE, y, rows, order, log_x=True),
                     columns=interval_columns(SIZE, y),
                     rows=rows,
@@ -207,7 +221,9 @@ def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                     id=f"pairs-{place}-{'t' if total else 'm'}",
                     kind="pairs",
                     title=f"{quantity} against pairs: {key.say('pairs')}",
-                    text=best_text(rows, "Mpps"),
+                    text=finding(rows, "Mpps"),
+                    aria=best_text(rows, "Mpps"),
+                    values=("rate", "low", "high"),
                     spec=interval_spec(PAIRS, y, rows, order, log_x=True),
                     columns=interval_columns(PAIRS, y),
                     rows=rows,

@@ -75,6 +75,7 @@ def _figure(place: int, trend: Trend, title: str) -> Figure:
     return Figure(
         id=f"history-{place}",
         kind="history",
+        height=260,
         title=title,
         text=text,
         spec=_spec(rows, f"{name}, {unit}" if unit else name),
@@ -131,7 +132,6 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
     blue, vermilion = theme.COLOURS[0], theme.COLOURS[1]
     changed = [{"filter": "isValid(datum.change)"}]
     return {
-        "height": 260,
         "layer": [
             {
                 "mark": {"type": "line", "interpolate": "step-after", "color": theme.DIM, "strokeWidth": 2},

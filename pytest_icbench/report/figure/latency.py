@@ -16,9 +16,9 @@ from pytest_icbench.report.figure.figure import (
     Figure,
     interval_columns,
     interval_spec,
-    y_axis,
+    offsets,
 )
-from pytest_icbench.report.figure.figures import SIZE, best_text, row
+from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row
 from pytest_icbench.report.remarks import round_trips
 
 #: Number of points of a percentile curve for each decade.
@@ -35,6 +35,12 @@ Curve = Sequence[tuple[float, float]]
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")
 _P99 = Column("p99", "99th percentile RTT, µs")
+#: Shown in the median's place on request, as publications have it.
+_MEAN = (
+    Column("mean", "mean RTT, µs"),
+    Column("mean_low", "mean RTT, µs, low"),
+    Column("mean_high", "mean RTT, µs, high"),
+)
 
 
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
@@ -46,7 +52,11 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
             (row(result, result.point.traffic.mean_bytes, result.rtt_p50_ns, 1e-3, least=False), result)
             for result in group
         ]
-        known = [(*point, _micro(number(result, result.rtt_p99_ns))) for point, result in points if point is not None]
+        known = [
+            (*point, _micro(number(result, result.rtt_p99_ns)), *_mean(result))
+            for point, result in points
+            if point is not None
+        ]
         rows = tuple(sorted(known, key=lambda point: point[1:3]))
         if not rows:
             continue
@@ -55,13 +65,25 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                 id=f"latency-{place}",
                 kind="latency",
                 title=f"Median and 99th percentile of the round-trip time: {key.say('packet_size')}",
-                text=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.",
+                text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.",
+                aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.",
                 spec=interval_spec(SIZE, _MEDIAN, rows, order, log_x=True, beside=_P99),
-                columns=(*interval_columns(SIZE, _MEDIAN), _P99),
+                columns=(*interval_columns(SIZE, _MEDIAN), _P99, *_MEAN),
                 rows=rows,
+                values=("rtt", "low", "high", "p99"),
+                choices=_CHOICES if any(row[9] is not None for row in rows) else (),
             )
         )
     return figures
+
+
+#: The median with its interval, or the mean with its own, in the same columns of the specification.
+_CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_low", "mean_high", "p99")))
+
+
+def _mean(result: Result) -> tuple[float | None, ...]:
+    mean = number(result, result.rtt_mean_ns)
+    return (None, None, None) if mean is None else tuple(map(_micro, (mean, mean.low, mean.high)))
 
 
 def _micro(time_ns: float | None) -> float | None:
@@ -94,7 +116,10 @@ def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mappi
                     id=f"percentiles-{index}",
                     kind="percentiles",
                     title=f"Round-trip time by percentile: {key.say()}",
-                    text=_text(group),
+                    text="Bars: 95 % intervals of the named percentiles.",
+                    aria=_text(group),
+                    values=("rtt", "low", "high"),
+                    height=320,
                     spec=_percentile_spec(rows, order),
                     columns=_COLUMNS,
                     rows=tuple(rows),
@@ -134,8 +159,8 @@ def _text(group: Sequence[tuple[int, Result]]) -> str:
 
 def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:
     series = sorted({row[1] for row in rows}, key=order.index)
-    scales = theme.series_scales(series, order)
-    legend = {"title": None}
+    look = theme.series_scales(series, order)
+    colour = theme.encoding("color", look)
     ticks = [10.0**power for power in range(6) if 10**power <= 10 * max(row[2] for row in rows)]
     x = {
         "field": "beyond",
@@ -147,9 +172,8 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
             "labelExpr": "format((1 - 1 / datum.value) * 100, '.6~g') + ' %'",
         },
     }
-    y_scale, y_title = y_axis([value for row in rows for value in row[4:7]], "RTT, µs")
-    y = {"field": "rtt", "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}}
-    colour = {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend}
+    y = {"field": "rtt", "type": "quantitative", "scale": {"@scale": "rtt"}, "axis": {"title": "RTT, µs@kind"}}
+    aside = {"xOffset": {"expr": offsets(series)}}
     marked = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "beyond"]
     layers: list[dict[str, Any]] = [
@@ -159,29 +183,18 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
                 "x": x,
                 "y": y,
                 "color": colour,
-                "strokeDash": {"field": "series", "type": "nominal", "scale": scales["strokeDash"], "legend": legend},
+                "strokeDash": theme.encoding("strokeDash", look),
             },
         },
         {
             "transform": marked,
-            "mark": {"type": "errorbar", "ticks": {"size": 7}, "thickness": 1.5},
-            "encoding": {
-                "x": x,
-                "y": {"field": "low", "type": "quantitative", "scale": y_scale, "title": y_title},
-                "y2": {"field": "high"},
-                "color": colour,
-            },
+            "mark": {"type": "rule", "strokeWidth": 1.5, **aside},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
             "transform": marked,
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": colour,
-                "shape": {"field": "series", "type": "nominal", "scale": scales["shape"], "legend": legend},
-                "tooltip": tooltip,
-            },
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, **aside},
+            "encoding": {"x": x, "y": y, "color": colour, "shape": theme.encoding("shape", look), "tooltip": tooltip},
         },
     ]
-    return {"height": 320, "layer": layers}
+    return {"layer": layers}

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import hosts_apart, is_latency
 from pytest_icbench.report.changes import comparisons
-from pytest_icbench.report.figure import figures, latency
+from pytest_icbench.report.figure import dots, figures, latency
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.series import curve_of
@@ -89,13 +89,15 @@ class CaseChart(NamedTuple):
 #: All sections in their order.
 SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
-    Section("load", "Receive rate against sending rate", lambda page: figures.by_load(page.rates, page.order)),
-    Section("size", "Maximum rate against packet size", lambda page: figures.by_size(page.rates, page.order)),
+    Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, latency=False), "first"),
+    Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, latency=True), "first"),
+    Section("load", "Received against offered rate", lambda page: figures.by_load(page.rates, page.order)),
+    Section("size", "Rate against packet size", lambda page: figures.by_size(page.rates, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: figures.by_pairs(page.rates, page.order)),
-    Section("latency", "Round-trip time against packet size", lambda page: latency.by_size(page.results, page.order)),
+    Section("latency", "Round trip against packet size", lambda page: latency.by_size(page.results, page.order)),
     Section(
         "percentiles",
-        "Round-trip time by percentile",
+        "Round trip by percentile",
         lambda page: latency.by_percentile(page.results, page.order, page.curves),
     ),
     Section("history", "History", lambda page: page.history),

@@ -17,6 +17,7 @@ from zlib import crc32
 INK = "var(--ic-ink, #1a1a1a)"
 DIM = "var(--ic-dim, #595959)"
 GRID = "var(--ic-grid, #d9d9d9)"
+PAPER = "var(--ic-paper, #ffffff)"
 CARD = "var(--ic-card, #f4f5f7)"
 #: Colours of verdicts by the names of ``Verdict.colour``.
 VERDICTS = {
@@ -56,6 +57,15 @@ def series_scales(series: Sequence[str], order: Sequence[str]) -> dict[str, dict
     }
 
 
+#: Legends without dashes, which would fray the outlines of marks.
+LEGEND: dict[str, Any] = {"title": None, "encoding": {"symbols": {"update": {"strokeDash": {"value": []}}}}}
+
+
+def encoding(channel: str, scales: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Returns the encoding of series by a channel of ``series_scales``."""
+    return {"field": "series", "type": "nominal", "scale": scales[channel], "legend": LEGEND}
+
+
 def _looks(order: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Returns for each series the place of its colour, and the number of its mark and dash.
 
@@ -91,6 +101,7 @@ def _own_look(switch: str) -> tuple[int, int]:
 
 
 CONFIG: dict[str, Any] = {
+    "aria": False,  # a chart is one picture with a text
     "background": None,
     "font": "system-ui, sans-serif",
     "padding": 4,

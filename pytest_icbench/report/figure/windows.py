@@ -23,7 +23,6 @@ def _spec() -> dict[str, Any]:
         {"field": "disturbed", "title": "disturbed by the host"},
     ]
     return {
-        "height": 260,
         "layer": [
             {
                 "data": {"values": [band]},
@@ -58,6 +57,7 @@ def _spec() -> dict[str, Any]:
 WINDOWS = Figure(
     id="windows",
     kind="windows",
+    height=260,
     title="Windows over time",
     text="",
     spec=_spec(),

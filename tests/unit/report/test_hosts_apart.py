@@ -15,6 +15,7 @@ from pytest_icbench.report import overview
 from pytest_icbench.report.axes import host_legend, hosts_apart
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
+from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.run import RunInfo, read_info
@@ -42,7 +43,7 @@ def test_one_machine_is_not_told_from_itself() -> None:
     assert hosts(result("ovs", "aa"), result("vpp", "aa", "bb"), result("ovs", "aa", "bb")) == [None] * 3
     assert host_legend([result("ovs", "aa"), result("vpp", "aa", "bb")]) == []
     page = page_of(result("ovs", "aa"), result("vpp", "aa", "bb"))
-    assert "host 1" not in html.summary(page) + html.body(page) + "\n".join(table(page.results))
+    assert "host 1" not in summary(page) + body(page) + "\n".join(table(page.results))
 
 
 def test_several_machines_have_numbers_in_order() -> None:
@@ -90,8 +91,8 @@ def page_of(*results: Result) -> html.Page:
 
 def test_the_page_draws_and_names_each_host() -> None:
     page = page_of(*TWO)
-    summary = html.summary(page)
-    assert "host 1: A, 8 CPUs, machine aa · host 2: A, 8 CPUs, machine bb" in summary
+    head = summary(page)
+    assert "host 1: A, 8 CPUs, machine aa · host 2: A, 8 CPUs, machine bb" in head
     drawn = (chart for _, charts in section_charts(Content.of(page.results)) for chart in charts)
     figures = [chart for chart in drawn if "Mpps" in chart.title]
     assert [figure.title[-6:] for figure in figures] == ["host 1", "host 2"]
@@ -99,7 +100,7 @@ def test_the_page_draws_and_names_each_host() -> None:
         {"ovs", "testpmd"},
         {"vpp"},
     ]
-    assert '["host","host 2, A, 8 CPUs"]' in html.body(page)
+    assert '["host","host 2, A, 8 CPUs"]' in body(page)
 
 
 def info(machine: str) -> str:

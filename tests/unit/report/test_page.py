@@ -25,6 +25,7 @@ from pytest_icbench.report.figure.history import history_figures
 from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.report.html import page as html
+from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.trends import Change, Point, Trend
 from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.change_points import Level
@@ -39,13 +40,22 @@ def at(pps: float) -> dict[str, Any]:
 
 
 def data_of(page: html.Page) -> Any:
-    found = re.search(r'id="ic-data">(.*?)</script>', html.body(page), re.DOTALL)
+    found = re.search(r'id="ic-data">(.*?)</script>', body(page), re.DOTALL)
     assert found is not None
     return json.loads(found[1])
 
 
-def charts_of(results: list[Result]) -> list[Figure]:
-    return [chart for _, charts in section_charts(Content.of(results)) for chart in charts]
+def charts_of(results: list[Result], *places: str) -> list[Figure]:
+    """The charts below the first screen, or in other places."""
+    drawn = section_charts(Content.of(results))
+    return [chart for section, charts in drawn if section.place in (places or ("charts",)) for chart in charts]
+
+
+def complete(figure: Figure) -> dict[str, Any]:
+    """The specification as the page fills it in, without its own scale."""
+    values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
+    spec = json.loads(json.dumps(figure.spec).replace('"@scale"', '"name"').replace("@kind", ""))
+    return {**spec, "data": {"values": values}, "width": 400, "height": figure.height}
 
 
 def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
@@ -94,7 +104,9 @@ def test_figures_of_a_latency_case() -> None:
     assert max(beyond for beyond, _ in curve) <= 100  # ten requests beyond it at least
     figures = charts_of(results)
     assert [figure.kind for figure in figures] == ["latency", "percentiles"]
-    assert figures[0].rows == (("ovs-64B-b32-1vs1-R1k", "ovs", 64, 20.0, 19.0, 21.0, False, "measured", 30.0),)
+    line = ("ovs-64B-b32-1vs1-R1k", "ovs", 64, 20.0, 19.0, 21.0, False, "measured", 30.0, 1.2, None, None)
+    assert figures[0].rows == (line,)
+    assert [name for name, _ in figures[0].choices] == ["median", "mean"]
     assert [row[3] for row in figures[-1].rows if row[2] == 10.0] == ["90 %"]
 
 
@@ -116,10 +128,9 @@ def test_the_page_ranks_every_path_and_keeps_at_least_beside_published_values() 
     page = html.Page()
     page.add("t", result(Case("testpmd"), lower_bound=True, **at(11.49e6)))
     page.add("t", result(Case("ovs"), **at(1e6)))
-    shown = html.summary(page)
-    assert "testpmd: ≥ 11.49 Mpps (11.26 to 11.72)" in shown
-    assert "<br>ovs: 1 Mpps" in shown
-    assert '<td role="cell" data-head="Measured here">≥ 11.49 Mpps</td>' in shown
+    shown = summary(page)
+    assert "<b>Fastest, 64 B:</b> testpmd with ≥ 11.5 Mpps (11.3 to 11.7), at least 11.5 times ovs." in shown
+    assert '<td role="cell" data-head="Measured here">≥ 11.49 Mpps</td>' in body(page)
 
 
 def beside(size: int = 64, decision: str = "REGRESSED") -> list[Result]:
@@ -146,13 +157,13 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     page = html.Page()
     for each in [*beside(64), *beside(512, "PASS")]:
         page.add("t", each)
-    told = html.summary(page)
+    told = summary(page)
     assert "<b class=ic-REGRESSED>ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)</b>" in told
     assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
     assert "throughput_pps -10.0 % (-11.0 % to -9.0 %, 9 pairs): 4.5 against 5 Mpps" in told
     plain = html.Page()
     plain.add("t", result(Case("ovs")))
-    assert "side by side" not in html.summary(plain)
+    assert "side by side" not in summary(plain)
 
 
 def test_a_row_with_two_versions_says_which_is_which() -> None:
@@ -160,11 +171,16 @@ def test_a_row_with_two_versions_says_which_is_which() -> None:
     test = "t.py::test_a[ovs:new-64B-b32-1vs1-Rmax]"
     for each in beside():
         page.add(test, each)
-    base, candidate = html.row_lines(page, page.places_of(test)).split("<li>")[1:]
-    assert base.startswith("throughput of ovs-64B-b32-1vs1-Rmax: <b class=ic-notjudged>not judged</b>")
-    assert candidate.startswith("throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>")
+    base, candidate = html.row_lines(page, page.places_of(test)).split("<li id=")[1:]
+    assert base.partition(">")[2].startswith(
+        "throughput of ovs-64B-b32-1vs1-Rmax: <b class=ic-notjudged>not judged</b>"
+    )
+    assert candidate.partition(">")[2].startswith(
+        "throughput of ovs:new-64B-b32-1vs1-Rmax: <b class=ic-REGRESSED>REGRESSED</b>"
+    )
     page.add("other", beside()[0])
-    assert html.row_lines(page, page.places_of("other")).startswith("<ul class=ic-lines><li>throughput: ")
+    start = "<ul class=ic-lines><li id=case-throughput-ovs-64B-b32-1vs1-Rmax--2>throughput: "
+    assert html.row_lines(page, page.places_of("other")).startswith(start)
 
 
 def test_published_figures_belong_to_the_same_experiment_only() -> None:
@@ -200,7 +216,7 @@ def test_hostile_text_cannot_leave_its_place() -> None:
     page.add(f"test.py::test[{HOSTILE}]", result(Case("ovs"), reason=HOSTILE, verdict="INVALID", treatment=treatment))
     page.skipped.append((HOSTILE, HOSTILE))
     page.repeats[f"test.py::test[{HOSTILE}]"] = HOSTILE
-    for markup in (html.summary(page), html.row_lines(page, [0]), html.body(page).replace(vega.script(), "")):
+    for markup in (summary(page), html.row_lines(page, [0]), body(page).replace(vega.script(), "")):
         assert "<script>document" not in markup
         assert "\x1b" not in markup
         assert "\x00" not in markup
@@ -265,11 +281,12 @@ def test_every_figure_compiles() -> None:
     page = html.Page()
     for each in results:
         page.add("t", each)
-    drawn = charts_of(page.results)
-    assert {figure.kind for figure in drawn} == {"load", "size", "pairs", "latency", "percentiles"}
+    drawn = charts_of(page.results, "charts", "first")
+    assert {figure.kind for figure in drawn} == {
+        *("rates", "delays", "load", "size", "pairs", "latency", "percentiles")
+    }
     for figure in drawn:
-        values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
-        compiler.vegalite_to_vega({**figure.spec, "data": {"values": values}, "width": 400})
+        compiler.vegalite_to_vega(complete(figure))
 
 
 def trend(values: list[float]) -> Trend:
@@ -290,8 +307,7 @@ def test_history_shows_levels_and_changes() -> None:
     assert [row[6] for row in figure.rows if row[6]] == ["-20.0% worse"]
     assert {row[5] for row in figure.rows} == {5.0, 4.0}
     compiler = pytest.importorskip("vl_convert")
-    values = [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
-    compiler.vegalite_to_vega({**figure.spec, "data": {"values": values}, "width": 400})
+    compiler.vegalite_to_vega(complete(figure))
 
 
 def test_a_small_step_is_seen_and_the_year_is_on_the_axis() -> None:
@@ -320,13 +336,13 @@ def test_the_summary_names_the_cases_that_are_not_as_they_should_be() -> None:
     bad: dict[str, Any] = {"verdict": "REGRESSED", "reason": "too slow", "waiver": "until 2999"}
     for each in (result(Case("ovs"), verdict="PASS"), result(Case("vpp"), **bad), result(Case("snabb"))):
         page.add("t", each)
-    table = re.findall(r'<td role="cell" data-head="(.*?)">(.*?)</td>', html.summary(page))[:4]
+    table = re.findall(r'<td role="cell" data-head="(.*?)">(.*?)</td>', summary(page))[:4]
     assert table[:3] == [
         ("Verdict", "REGRESSED, waived"),
-        ("Case", "vpp-64B-b32-1vs1-Rmax, throughput"),
+        ("Case", '<a href="#case-throughput-vpp-64B-b32-1vs1-Rmax">vpp-64B-b32-1vs1-Rmax, throughput</a>'),
         ("Why", "too slow"),
     ]
-    assert table[3][0] == "Comparison"
+    assert len(table) == 3
 
 
 def test_a_single_result_has_no_history() -> None:
@@ -338,7 +354,7 @@ def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch:
     vega.script.cache_clear()
     page = html.Page()
     page.add("t", result(Case("ovs")))
-    text = html.body(page)
+    text = body(page)
     vega.script.cache_clear()
     assert "pip install &#x27;pytest-icbench[html]&#x27;" in text
     assert len(text) < 100_000
@@ -375,5 +391,5 @@ def test_a_chart_is_one_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> 
     assert first[0]["id"] == "path-ovs-64B-b32-1vs1-Rmax"
     assert data["specs"][first[0]["spec"]] == {"mark": "point"}
     assert first[0]["spec"] == third[0]["spec"]  # kept once
-    assert [section["name"] for section in data["sections"]] == ["size"]
-    assert all(chart["kind"] == "size" for chart in data["sections"][0]["charts"])
+    assert [section["name"] for section in data["sections"]] == ["rates", "size"]
+    assert all(chart["kind"] == section["name"] for section in data["sections"] for chart in section["charts"])

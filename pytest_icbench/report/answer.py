@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The answer of a run in a few sentences, of which "undecided" can be one. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.report import versions
+from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
+from pytest_icbench.report.overview import Ranking, rankings, verdict_named
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import alternatives, percent, printable
+
+#: Number of traffics that the first screen shows of each kind of measurement.
+MOST_TRAFFICS = 2
+#: Number of cases, or of paths, that a sentence names.
+_FEW = 3
+
+
+class Sentence(NamedTuple):
+    """A sentence of the answer.
+
+    Attributes:
+        lead: the first words, which say what it is about.
+        text: the rest.
+        verdict: the verdict that it reports; None for another.
+    """
+
+    lead: str
+    text: str
+    verdict: Verdict | None = None
+
+
+def answer(results: Sequence[Result]) -> list[Sentence]:
+    """Returns the sentences: candidates, the baseline, the highest rates, and the shortest delays."""
+    ranked = rankings(results)
+    return [
+        *_candidates(results),
+        *_baseline(results),
+        *_fastest([ranking for ranking in ranked if not is_latency(ranking.paths[0])], "Fastest"),
+        *_fastest([ranking for ranking in ranked if is_latency(ranking.paths[0])], "Least delay"),
+    ]
+
+
+def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
+    """Returns metric, placement and traffic of the comparisons on the first screen.
+
+    They are those with the most paths; among them the shortest frames and the longest.
+    """
+    groups = grouped(results, lambda result: (result.metric, result.placement, traffic(result)))
+    if len(groups) <= MOST_TRAFFICS:
+        return list(groups)
+    paths = {key: len(set(map(path_of, group))) for key, group in groups.items()}
+    most = max(paths.values())
+    keys = [key for key in groups if paths[key] == most]
+    first = min(keys, key=lambda key: key[2].packet_size)
+    alike = [
+        key
+        for key in keys
+        if key[:2] == first[:2] and key[2]._replace(packet_size=0) == first[2]._replace(packet_size=0)
+    ]
+    last = max(alike, key=lambda key: key[2].packet_size)
+    return list(dict.fromkeys((first, last)))
+
+
+def _candidates(results: Sequence[Result]) -> list[Sentence]:
+    out = []
+    for overall in versions.candidates(results):
+        verdict = verdict_named(overall.decision)
+        cases = sorted(overall.results, key=lambda result: _worse(_ratio(result), result))
+        counts = f"{overall.counts.replace(', ', '; ')} of {len(cases)} comparisons."
+        parts = [counts]
+        for word, chosen in (("Worst", Verdict.REGRESSED), ("Best", Verdict.IMPROVED)):
+            named = [result for result in cases if versions.decision_of(result) == chosen]
+            named = named if chosen == Verdict.REGRESSED else named[::-1]
+            if named:
+                parts.append(f"{word}: {_changes(named)}.")
+        out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
+    rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in versions.error_rates(results)]
+    return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))] if out else []
+
+
+def _baseline(results: Sequence[Result]) -> list[Sentence]:
+    judged = [result for result in results if result.baseline]
+    out = []
+    for name, group in grouped(judged, lambda result: printable(str(result.baseline))).items():
+        verdicts = Counter(str(result.verdict) for result in group)
+        slower = _worst_first(group, Verdict.REGRESSED)
+        better = _worst_first(group, Verdict.IMPROVED)[::-1]
+        untold = len([item for item in group if _undecided(item.verdict)])
+        parts = []
+        if slower:
+            lead, verdict = f"{len(slower)} of {len(group)} cases REGRESSED against {name}.", Verdict.REGRESSED
+            parts.append(f"Worst: {_changes(slower)}.")
+        elif untold:
+            lead, verdict = f"Nothing is known to be slower than {name}.", Verdict.INCONCLUSIVE
+        else:
+            lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
+        if better:
+            parts.append(f"{len(better)} IMPROVED: {_changes(better)}.")
+        if untold:
+            parts.append(f"Undecided: {untold} of {len(group)} cases.")
+        if verdicts[Verdict.PASS]:
+            parts.append(f"{verdicts[Verdict.PASS]} PASS.")
+        out.append(Sentence(lead, " ".join(parts), verdict))
+    return out
+
+
+def _undecided(name: str | None) -> bool:
+    verdict = verdict_named(name)
+    return verdict is not None and not verdict.good and verdict != Verdict.REGRESSED
+
+
+def _worst_first(group: Iterable[Result], verdict: Verdict) -> list[Result]:
+    return sorted((item for item in group if item.verdict == verdict), key=lambda item: _worse(_ratio(item), item))
+
+
+def _ratio(result: Result) -> Estimate | None:
+    comparison = result.side_by_side
+    if comparison is not None:
+        return Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
+    return result.ratio_to_baseline
+
+
+def _worse(ratio: Estimate | None, result: Result) -> float:
+    """Returns a number that is the smaller the worse the change is."""
+    if ratio is None or not ratio:
+        return 0.0
+    return 1 / ratio if is_latency(result) else float(ratio)
+
+
+def _changes(results: Sequence[Result]) -> str:
+    named = [f"{printable(result.case)} {_change(result)}".rstrip() for result in results[:_FEW]]
+    more = len(results) - _FEW
+    return "; ".join(named) + (f"; and {more} more" if more > 0 else "")
+
+
+def _change(result: Result) -> str:
+    """Returns ``rate -12.1 % (-13 % to -11 %)``; empty where a limit and no comparison decided."""
+    ratio = _ratio(result)
+    if ratio is None:
+        return ""
+    text = f"{'round trip' if is_latency(result) else 'rate'} {_signed(ratio)}"
+    if ratio.low is None or ratio.high is None:
+        return text
+    return f"{text} ({_signed(ratio.low)} to {_signed(ratio.high)})"
+
+
+def _signed(ratio: float) -> str:
+    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
+
+
+def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
+    """Returns the sentence on the comparisons of one kind: the first ones, and who wins how often."""
+    if not ranked:
+        return []
+    firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
+    chosen = [ranking for ranking in ranked if _key(ranking) in firsts]
+    common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1
+    out = [
+        Sentence(f"{lead}, {key.packet_size} B:" if common else f"{lead}, {key.say()}:", _of(ranking))
+        for ranking in chosen
+        for key in [_key(ranking)[2]]
+    ]
+    if len(ranked) > len(chosen):
+        wins = Counter(ranking.winner for ranking in ranked).most_common()
+        counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]
+        out.append(Sentence(f"All {len(ranked)} comparisons:", f"{', '.join(counts)}."))
+    return out
+
+
+def _key(ranking: Ranking) -> tuple[str, str, Traffic]:
+    best = ranking.paths[0]
+    return best.metric, best.placement, traffic(best)
+
+
+def _of(ranking: Ranking) -> str:
+    best, *others = ranking.paths
+    unit = main_unit(best)[0]
+    behind = [result for result in others if result not in ranking.rivals]
+    if not ranking.rivals:
+        lead = f", {ranking.lead}" if ranking.lead else ""
+        text = f"{path_of(best)} with {_value(best)} {unit}{_interval(best)}{lead}"
+        rest = behind[1:]
+    else:
+        leaders = [best, *ranking.rivals]
+        text = f"undecided between {', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
+        floors = [path_of(item) for item in leaders if _at_least(item)]
+        if len(floors) == len(leaders):
+            text += "; each can carry more"
+        elif floors:
+            text += f"; {alternatives(floors).replace(' or ', ' and ')} can carry more"
+        else:
+            text += "; their intervals overlap"
+        rest = behind
+    limits = "" if is_latency(best) else _limits([best, *ranking.rivals])
+    text += f". {limits}" if limits else "."
+    if rest:
+        named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
+        text += f" Behind: {named}{' …' if len(rest) > _FEW else ''}."
+    return printable(text)
+
+
+def _limits(leaders: Sequence[Result]) -> str:
+    """Returns what limits the leading paths: ``Limit: the sender or receiver (basicfwd, testpmd); the ring (ovs).``"""
+    paths = grouped(leaders, lambda result: result.bottleneck)
+    known = [(_LIMITS.get(name, name), group) for name, group in paths.items()]
+    if len(known) == 1:
+        return f"Limit: {known[0][0]}."
+    named = [f"{name} ({', '.join(map(path_of, group))})" for name, group in known]
+    return f"Limit: {'; '.join(named)}."
+
+
+_LIMITS = {
+    "endpoint": "the sender or receiver",
+    "switch": "the switch",
+    "ring": "the ring",
+    "host": "the host",
+    "link": "the link",
+    "unknown": "not known",
+}
+
+
+def _at_least(result: Result) -> bool:
+    return result.lower_bound and not is_latency(result)
+
+
+def _value(result: Result) -> str:
+    main, factor = main_figure(result), main_unit(result)[1]
+    return "" if main is None else f"{'≥ ' if _at_least(result) else ''}{three(main * factor)}"
+
+
+def _interval(result: Result) -> str:
+    main, factor = main_figure(result), main_unit(result)[1]
+    if main is None or main.low is None or main.high is None:
+        return ""
+    return f" ({three(main.low * factor)} to {three(main.high * factor)})"
+
+
+def three(value: float) -> str:
+    """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dot plots (Cleveland) of the first screen: the paths of one traffic, the best first, with intervals. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.answer import first_traffics, three
+from pytest_icbench.report.axes import (
+    MAXIMA,
+    Traffic,
+    grouped,
+    is_latency,
+    main_figure,
+    main_unit,
+    number,
+    path_of,
+    traffic,
+)
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, CROSS, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.report.overview import REFERENCES
+
+#: Width of a row and of the column of values, in pixels.
+ROW_PX, VALUES_PX = 22, 172
+
+#: How a path is drawn.
+_PLAIN, _AT_LEAST, _REFERENCE = "measured", "at least", "reference link"
+
+
+#: What the marks mean, for rates and for round trips.
+_CAPTION = ("bar: 95 % interval; ▷ at least", f"● median, bar: 95 % interval, {CROSS} p99")
+
+
+def dot_charts(results: Sequence[Result], order: Sequence[str], *, latency: bool) -> list[Figure]:
+    """Returns a chart for each of the first traffics: rates flat out, or round trips.
+
+    Args:
+        order: all series of the page.
+        latency: whether the charts are of round trips.
+    """
+    # A candidate is judged in pairs with its base, not against other paths.
+    shown = [
+        result
+        for result in results
+        if is_latency(result) == latency
+        and (latency or (result.metric in MAXIMA and not result.back_to_back))
+        and result.point.candidate is None
+        and main_figure(result) is not None
+    ]
+    groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
+    keys = first_traffics(shown)
+    kind = "delays" if latency else "rates"
+    return [_chart(f"{kind}-{place}", kind, key, groups[key], order) for place, key in enumerate(keys)]
+
+
+def _chart(
+    name: str, kind: str, key: tuple[str, str, Traffic], group: Sequence[Result], order: Sequence[str]
+) -> Figure:
+    latency = is_latency(group[0])
+    unit, factor = main_unit(group[0])
+    metric, _, load = key
+    columns = [
+        CASE,
+        SERIES,
+        Column("value", f"median RTT, {unit}" if latency else f"{metric}, {unit}"),
+        Column("low", f"{unit}, low"),
+        Column("high", f"{unit}, high"),
+        Column("kind", "kind"),
+        Column("label", "value as text"),
+        SOURCE,
+    ]
+    if latency:
+        columns.append(Column("p99", f"99th percentile RTT, {unit}"))
+    rows = tuple(_row(result, factor) for result in _ordered(group))
+    rest = load.say("packet_size", *(() if load.pairs > 1 else ("pairs",)), *(("rate",) if load.rate == "max" else ()))
+    head = "Round trip" if latency else "Rate flat out" if metric == "frmol" else f"Rate ({metric})"
+    best = rows[0]
+    return Figure(
+        id=name,
+        kind=kind,
+        title=f"{head}, {load.packet_size} B, {rest} ({_CAPTION[latency]})",
+        text="",
+        aria=f"The first is {best[1]} with {best[6]}. " + " ".join(f"{row[1]}: {row[6]}." for row in rows),
+        spec=_spec([row[1] for row in rows], order, f"{unit}@kind", latency=latency),
+        columns=tuple(columns),
+        rows=rows,
+        values=("value", "low", "high", *(("p99",) if latency else ())),
+        height=ROW_PX * len(rows),
+    )
+
+
+def _ordered(group: Sequence[Result]) -> list[Result]:
+    """Returns the best result of each path: switches first, the best first, then reference links."""
+    latency = is_latency(group[0])
+    by_value = sorted(group, key=lambda result: float(main_figure(result) or 0.0), reverse=not latency)
+    best: dict[str, Result] = {}
+    for result in by_value:
+        best.setdefault(path_of(result), result)
+    return sorted(best.values(), key=lambda result: result.switch in REFERENCES)
+
+
+def _row(result: Result, factor: float) -> tuple[Any, ...]:
+    main = main_figure(result)
+    assert main is not None
+    latency = is_latency(result)
+    least = result.lower_bound and not latency
+    drawn = _AT_LEAST if least else _REFERENCE if result.switch in REFERENCES else _PLAIN
+    label = f"{'≥ ' if least else ''}{three(main * factor)}"
+    low, high = (None if end is None else float(f"{end * factor:.7g}") for end in (main.low, main.high))
+    row: tuple[Any, ...] = (result.case, path_of(result), float(f"{main * factor:.7g}"), low, high, drawn)
+    if latency:
+        p99 = number(result, result.rtt_p99_ns)
+        tail = None if p99 is None else float(f"{p99 * factor:.7g}")
+        return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
+    gbps = number(result, result.throughput_gbps)
+    return (*row, label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"), MEASURED)
+
+
+def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bool) -> dict[str, Any]:
+    look = theme.series_scales(paths, order)
+    colour = {"field": "series", "type": "nominal", "scale": look["color"], "legend": None}
+    links = " || ".join(f"datum.value === '{name}' || indexof(datum.value, '{name} ') === 0" for name in REFERENCES)
+    y = {
+        "field": "series",
+        "type": "nominal",
+        "scale": {"domain": list(paths)},
+        "axis": {
+            "title": None,
+            "ticks": False,
+            "domain": False,
+            "labelLimit": 150,
+            "labelFontStyle": {"condition": {"test": links, "value": "italic"}, "value": "normal"},
+            "labelPadding": 8,
+        },
+    }
+    scale = {"@scale": "value", "range": [0, {"expr": f"width - {VALUES_PX}"}]}
+    # The unit stands below the values, beside the ticks' labels.
+    unit = {"titleX": {"expr": f"width - {VALUES_PX - 10}"}, "titleY": 7, "titleAlign": "left", "titleBaseline": "top"}
+    ticks = {"labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6}
+    axis = {"title": title, "grid": True, **ticks, **unit}
+    x = {"field": "value", "type": "quantitative", "scale": scale, "axis": axis}
+    tooltip = [{"field": "series", "title": "path"}, {"field": "label", "title": "value"}]
+    tooltip += [{"field": name, "title": f"interval, {name}"} for name in ("low", "high")]
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.4, "strokeCap": "round"},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
+        }
+    ]
+    if latency:
+        tooltip.append({"field": "p99", "title": "99th percentile"})
+        layers += [
+            {
+                "transform": [{"filter": "isValid(datum.p99)"}],
+                "mark": {"type": "rule", "strokeWidth": 1, "strokeDash": [1, 3]},
+                "encoding": {"x": x, "x2": {"field": "p99"}, "y": y, "color": colour},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.p99)"}],
+                "mark": {"type": "text", "text": CROSS, "fontSize": 18, "baseline": "middle"},
+                "encoding": {"x": {**x, "field": "p99"}, "y": y, "color": colour},
+            },
+        ]
+    for drawn, mark in (
+        (_PLAIN, {"shape": "circle", "filled": True, "size": 110}),
+        (_AT_LEAST, {"shape": "triangle-right", "fill": theme.PAPER, "size": 110, "strokeWidth": 2}),
+        (_REFERENCE, {"shape": "circle", "fill": theme.PAPER, "size": 90, "strokeWidth": 1.6}),
+    ):
+        layers.append(
+            {
+                "transform": [{"filter": f"datum.kind === '{drawn}'"}],
+                "mark": {"type": "point", "opacity": 1, **mark},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+            }
+        )
+    layers.append(
+        {
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 12},
+            "encoding": {"x": {"value": {"expr": f"width - {VALUES_PX - 10}"}}, "y": y, "text": {"field": "label"}},
+        }
+    )
+    return {"view": {"stroke": None}, "layer": layers}

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The head of a report: its question, the facts of the run, verdicts counted, and warnings. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.report import overview, remarks
+from pytest_icbench.report.axes import is_latency, path_of
+from pytest_icbench.wording import alternatives, clock, percent, printable
+
+#: Verdicts that are counted even if no case has them.
+_ALWAYS = (Verdict.PASS, Verdict.REGRESSED, Verdict.INVALID)
+#: Verdicts of comparisons, which are counted wherever something was compared.
+_COMPARED = (Verdict.INCONCLUSIVE, Verdict.IMPROVED)
+#: Number of names in a sentence after which the rest is counted.
+_FEW = 3
+
+
+class Tile(NamedTuple):
+    """A count on the first screen.
+
+    Attributes:
+        number: the number, or a word in its place.
+        name: what is counted.
+        detail: a remark.
+        colour: as a verdict's.
+        target: the anchor of the part of the page with the details; empty without one.
+    """
+
+    number: str
+    name: str
+    detail: str = ""
+    colour: str = "ink"
+    target: str = ""
+
+
+def question(results: Sequence[Result]) -> str:
+    """Returns the title: what the run asks, in one line."""
+    if not results:
+        return "Nothing was measured"
+    candidates = [result for result in results if result.point.candidate is not None]
+    if candidates:
+        return _question_of_versions(results, candidates)
+    baselines = _several(result.baseline for result in results if result.baseline)
+    if baselines:
+        return f"Is anything slower than {alternatives(baselines)}?"
+    runs = _several(result.run for result in results if result.run)
+    if len(runs) > 1:
+        return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
+    paths = _several(map(path_of, results))
+    if len(paths) == 1:
+        return f"How fast is {paths[0]}? {_sizes(results).capitalize()}"
+    return f"Which switch? {len(paths)} paths, {_sizes(results)}"
+
+
+def _question_of_versions(results: Sequence[Result], candidates: Sequence[Result]) -> str:
+    names = _several(f"{result.switch}:{result.point.candidate}" for result in candidates)
+    switches = _several(result.switch for result in candidates)
+    if len(names) > 1:
+        return f"Did {alternatives(names)} regress?"
+    switch = switches[0]
+    after = _several(map(_version, candidates))
+    bases = {result.point.base.id for result in candidates}
+    before = _several(_version(result) for result in results if result.case in bases)
+    if len(after) == len(before) == 1 and "" not in (after + before) and after != before:
+        return f"Did {switch} {after[0]} regress against {before[0]}?"
+    return f"Did {names[0]} regress against {switch}?"
+
+
+def _version(result: Result) -> str:
+    switch = result.treatment.get("switch")
+    return str((switch.get("version") if isinstance(switch, dict) else None) or "")
+
+
+def _several(texts: Iterable[str | None]) -> list[str]:
+    """Returns the different texts in order, fit for one line."""
+    return [printable(text) for text in dict.fromkeys(text or "" for text in texts)]
+
+
+def _sizes(results: Iterable[Result]) -> str:
+    sizes = sorted({result.point.traffic.mean_bytes for result in results})
+    if len(sizes) > _FEW:
+        return f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]} bytes"
+    *first, last = map(str, sizes)
+    return f"{', '.join(first)} and {last} bytes" if first else f"{last} bytes"
+
+
+def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
+    """Returns the facts of the run for one line: when, where, what. Unknown ones are left out.
+
+    Args:
+        runs: names of the runs.
+    """
+    if not results:
+        return [*(f"run {printable(run)}" for run in runs)]
+    began = min((result.started_at for result in results if result.started_at), default=0.0)
+    ended = max((result.started_at + result.duration_s for result in results), default=0.0)
+    parts = []
+    if began:
+        parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(ended - began)} of measuring")
+    parts += _hosts(results)
+    systems = _known(result.treatment.get(name) for result in results for name in ("kernel", "dpdk"))
+    parts += [f"Linux {kernel}" for kernel in _known(result.treatment.get("kernel") for result in results)]
+    parts += [
+        f"{path} {version}"
+        for path, version in dict.fromkeys((_program(result), _version(result)) for result in results)
+        if version and not any(common in version for common in systems)
+    ]
+    parts += [f"DPDK {version}" for version in _known(result.treatment.get("dpdk") for result in results)]
+    parts += [f"{placement} placement" for placement in _known(result.placement for result in results)]
+    parts += [f"icbench {version}" for version in _known(result.treatment.get("pytest_icbench") for result in results)]
+    parts += [f"run {run}" for run in runs]
+    return [printable(part) for part in parts]
+
+
+def _program(result: Result) -> str:
+    candidate = result.point.candidate
+    return result.switch if candidate is None else f"{result.switch}:{candidate}"
+
+
+def _known(values: Iterable[object]) -> list[str]:
+    return [str(value) for value in dict.fromkeys(values) if value]
+
+
+def _hosts(results: Sequence[Result]) -> list[str]:
+    """Returns processor, number of CPUs and whether it is a virtual machine; several hosts are counted."""
+    hosts = dict.fromkeys(
+        (identity.get("cpu_model"), identity.get("cpus"), identity.get("hypervisor"), identity.get("machine"))
+        for result in results
+        if (identity := result.identity)
+    )
+    if len(hosts) > 1:
+        return [f"{len(hosts)} hosts"]
+    parts = []
+    for model, cpus, hypervisor, _ in hosts:
+        known = [str(model or ""), f"{cpus} CPU{'' if cpus == 1 else 's'}" if cpus else ""]
+        machine = "virtual machine" if hypervisor == "unknown" else f"virtual machine ({hypervisor})"
+        parts.append(", ".join(filter(None, [*known, machine if hypervisor else ""])))
+    return [part for part in parts if part]
+
+
+def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list[Tile]:
+    """Returns the counted verdicts, what was not measured and why, and whether a baseline judged.
+
+    The base that a candidate is compared with counts only if it was judged itself.
+
+    Args:
+        skipped: ids of skipped tests with their reasons.
+    """
+    bases = {result.side_by_side.base for result in results if result.side_by_side}
+    judged = [result for result in results if result.verdict or result.case not in bases]
+    counts = dict(overview.verdicts(judged))
+    compared = bool(bases) or any(result.baseline for result in results)
+    shown = [*_ALWAYS, *(_COMPARED if compared else ())]
+    order = [*shown, *(name for name in counts if name not in shown)]
+    out = [_counted(name, counts.get(name, 0)) for name in order]
+    if bases:
+        out.append(Tile(str(len(bases)), "measured beside as the base"))
+    if skipped:
+        out.append(Tile(str(len(skipped)), "not measured", short_reason(skipped), "warn", "ic-skipped"))
+    if results and not compared:
+        out.append(Tile("no baseline", "", "--icbench-save main makes one"))
+    return out
+
+
+def _counted(name: str, count: int) -> Tile:
+    verdict = overview.verdict_named(name) if count else None
+    if verdict is None:
+        return Tile(str(count), printable(name))
+    return Tile(str(count), verdict, "", verdict.colour, "ic-notable" if verdict.notable else "")
+
+
+def short_reason(skipped: Sequence[tuple[str, str]]) -> str:
+    """Returns who was not measured and why, in few words: ``vpp and snabb are not installed; sriov needs a card``."""
+    names_by_reason: dict[str, list[str]] = {}
+    for reason, tests in overview.skips(skipped):
+        short = re.split(r"[:;(]", printable(reason), maxsplit=1)[0].strip()
+        names = sorted({_switch(test) for test in tests} - {""})
+        if len(names) == 1:
+            short = short.removeprefix(f"{names[0]} ")
+        together = names_by_reason.setdefault(short, [])
+        together += [name for name in names if name not in together]
+    parts = []
+    for short, names in list(names_by_reason.items())[:_FEW]:
+        who = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+        is_clause = re.match(r"(is|has|needs|cannot|can) ", short) is not None
+        plural = re.sub("^is ", "are ", short) if len(names) > 1 else short
+        parts.append(f"{who} {plural}" if is_clause else f"{who}: {short}" if who else short)
+    more = len(names_by_reason) - _FEW
+    return "; ".join(parts) + (f"; and {more} more reasons" if more > 0 else "")
+
+
+def _switch(test: str) -> str:
+    """Returns the switch in the id of a test: the beginning of the case in brackets."""
+    case = test.rpartition("[")[2]
+    head = case.partition("+")[0].partition(":")[0]
+    parts = head.split("-")
+    sized = next((place for place, part in enumerate(parts) if part[:-1].isdigit() and part.endswith("B")), len(parts))
+    return "-".join(part for part in parts[:sized] if part not in ("udp", "raw", "mmsg", "dpdk"))
+
+
+def warnings(results: Sequence[Result]) -> list[str]:
+    """Returns what makes the values doubtful: shared cores, disturbed windows, drift, bands, the host's warnings."""
+    parts = []
+    if any(result.placement == "cooperative" for result in results):
+        parts.append("The endpoints share cores and yield to each other: compare these values only with one another.")
+    numbers = [result for result in results if result.is_number]
+    disturbed = [result for result in numbers if result.disturbed_windows]
+    if disturbed:
+        worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))
+        windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
+        parts.append(
+            f"The host disturbed {windows[0]:,} of {windows[1]:,} windows, in {_cases(len(disturbed))}; most in"
+            f" {_label(worst)}: {worst.disturbed_windows} of {worst.windows}."
+        )
+    drifted = sorted(
+        (result for result in numbers if remarks.drift(result)), key=lambda result: -abs(result.drift or 0)
+    )
+    if drifted:
+        named = ", ".join(f"{_label(result)} {_signed(result.drift or 0.0)}" for result in drifted[:_FEW])
+        parts.append(f"{_cases(len(drifted)).capitalize()} drifted while measured: {_and_more(named, len(drifted))}.")
+    banded = [result for result in numbers if result.bands is not None]
+    if banded:
+        named = ", ".join(map(_label, banded[:_FEW]))
+        parts.append(f"Launches of {_cases(len(banded))} fall into two bands: {_and_more(named, len(banded))}.")
+    told = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
+    parts += [f"{text.rstrip('.')}." for text in told]
+    return [printable(part) for part in parts]
+
+
+def _label(result: Result) -> str:
+    return f"{result.case} (round trip)" if is_latency(result) else result.case
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'' if number == 1 else 's'}"
+
+
+def _and_more(named: str, number: int) -> str:
+    return named + (f" and {number - _FEW} more" if number > _FEW else "")
+
+
+def _signed(share: float) -> str:
+    return f"{'-' if share < 0 else '+'}{percent(share)}"

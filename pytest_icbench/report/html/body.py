@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of the page around pytest-html's table: the first screen, the charts' places, tables, and data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from pytest_icbench.model.verdict import NOTABLE, Verdict
+from pytest_icbench.report import headline, overview, versions
+from pytest_icbench.report.answer import answer
+from pytest_icbench.report.axes import host_legend, hosts_apart, number
+from pytest_icbench.report.deciding import deciding
+from pytest_icbench.report.figure import published, vega
+from pytest_icbench.report.html.data import page_data
+from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.html.parts import Link, folded, table, text, word
+
+#: The page's scripts, in the order in which they need each other.
+_SCRIPTS = ("charts.js", "cases.js", "page.js")
+#: Number of tests that the list of a reason names.
+_MOST_NAMED = 200
+
+
+def summary(page: Page) -> str:
+    """Returns the part above pytest-html's counts: the first screen."""
+    facts = [*headline.facts(page.results, page.runs), *host_legend(page.results)]
+    parts = [
+        f"<style>{_resource('page.css')}{_verdict_colours()}</style>",
+        f'<div id="ic-head"><p class="ic-dim">{" · ".join(map(text, facts))}</p></div>',
+        _section("ic-answer", "Answer", _tiles(page) + _warnings(page) + _sentences(page)),
+        '<div id="ic-first"></div>',
+        _notable(page),
+        _side_by_side(page),
+        _rankings(page),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def body(page: Page) -> str:
+    """Returns the part below the counts: charts, the filter, one case, what was not measured, data and scripts."""
+    nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
+    sources = f'<p class="ic-dim" id="ic-sources">{" · ".join(map(text, page.sources))}</p>' if page.sources else ""
+    scripts = "\n".join(f"<script>{_resource(name)}</script>" for name in _SCRIPTS)
+    return f"""
+{nothing}
+<noscript><p>Charts and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
+<div id="ic-figures"></div>
+<section id="ic-cases" aria-labelledby="ic-cases-head">
+<h2 id="ic-cases-head">Cases ({len(page.results)})</h2>
+<div class="ic-controls"><label for="ic-filter">Show only cases with</label>
+<input id="ic-filter" type="search" placeholder="ovs 64B {Verdict.PASS}" autocomplete="off">
+<span id="ic-count" role="status"></span></div>
+<details id="ic-index"><summary>All cases by path</summary></details>
+</section>
+<section id="ic-one-case" class="ic-card" tabindex="-1" aria-labelledby="ic-case-head">
+<h2 id="ic-case-head">One case</h2>
+<div class="ic-controls"><label for="ic-case">Case</label> <select id="ic-case"></select></div>
+<div id="ic-case-body"></div>
+</section>
+{_skips(page)}
+{_statements(page)}
+{sources}
+<script type="application/json" id="ic-data">{page_data(page)}</script>
+<script>{vega.script()}</script>
+{scripts}
+"""
+
+
+def _verdict_colours() -> str:
+    return "".join(f".ic-{verdict} {{ color: var(--ic-{verdict.colour}); }}\n" for verdict in Verdict)
+
+
+def _tiles(page: Page) -> str:
+    items = []
+    for tile in headline.tiles(page.results, page.skipped):
+        detail = f"{': ' if tile.name else ' '}<span class=ic-detail>{text(tile.detail)}</span>" if tile.detail else ""
+        inner = f'<b style="color: var(--ic-{tile.colour})">{text(tile.number)}</b> {text(tile.name)}{detail}'
+        link = f'<a href="#{tile.target}">{inner}</a>' if tile.target else inner
+        items.append(f"<li>{link}</li>")
+    return f'<ul class="ic-tiles" aria-label="Verdicts">{"".join(items)}</ul>'
+
+
+def _warnings(page: Page) -> str:
+    warnings = headline.warnings(page.results)
+    return f'<p class="ic-warning" role="note">{" ".join(map(text, warnings))}</p>' if warnings else ""
+
+
+def _sentences(page: Page) -> str:
+    items = []
+    for sentence in answer(deciding(page.results)):
+        colour = f" class=ic-{sentence.verdict}" if sentence.verdict else ""
+        items.append(f"<li><b{colour}>{text(sentence.lead)}</b> {text(sentence.text)}</li>")
+    return f'<ul class="ic-sentences">{"".join(items)}</ul>' if items else "<p>No case gave a number.</p>"
+
+
+def _notable(page: Page) -> str:
+    """Returns a table of the notable verdicts, the worst first."""
+    notable = [place for place, result in enumerate(page.results) if result.verdict in NOTABLE]
+    notable.sort(key=lambda place: NOTABLE.index(str(page.results[place].verdict)))
+    rows = []
+    for place in notable:
+        result = page.results[place]
+        verdict = f"{result.verdict}{', waived' if result.waiver else ''}"
+        rows.append((verdict, Link(f"{result.case}, {result.dimension}", page.anchors[place]), result.reason or ""))
+    return _section("ic-notable", "Not as it should be", folded(("Verdict", "Case", "Why"), rows)) if rows else ""
+
+
+def _section(name: str, heading: str, content: str) -> str:
+    head = f'<h2 id="{name}-head">{text(heading)}</h2>'
+    return f'<section id="{name}" aria-labelledby="{name}-head">{head}{content}</section>'
+
+
+def _side_by_side(page: Page) -> str:
+    """Returns the decision on each candidate with its cases; empty without candidates."""
+    anchors = dict(zip(map(id, page.results), page.anchors, strict=True))
+    parts = []
+    for candidate in versions.candidates(page.results):
+        parts.append(f"<p><b class=ic-{word(candidate.decision)}>{text(candidate.sentence)}</b></p>")
+        rows = [
+            (
+                Link(result.case, anchors[id(result)]),
+                versions.decision_of(result),
+                ", ".join(filter(None, versions.comparison_of(result))),
+            )
+            for result in candidate.results
+        ]
+        parts.append(folded(("Case", "Decision", "Change against the base (interval)"), rows))
+    if not parts:
+        return ""
+    parts += [f"<p>{text(sentence)}</p>" for sentence in versions.error_rates(page.results)]
+    return _section("ic-versions", "Versions side by side", "".join(parts))
+
+
+def _rankings(page: Page) -> str:
+    """Returns who wins each comparison, folded: the first ones are drawn on the first screen."""
+    rankings = overview.rankings(deciding(page.results))
+    if len(rankings) < 2:
+        return ""
+    rows = [(ranking.question, ranking.winner, ranking.ranks[0], ranking.lead) for ranking in rankings]
+    shown = table(("Comparison", "Fastest", "Best value", "Lead, or who may be faster"), rows)
+    return (
+        f"<details class=ic-rankings><summary>Who wins each of {len(rankings)} comparisons</summary>{shown}</details>"
+    )
+
+
+def _skips(page: Page) -> str:
+    skips = overview.skips(page.skipped)
+    if not skips:
+        return ""
+    items = []
+    for reason, tests in skips:
+        names = "".join(f"<li>{text(test)}</li>" for test in tests[:_MOST_NAMED])
+        more = f"<li>and {len(tests) - _MOST_NAMED} more</li>" if len(tests) > _MOST_NAMED else ""
+        count = f"{len(tests)} test{'s' if len(tests) > 1 else ''}"
+        items.append(f"<details><summary>{count}: {text(reason)}</summary><ul>{names}{more}</ul></details>")
+    return _section("ic-skipped", f"Not measured ({len(page.skipped)})", "".join(items))
+
+
+def _statements(page: Page) -> str:
+    rows: list[Sequence[str]] = []
+    for result, anchor in zip(hosts_apart(page.results), page.anchors, strict=True):
+        case = Link(result.case + (f" ({result.host})" if result.host else ""), anchor)
+        for publication in published.stated(result):
+            pps = number(result, result.throughput_pps)
+            at_least = "≥ " if result.lower_bound else ""
+            measured = "" if pps is None else f"{at_least}{pps / 1e6:.4g} Mpps"
+            rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))
+    statements = [(row, statement, source) for row, statement, source in published.statements(page.results)]
+    if not rows and not statements:
+        return ""
+    heads = ("Row", "Case", "Measured here", "Published, other hardware", "Source")
+    value_table = table(heads, rows[:100]) if rows else ""
+    statement_table = table(("Row", "Stated about other hardware", "Source"), statements) if statements else ""
+    origin = "Of the same experiments on other hardware, with other versions: orientation, not a limit."
+    content = f"<p>{origin}</p>{value_table}{statement_table}"
+    return _section("ic-published", "Published values", content)
+
+
+def _resource(name: str) -> str:
+    return (files("pytest_icbench.report.html") / name).read_text(encoding="utf-8")

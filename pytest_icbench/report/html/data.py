@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data of the page's script: charts, cases and their windows, as JSON. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report import remarks
+from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.report.deciding import deciding
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
+from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
+from pytest_icbench.report.figure.series import for_page
+from pytest_icbench.report.figure.windows import WINDOWS
+from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.page import Page
+from pytest_icbench.wording import printable
+
+
+def page_data(page: Page) -> str:
+    """Returns JSON that is safe in a script element: it can contain neither the element's end nor a comment."""
+    return json.dumps(_data(page), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _data(page: Page) -> dict[str, Any]:
+    results = deciding(page.results)
+    content = Content.of(results, page.history)
+    charts = _Charts()
+    sections = [
+        {
+            "name": section.name,
+            "heading": section.heading,
+            "place": section.place,
+            "charts": list(map(charts.add, drawn)),
+        }
+        for section, drawn in section_charts(content)
+    ]
+    scales = theme.series_scales(content.order, content.order)
+    looks = zip(scales["color"]["range"], scales["shape"]["range"], strict=True)
+    return {
+        "config": theme.CONFIG,
+        "log_ratio": LOG_RATIO,
+        "measured": MEASURED,
+        "looks": dict(zip(content.order, looks, strict=True)),
+        "sections": sections,
+        "windows": charts.add(WINDOWS),
+        "cases": [_case(page, place, result, charts) for place, result in enumerate(hosts_apart(results))],
+        "series": _windows(page),
+        "specs": charts.specs,
+    }
+
+
+def _windows(page: Page) -> list[Any]:
+    return [None if windows is None else windows.to_dict() for windows in for_page(page.windows)]
+
+
+def _case(page: Page, place: int, result: Result, charts: _Charts) -> dict[str, Any]:
+    main = main_figure(result)
+    _, factor = main_unit(result)
+    value, low, high = (None, None, None) if main is None else (main.value, main.low, main.high)
+    facts = facts_of(result, page.repeats.get(page.tests[place]))
+    if place in page.taken:
+        facts.insert(0, ("taken from", page.taken[place]))
+    return {
+        "test": printable(page.tests[place].rpartition("::")[2]),
+        "case": printable(result.case),
+        "path": path_of(result),
+        "anchor": printable(page.anchors[place]).replace(" ", "_"),
+        "dimension": result.dimension,
+        "verdict": result.verdict or "",
+        "value": None if value is None else value * factor,
+        "low": None if low is None else low * factor,
+        "high": None if high is None else high * factor,
+        "band": _band_text(result) if low is not None else "",
+        "facts": [[name, printable(fact)] for name, fact in facts],
+        "charts": [charts.add(chart) for chart in case_charts(result)],
+    }
+
+
+class _Charts:
+    """The charts of a page as JSON data; equal specifications are kept once.
+
+    Attributes:
+        specs: the specifications; a chart's ``spec`` is an index.
+    """
+
+    def __init__(self) -> None:
+        self.specs: list[Mapping[str, Any]] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, chart: Figure) -> dict[str, Any]:
+        """Returns the data of a chart."""
+        place = self._places.setdefault(json.dumps(chart.spec, sort_keys=True), len(self.specs))
+        if place == len(self.specs):
+            self.specs.append(chart.spec)
+        return chart.to_dict() | {"spec": place}
+
+
+def _band_text(result: Result) -> str:
+    band = "reaches to the relevant upper bound" if remarks.is_search(result) else "is its interval"
+    return f"The line across is the value, the band {band}."

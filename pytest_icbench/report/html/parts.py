@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pieces of markup: escaped text, tables that narrow screens stack, and their folding. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from pytest_icbench.wording import printable
+
+#: Number of rows of a table above which the rest is folded.
+MOST_ROWS = 20
+
+
+def text(value: object) -> str:
+    """Escapes a text for markup and replaces its control characters."""
+    return escape(printable(str(value)))
+
+
+def word(verdict: str) -> str:
+    """Returns a verdict as part of a class that needs no quotes."""
+    return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
+
+
+class Link(str):
+    """A cell's text that links to an anchor of the page."""
+
+    __slots__ = ("anchor",)
+    anchor: str
+
+    def __new__(cls, label: str, anchor: str) -> Link:
+        """Returns the text with the anchor that it links to."""
+        self = super().__new__(cls, label)
+        self.anchor = anchor
+        return self
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table. A narrow screen stacks its cells with their heads, so roles mark it as a table."""
+    head_cells = "".join(f'<th scope="col" role="columnheader">{text(head)}</th>' for head in heads)
+    body = "".join(f'<tr role="row">{_cells(heads, row)}</tr>' for row in rows)
+    return (
+        f'<div class="ic-scroll" tabindex="0" role="group" aria-label="{text(", ".join(heads))}">'
+        f'<table class="ic ic-stack" role="table"><thead role="rowgroup"><tr role="row">{head_cells}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div>'
+    )
+
+
+def _cells(heads: Sequence[str], row: Sequence[str]) -> str:
+    pairs = zip(heads, row, strict=True)
+    return "".join(f'<td role="cell" data-head="{text(head)}">{_shown(cell)}</td>' for head, cell in pairs)
+
+
+def _shown(cell: str) -> str:
+    return f'<a href="#{text(cell.anchor)}">{text(cell)}</a>' if isinstance(cell, Link) else text(cell)
+
+
+def folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table whose rows after the first ``MOST_ROWS`` are folded."""
+    more, rest = "", rows[MOST_ROWS:]
+    if rest:
+        more = f"<details><summary>{len(rest)} more</summary>{table(heads, rest)}</details>"
+    return table(heads, rows[:MOST_ROWS]) + more

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first screen: its question, facts, counts, warnings, answer and dot plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.report import headline
+from pytest_icbench.report.answer import MOST_TRAFFICS, answer
+from pytest_icbench.report.deciding import deciding
+from pytest_icbench.report.figure.dots import dot_charts
+from pytest_icbench.stats.quantiles import Estimate
+from tests.measurements import result, side_by_side
+
+SKIPS = [
+    ("t.py::test_a[vpp-64B-b32-1vs1-Rmax]", "vpp is not installed: build it (docs say how), or name it"),
+    ("t.py::test_a[snabb-64B-b32-1vs1-Rmax]", "snabb is not installed: build it"),
+    ("t.py::test_a[linux-bridge-udp-mmsg-64B-b32-1vs1-Rmax]", "needs a card: name its PF"),
+]
+
+
+def at(pps: float, **more: Any) -> dict[str, Any]:
+    return {"throughput_pps": pps, "throughput_pps_low": pps * 0.98, "throughput_pps_high": pps * 1.02, **more}
+
+
+def upgrade(ratio: float = 0.9, decision: str = "REGRESSED", **treatment: Any) -> list[Result]:
+    """A base whose launches altogether say the contrary of those that decide, and its candidate."""
+    case = Case("ovs", candidate="new")
+    compared = side_by_side(case, decision, ratio)
+    judged = {"verdict": decision, "decision": decision, "side_by_side": compared}
+    old, new = ({"switch": {"version": version}} for version in ("3.1.0", "3.3.0"))
+    return [
+        result(case.base, verdict=None, treatment=old, **at(4.4e6)),
+        result(case, treatment=new, **at(4.6e6), **judged),
+    ]
+
+
+def test_the_title_is_the_question() -> None:
+    sizes = [result(Case(switch, Traffic(size))) for switch in ("ovs", "vpp") for size in (64, 1500)]
+    assert headline.question(sizes) == "Which switch? 2 paths, 64 and 1500 bytes"
+    assert headline.question([result(Case("ovs"), baseline="main")]) == "Is anything slower than main?"
+    assert headline.question(upgrade()) == "Did ovs 3.3.0 regress against 3.1.0?"
+    assert headline.question([result(Case("ovs"))]) == "How fast is ovs? 64 bytes"
+    many = [result(Case("ovs", Traffic(size))) for size in (64, 128, 256, 512)]
+    assert headline.question(many) == "How fast is ovs? 4 sizes from 64 to 512 bytes"
+    same = [result(Case("ovs")), result(Case("ovs", candidate="new"))]
+    assert headline.question(same) == "Did ovs:new regress against ovs?"
+    assert headline.question([]) == "Nothing was measured"
+
+
+def test_the_facts_say_when_where_and_what() -> None:
+    identity = {"cpu_model": "EPYC", "cpus": 2, "hypervisor": "unknown", "machine": "aa"}
+    treatment = {"kernel": "6.1", "dpdk": "22.11", "pytest_icbench": "0.1.0"}
+    results = [
+        result(Case("ovs"), identity=identity, treatment={**treatment, "switch": {"version": "3.1.0"}}, started_at=1e9),
+        result(Case("testpmd"), identity=identity, treatment={**treatment, "switch": {"version": "DPDK 22.11"}}),
+        result(Case("veth"), identity=identity, treatment=treatment, started_at=1e9 + 60, duration_s=30.0),
+    ]
+    assert headline.facts(results, ["run1"]) == [
+        "9 Sep 2001, 01:46 UTC, 1:30 of measuring",
+        "EPYC, 2 CPUs, virtual machine",
+        "Linux 6.1",
+        "ovs 3.1.0",
+        "DPDK 22.11",
+        "dedicated placement",
+        "icbench 0.1.0",
+        "run run1",
+    ]
+
+
+def test_tiles_count_verdicts_and_say_what_was_not_measured_and_why() -> None:
+    tiles = headline.tiles([result(Case("ovs"), verdict="PASS"), result(Case("vpp"), verdict="INVALID")], SKIPS)
+    assert [(tile.number, str(tile.name)) for tile in tiles] == [
+        ("1", "PASS"),
+        ("0", "REGRESSED"),
+        ("1", "INVALID"),
+        ("3", "not measured"),
+        ("no baseline", ""),
+    ]
+    assert tiles[3].detail == "vpp and snabb are not installed; linux-bridge needs a card"
+    assert "--icbench-save" in tiles[4].detail
+    tiles = headline.tiles([result(Case("ovs"), verdict="IMPROVED", baseline="main")], [])
+    assert [str(tile.name) for tile in tiles if tile.number == "1"] == ["IMPROVED"]
+    assert "no baseline" not in [tile.number for tile in tiles]
+    # A base is not judged; that is no lack of a verdict.
+    assert "not judged" not in [tile.name for tile in headline.tiles(upgrade(), [])]
+
+
+def test_disturbed_drifted_and_shared_is_said_with_the_worst_case() -> None:
+    assert headline.warnings([result(Case("ovs"))]) == []
+    results = [
+        result(Case("ovs"), disturbed_windows=12, windows=12, placement="cooperative"),
+        result(Case("vpp"), disturbed_windows=1, windows=12, drift=0.73, conditions={"warnings": ["turbo is on"]}),
+    ]
+    shared, disturbed, drifted, host = headline.warnings(results)
+    assert shared.startswith("The endpoints share cores")
+    assert disturbed.startswith("The host disturbed 13 of 24 windows, in 2 cases; most in ovs-64B-b32-1vs1-Rmax: 12 of")
+    assert drifted == "1 case drifted while measured: vpp-64B-b32-1vs1-Rmax +73 %."
+    assert host == "turbo is on."
+
+
+def test_undecided_is_an_answer() -> None:
+    results = [
+        result(Case("basicfwd"), lower_bound=True, bottleneck="endpoint", **at(16.1e6)),
+        result(Case("ovs"), lower_bound=True, bottleneck="ring", **at(14.2e6)),
+        result(Case("linux-bridge"), **at(0.246e6)),
+    ]
+    (sentence,) = answer(results)
+    assert sentence.lead == "Fastest, 64 B:"
+    assert sentence.text == (
+        "undecided between basicfwd ≥ 16.1, ovs ≥ 14.2 Mpps; each can carry more."
+        " Limit: the sender or receiver (basicfwd); the ring (ovs). Behind: linux-bridge 0.246."
+    )
+    (sentence,) = answer([result(Case("ovs"), **at(9e6)), result(Case("vpp"), **at(6e6))])
+    assert sentence.text == "ovs with 9 Mpps (8.82 to 9.18), 50.0 % ahead of vpp. Limit: the switch."
+
+
+def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
+    sizes = (64, 128, 256, 1500)
+    results = [
+        result(Case(switch, Traffic(size)), **at(rate))
+        for size in sizes
+        for switch, rate in (("ovs", 9e6), ("vpp", 5e6))
+    ]
+    first, last, rest = answer(results)
+    assert (first.lead, last.lead) == ("Fastest, 64 B:", "Fastest, 1500 B:")
+    assert (rest.lead, rest.text) == ("All 4 comparisons:", "4 for ovs.")
+
+
+def test_a_gate_names_the_worst_and_what_improved() -> None:
+    changes = (("ovs", "REGRESSED", 0.85), ("vpp", "REGRESSED", 0.7), ("snabb", "IMPROVED", 1.2), ("veth", "PASS", 1.0))
+    results = [
+        result(
+            Case(switch, rate=Rate(1_000_000)),
+            verdict=verdict,
+            baseline="main",
+            ratio_to_baseline=Estimate(ratio, ratio - 0.01, ratio + 0.01),
+        )
+        for switch, verdict, ratio in changes
+    ]
+    (sentence,) = answer(results)
+    assert sentence.verdict is Verdict.REGRESSED
+    assert sentence.lead == "2 of 4 cases REGRESSED against main."
+    assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30 % (-31 % to -29 %); ovs-64B")
+    assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20 % (+19 % to +21 %)." in sentence.text
+    (sentence,) = answer([result(Case("ovs", rate=Rate(1_000_000)), verdict="INCONCLUSIVE", baseline="main")])
+    assert sentence.lead == "Nothing is known to be slower than main."
+
+
+def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:
+    base, candidate = deciding(upgrade())
+    assert base.throughput_pps == Estimate(5e6, 4.4e6 * 0.98, 5e6)  # its interval was 4.31 to 4.49
+    assert candidate.throughput_pps is not None
+    assert candidate.throughput_pps.value == 4.5e6
+    assert (candidate.throughput_pps.low, candidate.throughput_pps.high) == (5e6 * 0.89, 5e6 * 0.91)
+    assert candidate.throughput_gbps is not None
+    assert abs(candidate.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
+    sentence = answer([base, candidate])[0]
+    assert sentence.lead == "ovs:new against its base: REGRESSED."
+    assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10 % (-11 % to -9 %)." in sentence.text
+    assert deciding([result(Case("ovs"))]) == [result(Case("ovs"))]
+
+
+def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> None:
+    results = [
+        result(Case("direct"), **at(43e6)),
+        result(Case("ovs"), lower_bound=True, **at(14e6)),
+        result(Case("basicfwd"), **at(16e6)),
+        *upgrade()[1:],
+        result(Case("ovs", dimension="latency", rate=Rate(1000)), rtt_p99_ns=50e3),
+    ]
+    order = [each.switch for each in results]
+    (rates,) = dot_charts(results, order, latency=False)
+    assert [(row[1], row[5]) for row in rates.rows] == [
+        ("basicfwd", "measured"),
+        ("ovs", "at least"),
+        ("direct", "reference link"),
+    ]
+    assert [row[6] for row in rates.rows][:2] == ["16 Mpps · 2.56 Gbit/s", "≥ 14 Mpps · 2.56 Gbit/s"]
+    (delays,) = dot_charts(results, order, latency=True)
+    assert [row[6] for row in delays.rows] == ["20 / 50 µs"]
+
+
+def test_the_first_screen_shows_few_traffics_the_shortest_and_the_longest_frames() -> None:
+    results = [
+        result(Case("ovs", Traffic(size), burst), **at(9e6)) for burst in (16, 32) for size in (128, 64, 1500, 512)
+    ]
+    charts = dot_charts(results, ["ovs"], latency=False)
+    assert len(charts) == MOST_TRAFFICS
+    assert [chart.title.split(" (")[0] for chart in charts] == [
+        "Rate flat out, 64 B, bursts of 16",
+        "Rate flat out, 1500 B, bursts of 16",
+    ]
