@@ -28,6 +28,7 @@ from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, Trial
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def recomputed(whole: Measurement) -> Measurement:
     Raises:
         DamagedData: parts are missing, as in a result of an earlier version.
     """
+    if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
+        raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
     parts = _Parts.of(whole)
     if whole.search is not None:
         measurement = _search(parts, whole.search)

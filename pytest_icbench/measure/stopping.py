@@ -2,34 +2,43 @@
 """Decides how many launches a case has, by the width of the interval alone. Pure.
 
 A look at the interval after each launch, and a stop when it happens to be narrow, favour samples that lie too close
-together. Three rules keep the coverage. Intervals that decide are wider than those of a fixed number
-(``LOOKED_CONFIDENCE``). There are never fewer than six launches (eight where they fall into two bands). An interval
-must be narrow at two looks in a row. ``benchmarks/validation`` shows the coverage by simulation.
+together; launches that depend on each other lie close together anyhow. Four rules keep the coverage. No precision is
+claimed below the number of launches that can tell dependence (``FEWEST_TELLING``), nor while launches depend on each
+other, nor while they drift by more than the precision. An interval must be narrow at two looks in a row.
+``benchmarks/validation`` shows the coverage by simulation.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, over_launches
-from pytest_icbench.stats.quantiles import CONFIDENCE
+from pytest_icbench.stats.dependence import FEWEST_TELLING
+from pytest_icbench.stats.intervals import drift_over_launches, over_launches
+from pytest_icbench.stats.noninferiority import Margin
 
-#: The fewest launches that fall into two bands: six lie all in the greater band too often.
-FEWEST_IN_BANDS = 8
+#: An interval this part of the distance between "the same" and the limit tells the two apart.
+TELLING = 0.5
 
 
-def confidence(settings: Settings) -> float:
-    """Returns the confidence of intervals over launches, before the loss by repeated looks."""
-    return CONFIDENCE if settings.repeats is not None else LOOKED_CONFIDENCE
+def telling_precision(margin: Margin) -> float:
+    """Returns the precision, as a share, at which a figure that did not change is told from one at the margin's limit.
+
+    Each side of a comparison with a baseline has that precision; the interval of their ratio is wider by √2.
+    """
+    return TELLING * abs(1 - margin.limit) / math.sqrt(2)
 
 
 def narrow(values: Sequence[float], precision: float) -> bool:
-    """Whether the interval of the median is within ± ``precision`` of it."""
-    over = over_launches(values, LOOKED_CONFIDENCE)
+    """Whether the interval of the median can be said to be within ± ``precision`` of it."""
+    if len(values) < FEWEST_TELLING:
+        return False
+    over = over_launches(values)
     width = over.estimate.relative_half_width
-    enough = over.bands is None or len(values) >= FEWEST_IN_BANDS
-    return enough and width is not None and width <= precision
+    if width is None or width > precision or (over.dependence is not None and over.dependence.likely):
+        return False
+    return abs(drift_over_launches(values) or 0.0) <= precision
 
 
 def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next_s: float) -> str | None:

@@ -32,6 +32,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import plain_name, quantity
 
@@ -100,11 +101,13 @@ class Measurement:
         launches, windows: number of launches and windows behind the figures.
         ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget`` or ``repeats``; of a
             search ``goal``, ``max-duration`` or ``generator-bound``.
-        precision: half the width of the interval of the main figure over that figure.
+        precision: half the width of the interval of the main figure over that figure; None where there is no interval,
+            and where launches depend on each other, since further ones could lie anywhere.
         confidence: coverage of the intervals, stopping rule included; None where there is none.
         bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
-        drift: change of the main figure from the first to the last launch, over the figure, if it drifted along a line;
-            the interval then holds for its level in the middle of the case's time.
+        dependence: how launches depend on those before them by the main figure, and by how much that widens its
+            interval; None below six launches, and where it is not known.
+        drift: change of the main figure from the first to the last launch, over the figure, if it drifted along a line.
         disturbed_launches: launches of the figures during which others took time from the CPUs that measured; None
             where that is not known. ``disturbance`` is what took most, in words.
         disturbed_repeated: number of launches that were repeated because they were disturbed, by nothing that was
@@ -192,6 +195,7 @@ class Measurement:
     precision: float | None = None
     confidence: float | None = None
     bands: Bands | None = None
+    dependence: Dependence | None = None
     drift: float | None = None
     lower_bound: bool = False
     bottleneck_evidence: str = ""

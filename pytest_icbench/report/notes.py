@@ -99,8 +99,11 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
     if bands := remarks.bands(result):
         yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
+    if (dependence := remarks.dependence(result)) and result.dependence is not None:
+        widened = f"(intervals are {result.dependence.widening:.1f} times as wide)"
+        yield Note("launches depend on those before them", widened, dependence)
     if drift := remarks.drift(result):
-        yield Note("drifted while measured (the level is taken halfway through)", f"{result.drift or 0.0:+.1%}", drift)
+        yield Note("drifted while measured", f"{result.drift or 0.0:+.1%}", drift)
     for text in (longruns.back_to_back(result), longruns.losses(result, longruns.FEW_EVENTS)):
         if text:
             yield Note(text)

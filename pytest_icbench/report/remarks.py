@@ -105,7 +105,16 @@ def drift(result: Result) -> str:
     change = result.drift or 0.0
     if abs(change) < NOTABLE_DRIFT:
         return ""
-    return f"drifted by {change:+.1%} while it was measured; the level is taken halfway through"
+    return f"drifted by {change:+.1%} from the first launch to the last, so the level of another time is not known"
+
+
+def dependence(result: Result) -> str:
+    """Returns a sentence on launches that depend on each other; empty if they seem not to."""
+    told = result.dependence
+    if told is None or not told.likely:
+        return ""
+    widened = f"the interval is {told.widening:.1f} times as wide" if told.widening > 1 else "no precision is claimed"
+    return f"launches depend on those before them (correlation {told.correlation:.2f}), so {widened}"
 
 
 def mpps(pps: float) -> str:

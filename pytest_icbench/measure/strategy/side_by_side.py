@@ -20,7 +20,7 @@ from pathlib import Path
 from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.stopping import why_stop_after
+from pytest_icbench.measure.stopping import TELLING, why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
@@ -36,8 +36,6 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
 
 #: Greatest probability that a session accuses any version although none is worse than allowed.
 SESSION_ERROR = 0.01
-#: An interval this part of the distance between "the same" and the limit tells the two apart.
-TELLING = 0.5
 #: The verdicts of a first look that fresh launches have to confirm.
 _SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
 _AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.merged import over_merged
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
 
 #: Names of the percentiles in a result.
@@ -29,10 +30,9 @@ def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of some launches, their intervals at one confidence."""
+    """The figures of some launches."""
 
     launches: Sequence[Launch]
-    confidence: float
 
     def latency(self, reference: Sequence[Launch]) -> dict[str, Any]:
         """Returns the latency of all launches' merged histograms; empty if none was measured.
@@ -40,16 +40,14 @@ class Figures:
         Args:
             reference: launches of the reference link.
         """
-        histograms = [launch.rtt for launch in self.launches if launch.rtt is not None]
-        merged = merge(histograms)
-        if merged is None:
+        together = _Together.of([launch.rtt for launch in self.launches if launch.rtt is not None])
+        if together is None:
             return {}
+        merged = together.whole
         figures: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
         figures["rtt_max_ns"] = _float(merged.maximum)
-        figures["rtt_mean_ns"] = self._figure(merged.mean, [histogram.mean for histogram in histograms])
-        for name, q in PERCENTILES.items():
-            figures[f"rtt_{name}_ns"] = self._percentile(q, histograms)
-        return figures | self._variation() | self._first() | _floor(reference)
+        figures["rtt_mean_ns"] = together.estimate(lambda histogram: histogram.mean)
+        return figures | together.percentiles("rtt") | self._variation() | self._first() | _floor(reference)
 
     def _variation(self) -> dict[str, Any]:
         """Returns the packet delay variation (RFC 5481).
@@ -57,41 +55,17 @@ class Figures:
         Each pair of each launch is a stream by itself, with its least delay as the reference.
         """
         shifted = [launch.pdv or launch.rtt.less_minimum() for launch in self.launches if launch.rtt is not None]
-        merged = merge(shifted)
-        figures: dict[str, Any] = {"pdv_max_ns": _float(merged.maximum) if merged else None}
-        for name, q in PERCENTILES.items():
-            figures[f"pdv_{name}_ns"] = self._percentile(q, shifted)
-        return figures
+        together = _Together.of(shifted)
+        if together is None:
+            return {}
+        return {"pdv_max_ns": _float(together.whole.maximum), **together.percentiles("pdv")}
 
     def _first(self) -> dict[str, Any]:
         """Returns the latency of the first frames of bursts, which do not wait for other frames of their burst."""
-        histograms = [launch.rtt_first for launch in self.launches if launch.rtt_first is not None]
-        figures: dict[str, Any] = {"rtt_first_samples": sum(histogram.count for histogram in histograms)}
-        for name in ("p50", "p99"):
-            figures[f"rtt_first_{name}_ns"] = self._percentile(PERCENTILES[name], histograms)
-        return figures
-
-    def _percentile(self, q: float, histograms: Sequence[Histogram]) -> Estimate | None:
-        merged = merge(histograms)
-        by_launch = [histogram.percentile(q) for histogram in histograms]
-        return self._figure(merged.percentile(q) if merged else None, by_launch)
-
-    def _figure(self, merged: float | None, by_launch: Sequence[float | None]) -> Estimate | None:
-        """Returns the value from the merged histogram, with the interval from launches if each has the figure.
-
-        Few outlying launches move the merged value, but not the median over launches. Therefore the interval is widened
-        to the merged value.
-        """
-        known = [float(value) for value in by_launch if value is not None]
-        if merged is None:
-            return None
-        point = float(merged)
-        if len(known) < len(by_launch):
-            return Estimate(point)
-        interval = median_over_launches(known, self.confidence)
-        if interval.low is None or interval.high is None:
-            return Estimate(point)
-        return Estimate(point, min(interval.low, point), max(interval.high, point))
+        together = _Together.of([launch.rtt_first for launch in self.launches if launch.rtt_first is not None])
+        if together is None:
+            return {"rtt_first_samples": 0}
+        return {"rtt_first_samples": together.whole.count, **together.percentiles("rtt_first", ("p50", "p99"))}
 
     def effort(self) -> dict[str, Any]:
         """Returns busy cycles per frame of the switch, the senders and the receivers, and hardware events per frame."""
@@ -111,7 +85,7 @@ class Figures:
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
         known = [value for value in values if value is not None]
-        return kept(median_over_launches(known, self.confidence)) if known else None
+        return kept(median_over_launches(known)) if known else None
 
     def _hardware(self) -> dict[str, Any]:
         """Returns the medians of the hardware events that every launch counted."""
@@ -123,6 +97,40 @@ class Figures:
             for part in counted[0]
             if all(part in events for events in counted)
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """The histograms of all launches as one, and those of all launches but one, for each."""
+
+    whole: Histogram
+    without: Sequence[Histogram]
+
+    @classmethod
+    def of(cls, histograms: Sequence[Histogram]) -> _Together | None:
+        whole = merge(histograms)
+        if whole is None:
+            return None
+        rests = (merge([*histograms[:place], *histograms[place + 1 :]]) for place in range(len(histograms)))
+        return cls(whole, [rest for rest in rests if rest is not None])
+
+    def estimate(self, figure: Callable[[Histogram], float | None]) -> Estimate | None:
+        """Returns a figure of all samples, with an interval if it is also one of those of all launches but any one."""
+        value = figure(self.whole)
+        if value is None:
+            return None
+        without = [figure(rest) for rest in self.without]
+        known = [float(rest) for rest in without if rest is not None]
+        samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)
+        return kept(over_merged(float(value), known if len(known) == len(without) else (), samples))
+
+    def percentiles(self, prefix: str, names: Iterable[str] = PERCENTILES) -> dict[str, Estimate | None]:
+        """Returns the percentiles of these names as ``PREFIX_p50_ns``."""
+        return {f"{prefix}_{name}_ns": self.estimate(_at(PERCENTILES[name])) for name in names}
+
+
+def _at(q: float) -> Callable[[Histogram], float | None]:
+    return lambda histogram: histogram.percentile(q)
 
 
 def _floor(reference: Sequence[Launch]) -> dict[str, Any]:

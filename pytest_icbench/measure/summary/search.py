@@ -83,6 +83,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         precision=None,
         confidence=None,
         bands=None,
+        dependence=None,
         drift=None,
         ended_by=finding.ended_by,
         per_launch=tuple(kept[index] for index in sorted(kept)),

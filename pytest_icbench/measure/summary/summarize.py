@@ -10,7 +10,6 @@ from typing import Any
 from pytest_icbench.measure.launch import ports
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.stopping import confidence
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
 from pytest_icbench.model.case import Case
@@ -19,7 +18,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.intervals import median_over_launches, over_launches
+from pytest_icbench.stats.intervals import drift_over_launches, median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: Counters of a pair that a measurement sums up.
@@ -99,10 +98,10 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     """Returns the measurement of the launches; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
     figures = [figure for figure in (main_figure(case, launch) for launch in launches) if figure == figure]
-    level = confidence(settings)
-    over = over_launches(figures, level) if figures else None
+    over = over_launches(figures) if figures else None
     main = over.estimate if over else None
-    pps = median_over_launches([launch.throughput_pps for launch in launches], level) if launches else None
+    dependence = over.dependence if over else None
+    pps = median_over_launches([launch.throughput_pps for launch in launches]) if launches else None
     bottleneck = find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
@@ -136,10 +135,11 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         discarded_s=sum(launch.discarded_s for launch in launches),
         unsettled_launches=sum(launch.stationary is False for launch in launches),
         ended_by=gathered.ended_by,
-        precision=main.relative_half_width if main is not None else None,
+        precision=None if main is None or (dependence and dependence.likely) else main.relative_half_width,
         confidence=CONFIDENCE if main is not None and main.coverage else None,
         bands=over.bands if over else None,
-        drift=over.drift if over else None,
+        dependence=dependence,
+        drift=drift_over_launches(figures),
         repeated=len(gathered.faults),
         faults=tuple(gathered.faults),
         rules=RULES,
@@ -158,9 +158,9 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         **throughput_fields(case, pps),
         **_counters(launches),
         **_fairness(case, launches),
-        **Figures(launches, level).latency(gathered.reference),
-        **Figures(launches, level).effort(),
-        ratio_to_reference=kept(ratio_to_reference(case, gathered, level)),
+        **Figures(launches).latency(gathered.reference),
+        **Figures(launches).effort(),
+        ratio_to_reference=kept(ratio_to_reference(case, gathered)),
     )
 
 
@@ -180,7 +180,7 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     return "generator-bound", f"the client offered {offered:,.0f} of {rate_pps:,} frames per second; ask for less"
 
 
-def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFIDENCE) -> Estimate | None:
+def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
     if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
@@ -191,7 +191,7 @@ def ratio_to_reference(case: Case, gathered: Gathered, confidence: float = CONFI
         return None
     measured, reference = ([pair[side] for pair in figures] for side in (0, 1))
     ratios = quotients(measured, reference) if case.dimension == "throughput" else quotients(reference, measured)
-    return median_over_launches(ratios, confidence)
+    return median_over_launches(ratios)
 
 
 def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Intervals over launches: interpolated ranks, bands left alone, a line taken out."""
+"""Intervals over launches: interpolated ranks, bands left alone, a line left in."""
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.stats.dependence import widened
 from pytest_icbench.stats.intervals import (
     LOOKED_CONFIDENCE,
-    find_slope,
     interpolated,
     median_over_launches,
     over_launches,
-    student_quantile,
 )
 from pytest_icbench.stats.quantiles import Estimate, median_rank
+from pytest_icbench.stats.student import student_quantile
 
 values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
 
@@ -55,7 +54,8 @@ def test_coverage_of_the_interpolated_interval_is_what_was_asked_for(n: int) -> 
 
 def test_six_launches_are_the_fewest_with_an_interval() -> None:
     assert median_over_launches([3, 1, 2, 5, 4]) == Estimate(3)
-    six = median_over_launches([3, 1, 2, 5, 4, 6], LOOKED_CONFIDENCE)
+    assert median_over_launches([3, 1, 2, 5, 4, 6]).coverage == 0.95
+    six = interpolated([3, 1, 2, 5, 4, 6], LOOKED_CONFIDENCE)
     assert (six.value, six.coverage) == (3.5, LOOKED_CONFIDENCE)
     assert six.low == pytest.approx(1, abs=0.1)
     assert six.high == pytest.approx(6, abs=0.1)
@@ -66,47 +66,31 @@ def test_between_bands_nothing_is_interpolated() -> None:
     series = [100, 94, 100.2, 99.8, 94.1, 100.1, 93.9]
     found = over_launches(series)
     assert found.bands is not None
-    assert (found.estimate.low, found.estimate.high) == (93.9, 100.2)
+    assert found.dependence is not None
+    assert found.estimate == widened(Estimate(99.8, 93.9, 100.2, 0.95), found.dependence.widening)
 
 
-def test_a_line_is_taken_out_and_told() -> None:
+def test_a_line_is_left_in_the_interval() -> None:
     noise = [0.1, -0.2, 0.15, -0.05, 0.2, -0.1, -0.15, 0.05]
-    found = over_launches([100 + 2 * index + each for index, each in enumerate(noise)])
-    assert found.drift == pytest.approx(14 / 107, rel=0.02)
-    assert found.estimate.value == pytest.approx(107, abs=0.2)
-    assert found.estimate.low is not None
-    assert found.estimate.high is not None
-    assert 106.5 < found.estimate.low < 107 < found.estimate.high < 107.5
-
-
-def test_a_perfect_line_has_a_level() -> None:
-    found = over_launches([10.0, 11.0, 12.0, 13.0, 14.0, 15.0])
-    assert found.estimate.value == pytest.approx(12.5)
-    assert found.drift == pytest.approx(5 / 12.5)
-
-
-def test_a_level_that_wanders_is_no_line() -> None:
-    steps = [100, 100.5, 101, 103, 106, 107, 107.5, 107, 107.3, 107.2, 107.4, 107.1]
-    assert find_slope(steps) is None
-    assert over_launches(steps).drift is None
-
-
-def test_lines_are_seldom_found_where_there_is_none() -> None:
-    generator = random.Random(7)
-    found = sum(find_slope([generator.gauss(0, 1) for _ in range(12)]) is not None for _ in range(2000))
-    assert 0.01 < found / 2000 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+    estimate = over_launches([100 + 2 * index + each for index, each in enumerate(noise)]).estimate
+    assert estimate.value == pytest.approx(107, abs=0.2)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < 101
+    assert estimate.high > 113
 
 
 @given(values)
 def test_an_interval_holds_its_value_and_is_not_wider_than_the_values_need(series: list[float]) -> None:
-    found = over_launches(series)
-    estimate = found.estimate
+    estimate = over_launches(series).estimate
     assert estimate.low is not None
     assert estimate.high is not None
     assert estimate.low <= estimate.value <= estimate.high
-    if found.drift is None:
-        assert min(series) <= estimate.low
-        assert estimate.high <= max(series)
+    plain = interpolated(series)
+    assert plain.low is not None
+    assert plain.high is not None
+    assert min(series) <= plain.low
+    assert plain.high <= max(series)
 
 
 @given(values, st.floats(min_value=1e-3, max_value=1e3))
