@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
@@ -102,9 +103,7 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "Memif",
     "Needs",
     "Nic",
-    "Node",
     "NodeFacts",
-    "NodeSpec",
     "Pci",
     "PortCounters",
     "Process",
@@ -117,6 +116,10 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "VhostUser",
     "Via",
     "carries_jumbo",
+    # A kind of node
+    "NetnsNode",
+    "Node",
+    "NodeSpec",
     # Switches of the kernel
     "KernelSwitch",
     "NETDEV_APIS",

@@ -77,7 +77,7 @@ def _scenarios(arguments: argparse.Namespace) -> int:
         if path.is_file()
         and "__pycache__" not in path.parts
         and path.suffix != ".pyc"
-        and not path.name.startswith(".")
+        and not path.name.startswith((".", "__init__"))
     )
     present = [str(target / name) for name in names if (target / name).exists()]
     if present and not arguments.force:
