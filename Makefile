@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate clean
+.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -71,6 +71,10 @@ bench: install ## the tool against other tools, side by side
 
 validate: install ## what the numbers are worth, claim by claim: docs/explanation/validation.md; needs root
 	PYTHONPATH=benchmarks $(VENV)/bin/python -P -m validation $(ARGS)
+
+docs: install ## the documents as a site in build/site, to be read and searched without a network; links are checked
+	$(VENV)/bin/python scripts/docs_reference.py --check
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 clean: ## remove what was built and cached; .venv and reports stay
 	rm -rf build build-* dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

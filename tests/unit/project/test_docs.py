@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import re
 import shutil
 import subprocess
@@ -10,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import pytest_icbench
+from pytest_icbench.cli.main import parser
 from pytest_icbench.config.cases import ARGUMENTS
-from pytest_icbench.config.option_table import INI_ONLY, TABLE
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.settings import NAMES
+from pytest_icbench.errors import Invalid
 from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
@@ -21,11 +26,17 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.plugin.fixture import Icbench
+from tests.unit.project.test_reference import reference
 
 ROOT = Path(__file__).parents[3]
+PACKAGE = Path(pytest_icbench.__file__).parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
-GUIDE = ROOT / "docs" / "reference" / "user-guide.md"
+SCENARIO = ROOT / "docs" / "how-to" / "write-a-scenario.md"
+VERDICTS = ROOT / "docs" / "how-to" / "verdicts.md"
 FORMAT = ROOT / "docs" / "reference" / "result-format.md"
+COMMAND = ROOT / "docs" / "reference" / "command.md"
 
 
 def first_cells(document: Path, heading: str) -> list[str]:
@@ -42,17 +53,6 @@ def code(cells: list[str]) -> list[str]:
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
 
 
-def test_user_guide_lists_every_option_with_its_value_and_no_other() -> None:
-    documented = [word for word in code(first_cells(GUIDE, "Options")) if word.startswith("--")]
-    assert sorted(documented) == sorted(f"{row.option} {row.metavar}".strip() for row in TABLE)
-
-
-def test_user_guide_says_of_an_option_what_its_help_says() -> None:
-    text = GUIDE.read_text()
-    for row in TABLE:
-        assert row.help.replace("%%", "%").replace("|", "\\|") in text, row.option
-
-
 def test_help_states_the_defaults_of_settings() -> None:
     defaults = Settings()
     for row in TABLE:
@@ -62,14 +62,62 @@ def test_help_states_the_defaults_of_settings() -> None:
             assert value == getattr(defaults, row.setting), row.option
 
 
-def test_user_guide_lists_every_ini_value_without_option() -> None:
-    documented = [word for word in code(first_cells(GUIDE, "Options")) if word.startswith("icbench_")]
-    assert sorted(documented) == sorted(INI_ONLY)
+def test_the_page_of_scenarios_lists_every_argument_of_the_marker() -> None:
+    documented = code(first_cells(SCENARIO, "The marker"))
+    assert sorted(documented) == sorted(name for name in ARGUMENTS if name not in NAMES)
 
 
-def test_user_guide_lists_every_axis_of_the_marker() -> None:
-    documented = code(first_cells(GUIDE, "Writing a scenario"))
-    assert [name for name in ARGUMENTS if name not in NAMES and name not in documented] == []
+def test_the_page_of_scenarios_lists_every_call_of_the_fixture() -> None:
+    documented = {cell.partition("(")[0] for cell in code(first_cells(SCENARIO, "The fixture"))}
+    internal = {"finish", "unjudged", "rig", "switch"}
+    assert documented == {name for name in vars(Icbench) if not name.startswith("_")} - internal | {"case"}
+
+
+def test_the_page_of_the_command_lists_every_subcommand() -> None:
+    documented = [cell.split()[1] for cell in code(first_cells(COMMAND, "The command `icbench`"))]
+    assert sorted(documented) == sorted(subcommands())
+
+
+def subcommands() -> list[str]:
+    (action,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return list(action.choices)
+
+
+def reasons() -> set[str]:
+    """The reasons of INVALID that the code can give: arguments of ``Invalid``, and those that its checks return."""
+    found = set()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Call(func=ast.Name("Invalid"), args=[ast.Constant(str(reason)), *_]):
+                    found.add(reason)
+                case ast.Call(func=ast.Name("_Finding"), args=[_, _, ast.Constant(str(reason)), *_]):
+                    found.add(reason)
+                case ast.Tuple([ast.Constant(str(reason)), ast.Call() | ast.JoinedStr() | ast.Name()]):
+                    if file.parent.name in ("launch", "summary") and re.fullmatch("[a-z]+(-[a-z]+)*", reason):
+                        found.add(reason)
+    return found
+
+
+def test_the_reasons_are_those_that_the_exception_lists() -> None:
+    listed = re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "")
+    assert {word for words in listed for word in words.split()} <= reasons()
+
+
+def test_every_verdict_and_every_reason_has_a_heading_that_says_what_to_do() -> None:
+    headings = set(re.findall(r"^#+ (.+)$", VERDICTS.read_text(), flags=re.M))
+    known = {word for words in re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "") for word in words.split()}
+    assert {*Verdict, *known, "Skipped"} - headings == set()
+
+
+def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:
+    limits = {
+        node.args[0].value
+        for node in ast.walk(ast.parse((PACKAGE / "measure" / "summary" / "bottleneck.py").read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Bottleneck"
+        if isinstance(node.args[0], ast.Constant)
+    }
+    assert set(code(first_cells(VERDICTS, "What limited a rate"))) == limits
 
 
 @pytest.mark.parametrize(
@@ -114,7 +162,7 @@ def test_links_lead_to_files_and_headings() -> None:
 
 def anchors(document: Path) -> set[str]:
     """Anchors that a renderer gives to headings."""
-    headings = re.findall(r"^#+ (.+)$", document.read_text(), flags=re.M)
+    headings = re.findall(r"^#+ (.+)$", reference.built(document.read_text()), flags=re.M)
     return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of the reference that the code knows: options, `pytest_icbench.api`, members of a measurement.
+
+python scripts/docs_reference.py [--check] writes the tables of options between `<!-- NAME -->` and `<!-- end NAME -->`;
+with --check it writes nothing, and the exit code is 1 if a page is not what the code says. The other parts exist in the
+site alone, in the place of `<!-- built: NAME -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench import api
+from pytest_icbench.config.option_table import INI_ONLY, TABLE
+from pytest_icbench.model.measurement import Measurement
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+#: Members that are shown with their whole docstring; of others the first paragraph says enough.
+IN_FULL = ("Icbench", "Switch", "Node")
+
+
+def cell(text: str) -> str:
+    """Text as a cell of a table holds it."""
+    return re.sub(r"(?<!\\)\|", r"\\|", text).replace("\n", " ")
+
+
+def options() -> str:
+    """The options of the command line in their order."""
+    rows = ["| option | meaning |", "| --- | --- |"]
+    for row in TABLE:
+        name = f"{row.option} {row.metavar}".strip()
+        rows.append(f"| `{cell(name)}` | {cell(row.help.replace('%%', '%'))} |")
+    return "\n".join(rows)
+
+
+def ini_values() -> str:
+    """The values of the ini file that no option has."""
+    rows = ["| ini value | meaning |", "| --- | --- |"]
+    rows += [f"| `{name}` | {cell(text.replace('%%', '%'))} |" for name, text in INI_ONLY.items()]
+    return "\n".join(rows)
+
+
+def paragraphs(documentation: str | None) -> list[str]:
+    """A docstring as paragraphs of Markdown; sections such as `Args:` become lists."""
+    text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(documentation or ""), flags=re.S)
+    parts = []
+    for part in re.split(r"\n{2,}", text):
+        head, _, rest = part.partition("\n")
+        if head not in ("Args:", "Attributes:", "Returns:", "Raises:"):
+            parts.append(part.replace("\n", " "))
+            continue
+        if head == "Returns:":
+            parts.append(f"Returns: {' '.join(rest.split())}")
+            continue
+        entries = re.split(r"\n(?=\S)", textwrap.dedent(rest))
+        listed = [re.sub(r"^([\w, ]+?): ", r"`\1`: ", " ".join(entry.split())) for entry in entries]
+        parts.append(f"{head.removesuffix(':')}:\n\n" + "\n".join(f"* {entry}" for entry in listed))
+    return parts
+
+
+def signature(what: Callable[..., Any]) -> str:
+    """Arguments and result with their types, as they stand in the code."""
+    try:
+        shown = str(inspect.signature(what))
+    except ValueError:
+        return "()"
+    shown = re.sub(r"\((self|cls)(, )?", "(", shown).replace("'", "")
+    shown = re.sub(r"pytest_icbench\.[\w.]+\.(\w+)", r"\1", shown)
+    shown = re.sub(r" = <[^>]*>", " = ...", shown)
+    return re.sub(r" -> None$", "", shown)
+
+
+def members(kind: type) -> Iterator[tuple[str, str, Any]]:
+    """Public methods and properties of a class of the package: name, how it is written, and its function."""
+    names = dict.fromkeys(
+        name for base in kind.__mro__ if base.__module__.startswith("pytest_icbench") for name in vars(base)
+    )
+    for name in names:
+        member = inspect.getattr_static(kind, name)
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property):
+            yield name, name, member.fget
+        elif isinstance(member, classmethod | staticmethod):
+            yield name, name + signature(member.__func__), member.__func__
+        elif inspect.isfunction(member):
+            yield name, name + signature(member), member
+
+
+def attributes(kind: type) -> Iterator[tuple[str, str]]:
+    """Annotated attributes of a class that is no record, with their types."""
+    if not is_dataclass(kind) and not issubclass(kind, Enum):
+        for base in reversed(kind.__mro__):
+            if base.__module__.startswith("pytest_icbench"):
+                for name, kind_of_value in vars(base).get("__annotations__", {}).items():
+                    if not name.startswith("_"):
+                        yield name, re.sub(r"^ClassVar\[(.*)\]$", r"\1", str(kind_of_value))
+
+
+def described(name: str) -> str:
+    """One public name: what it is, and its members."""
+    what = getattr(api, name)
+    head = f"### `{name}`"
+    if hasattr(what, "__args__"):
+        choices = (getattr(choice, "__name__", repr(choice)) for choice in what.__args__)
+        return f"{head}\n\nOne of {', '.join(f'`{choice}`' for choice in choices)}."
+    if not callable(what):
+        return f"{head}\n\n`{name} = {what!r}`"
+    said = paragraphs(what.__doc__)
+    if inspect.isfunction(what):
+        return "\n\n".join([head, f"`{name}{signature(what)}`", *said])
+    protocol = bool(getattr(what, "_is_protocol", False))
+    plain = issubclass(what, Enum) or protocol or issubclass(what, Exception) or name in IN_FULL
+    called = "" if plain else f"`{name}{signature(what)}`"
+    if (what.__doc__ or "").startswith(f"{name}("):  # made by dataclass
+        said = []
+    parts = [head, called, *said]
+    typed = dict(attributes(what))
+    traits = [part for base in what.__mro__[1:] for part in paragraphs(base.__doc__) if part.startswith("Attributes:")]
+    if typed and traits:
+        parts += traits
+    elif typed:
+        parts.append("Attributes: " + ", ".join(f"`{key}: {kind}`" for key, kind in typed.items()) + ".")
+    if issubclass(what, Enum):
+        parts.append("Values: " + ", ".join(f"`{member.name}`" for member in what) + ".")
+    listed = list(members(what))
+    if name in IN_FULL:
+        for member, written, function in listed:
+            parts += [f"#### `{name}.{member}`", f"`{written}`", *paragraphs(function.__doc__)]
+    elif listed:
+        rows = ["| member | what it does |", "| --- | --- |"]
+        rows += [f"| `{cell(written)}` | {cell((paragraphs(f.__doc__) or [''])[0])} |" for _, written, f in listed]
+        parts.append("\n".join(rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def grouped() -> dict[str, list[str]]:
+    """The names of the interface by the comments above them."""
+    groups: dict[str, list[str]] = {}
+    inside = False
+    with tokenize.open(inspect.getsourcefile(api) or "") as source:
+        for token in tokenize.generate_tokens(source.readline):
+            if token.type == tokenize.NAME and token.string == "__all__":
+                inside = True
+            elif inside and token.type == tokenize.COMMENT and "noqa" not in token.string:
+                groups[token.string.removeprefix("# ")] = []
+            elif inside and token.type == tokenize.STRING:
+                groups[next(reversed(groups))].append(token.string.strip('"'))
+            elif inside and token.string == "]":
+                break
+    return groups
+
+
+def interface() -> str:
+    """Every public name of `pytest_icbench.api`, by use."""
+    parts = []
+    for title, names in grouped().items():
+        parts.append(f"## {title}")
+        for name in names:
+            parts.append(
+                "### `Measurement`\n\n[Members of a measurement](measurement.md)."
+                if name == "Measurement"
+                else described(name)
+            )
+    return "\n\n".join(parts)
+
+
+@cache
+def meanings() -> dict[str, str]:
+    """What the page of the result format says about each key of a result."""
+    text = (REFERENCE / "result-format.md").read_text(encoding="utf-8")
+    section = text.split("\n## A result\n")[1].split("\n## ")[0]
+    found = {}
+    for names, meaning in re.findall(r"^\| (.+?) \| (.+) \|$", section, flags=re.M):
+        for name in re.findall(r"`(\w+)`", names):
+            found[name] = re.sub(r"\]\(#", "](result-format.md#", meaning)
+    return found
+
+
+def measurement_fields() -> str:
+    """The fields of a measurement with type and meaning."""
+    rows = ["| field | type | meaning |", "| --- | --- | --- |"]
+    for field in fields(Measurement):
+        kind = str(field.type).replace("|", "\\|")
+        rows.append(f"| `{field.name}` | `{kind}` | {meanings()[field.name]} |")
+    return "\n".join(rows)
+
+
+def measurement_members() -> str:
+    """The methods and properties of a measurement."""
+    rows = ["| member | what it is |", "| --- | --- |"]
+    for _, written, function in members(Measurement):
+        rows.append(f"| `{cell(written)}` | {cell(' '.join(paragraphs(function.__doc__)))} |")
+    return "\n".join(rows)
+
+
+#: The parts that stand in the files, by page.
+WRITTEN: dict[str, dict[str, Callable[[], str]]] = {"options.md": {"options": options, "ini": ini_values}}
+#: The parts that are made when the site is built.
+BUILT: dict[str, Callable[[], str]] = {
+    "api": interface,
+    "members": measurement_members,
+    "fields": measurement_fields,
+}
+
+
+def built(markdown: str) -> str:
+    """Returns a page with the parts that are made when the site is built."""
+    return re.sub(r"<!-- built: (\w+) -->", lambda mark: BUILT[mark[1]](), markdown)
+
+
+def written(page: str) -> str:
+    """Returns the text of a page with its tables made anew. Raises ValueError if it lacks the marks of one."""
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    for name, part in WRITTEN[page].items():
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        if not marks.search(text):
+            raise ValueError(f"{page} has no part between <!-- {name} --> and <!-- end {name} -->")
+        made = f"\n{part()}\n\n"
+        text = marks.sub(lambda found, made=made: found[1] + made + found[2], text)  # type: ignore[misc]
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the pages, or compares them with the code. Returns the exit code."""
+    stale = [page for page in WRITTEN if written(page) != (REFERENCE / page).read_text(encoding="utf-8")]
+    if "--check" in arguments:
+        for page in stale:
+            print(f"docs/reference/{page} is not what the code says: run python scripts/docs_reference.py")
+        return int(bool(stale))
+    for page in stale:
+        (REFERENCE / page).write_text(written(page), encoding="utf-8")
+        print(f"docs/reference/{page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference has every option and every public member as the code has them; the site needs no network."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pytest_icbench import api
+from pytest_icbench.config.option_table import INI_ONLY, TABLE
+from pytest_icbench.model.measurement import Measurement
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = script("docs_reference")
+
+
+def members(kind: type) -> list[str]:
+    own = [base for base in kind.__mro__ if base.__module__.startswith("pytest_icbench")]
+    return sorted({name for base in own for name in vars(base) if not name.startswith("_")})
+
+
+def test_the_tables_of_options_are_what_the_code_says() -> None:
+    page = (REFERENCE / "options.md").read_text()
+    assert page == reference.written("options.md"), "run python scripts/docs_reference.py"
+    documented = re.findall(r"^\| `(.+?)(?: .*?)?` \|", page.replace("\\|", "/"), flags=re.M)
+    assert documented == [row.option for row in TABLE] + list(INI_ONLY)
+
+
+def test_a_page_without_its_marks_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "options.md").write_text("# Options\n")
+    monkeypatch.setattr(reference, "REFERENCE", tmp_path)
+    with pytest.raises(ValueError, match=r"options\.md has no part between <!-- options -->"):
+        reference.written("options.md")
+
+
+def test_a_stale_page_is_named_and_then_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "options.md").write_text(
+        "<!-- options -->\nold\n<!-- end options -->\n<!-- ini -->\n<!-- end ini -->\n"
+    )
+    monkeypatch.setattr(reference, "REFERENCE", tmp_path)
+    assert reference.main(["--check"]) == 1
+    assert "old" in (tmp_path / "options.md").read_text()
+    assert reference.main([]) == 0
+    assert reference.main(["--check"]) == 0
+    assert "--icbench-switch LIST" in (tmp_path / "options.md").read_text()
+    assert "is not what the code says" in capsys.readouterr().out
+
+
+def test_every_public_name_has_a_heading() -> None:
+    assert re.findall(r"^### `(\w+)`$", reference.interface(), flags=re.M) == api.__all__
+
+
+@pytest.mark.parametrize("kind", [api.Icbench, api.Switch, api.Node])
+def test_every_call_has_a_heading_with_its_docstring(kind: type) -> None:
+    page = reference.described(kind.__name__)
+    functions = [
+        name for name in members(kind) if callable(getattr(kind, name)) or isinstance(getattr(kind, name), property)
+    ]
+    assert len(functions) > 5
+    assert [name for name in functions if f"#### `{kind.__name__}.{name}`" not in page] == []
+
+
+def test_every_attribute_of_a_driver_is_described() -> None:
+    page = reference.described("Switch")
+    assert [name for name in members(api.Switch) if not re.search(rf"`[\w., ]*\b{name}\b", page)] == []
+
+
+def test_every_member_of_a_measurement_is_there() -> None:
+    documented = re.findall(
+        r"^\| `(\w+)", reference.measurement_fields() + "\n" + reference.measurement_members(), flags=re.M
+    )
+    assert sorted(documented) == sorted({*members(Measurement), *(field.name for field in fields(Measurement))})
+
+
+def test_sections_of_a_docstring_become_lists() -> None:
+    text = "Does ``a``\nof it.\n\nArgs:\n    a: one\n        two.\n    b, c: three.\n\nReturns:\n    It,\n    all."
+    assert reference.paragraphs(text) == [
+        "Does `a` of it.",
+        "Args:\n\n* `a`: one two.\n* `b, c`: three.",
+        "Returns: It, all.",
+    ]
+
+
+class Requests(HTMLParser):
+    """What a browser fetches by itself when it opens a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag in ("script", "img", "iframe"):
+            self.fetched.append(values.get("src") or "")
+        elif tag == "link" and values.get("rel") in ("stylesheet", "icon", "preconnect", "preload"):
+            self.fetched.append(values.get("href") or "")
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is missing: pip install 'pytest-icbench[docs]'")
+    argv = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > 25
+    outside = {url for page in pages for url in Requests(page.read_text()).fetched if re.match(r"(https?:)?//", url)}
+    assert outside == set()
+    assert not any(re.search(r"url\(['\"]?https?:", sheet.read_text()) for sheet in tmp_path.rglob("*.css"))
+    assert (tmp_path / "search" / "search_index.js").exists(), "the search would need a server"
+    text = (tmp_path / "reference" / "api.html").read_text()
+    assert 'id="icbenchthroughput"' in text
+    assert "built:" not in text
+    search_from_disk(tmp_path / "index.html")
+
+
+def search_from_disk(page: Path) -> None:
+    """Types a word into the search of a page that no server delivers."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("Chromium is not here: apt install chromium")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_page()
+        asked: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(page.as_uri())
+        tab.locator(".md-search__input").focus()
+        tab.keyboard.type("waiver", delay=20)
+        tab.wait_for_selector(".md-search-result__item", state="attached", timeout=20_000)
+        browser.close()
+    assert [url for url in asked if not url.startswith("file:")] == []
