@@ -268,6 +268,22 @@ def pytest_icbench_switches(config):
         result.stderr.fnmatch_lines([f"ERROR: {message}*"])
 
 
+def test_a_packet_of_a_test_over_all_switches_is_skipped_for_a_switch_that_cannot_carry_it(inner: Runner) -> None:
+    inner.pytester.makeconftest(
+        """
+from pytest_icbench.driver.switch.registry import builtin_switches
+Small = type("Small", (builtin_switches()["ovs"],), {"name": "small", "max_frame_bytes": 1518})
+def pytest_icbench_switches(config):
+    return [Small]
+"""
+    )
+    inner.write(test_x="@pytest.mark.icbench(switch='all', packet_size=9216)\ndef test_a(icbench): pass")
+    inner.run("--icbench-switch=small").assert_outcomes(skipped=1)
+    result = inner.run("--icbench-switch=small", "--icbench-packet-size=2000")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: test_x.py::test_a: 2000 bytes are more than small carries*"])
+
+
 def test_a_mistake_in_thresholds_is_found_before_anything_runs(inner: Runner) -> None:
     inner.write(test_x=TWO)
     (inner.path / "thresholds.toml").write_text('["*"]\nmin_foo = 1\n')
