@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command that a document shows is planned, run or parsed, from the installed package; no other place lists them.
+
+Commands stand in code blocks without a language, and in sentences. Blocks of pytest are planned in a directory that has
+what their document says: its scenarios, and those that `icbench scenarios` writes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.cli.main import main, parser
+from tests import outside_switch
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "scenarios/README.md", "benchmarks/README.md")]
+DOCUMENTS += sorted(ROOT.glob("docs/**/*.md"))
+STORED_RUN = ROOT / "tests" / "unit" / "store" / "stored_run"
+
+_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", flags=re.M | re.S)
+_INLINE = re.compile(r"(?<!`)`((?:pytest|icbench|make|pip|python3?|apt|ssh|for|setsid|\.venv/\S+) [^`\n]+)`")
+
+#: Commands that are neither run nor planned, by their beginning, and why.
+NOT_RUN = {
+    "apt install": "installs packages of the system",
+    ". .venv/bin/activate": "changes the shell that reads it",
+    "for n in": "a loop of the shell over hosts that are not here",
+    "setsid --wait": "changes the priority of the session of a shell",
+    "python3 -m venv": "makes an environment on another host",
+    "icbench-workload": "the grammar of a command line; tests/unit/driver/workload compares its options with the page",
+    "options ─►": "a drawing",
+    "─► Launch": "a drawing",
+}
+#: Subcommands that the tests of a host run; here their arguments are parsed.
+PARSED = {"doctor", "recover", "calibrate", "history", "hlog"}
+
+
+def relative(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return [block for found, block in _FENCE.findall(document.read_text(encoding="utf-8")) if found == language]
+
+
+def shown(document: Path) -> list[str]:
+    """The lines of the document's blocks of commands, continued ones joined, in their order."""
+    lines = (line for block in blocks(document, "") for line in block.replace("\\\n", " ").splitlines())
+    return [" ".join(line.split()) for line in lines if line.strip()]
+
+
+def mentioned(document: Path) -> list[str]:
+    """The commands in the document's sentences and tables."""
+    return _INLINE.findall(_FENCE.sub("", document.read_text(encoding="utf-8")))
+
+
+def of(program: str) -> Iterator[tuple[str, str]]:
+    """Every shown or mentioned command of a program, with its document."""
+    for document in DOCUMENTS:
+        for command in dict.fromkeys([*shown(document), *mentioned(document)]):
+            if re.match(rf"(\.venv/bin/)?{program}( |$)", command):
+                yield relative(document), command
+
+
+def excused(command: str) -> str | None:
+    return next((beginning for beginning in NOT_RUN if command.startswith(beginning)), None)
+
+
+def test_every_command_is_of_a_known_program_or_excused() -> None:
+    known = re.compile(r"(\.venv/bin/)?(pytest|icbench|make|pip|python scripts/docs_reference\.py)( |$)")
+    commands = [command for document in DOCUMENTS for command in [*shown(document), *mentioned(document)]]
+    assert len(commands) > 80
+    assert [command for command in commands if not known.match(command) and not excused(command)] == []
+    assert {excused(command) for command in commands} - {None} == set(NOT_RUN), "an excuse that nothing needs"
+
+
+def test_make_targets_exist() -> None:
+    rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    variables = set(re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), flags=re.M))
+    for document, command in of("make"):
+        for word in shlex.split(command)[1:]:
+            name, equals, _ = word.partition("=")
+            assert name in (variables if equals else rules), f"{document}: {command}"
+
+
+def test_extras_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    found = [(document, extra) for document, command in of("pip") for extra in re.findall(r"\[([\w,]+)\]", command)]
+    assert len(found) > 4
+    assert [(document, names) for document, names in found if not set(names.split(",")) <= set(extras)] == []
+
+
+@pytest.mark.parametrize(("document", "command"), list(of("icbench")))
+def test_arguments_of_icbench_are_accepted(document: str, command: str) -> None:
+    """A command in a sentence can be a name alone, and end in a list of what it takes."""
+    words = shlex.split(re.split(r" > | \[", command.replace("…", ""))[0])[1:]
+    if len(words) == 1 and words[0] in ("accept", "waive", "compare", "report", "history", "topology", "scenarios"):
+        words.append("--help")
+    if "--help" in words:
+        with pytest.raises(SystemExit, match=r"^0$"):
+            parser().parse_args(words)
+    else:
+        assert parser().parse_args(words).command
+
+
+class Workspace:
+    """The directory in which a reader of a document types its commands."""
+
+    def __init__(self, document: Path, directory: Path, scenarios: Path) -> None:
+        self.directory = directory
+        shutil.copytree(scenarios, directory / "scenarios")
+        (directory / "reports").mkdir()
+        shutil.copytree(STORED_RUN, directory / "reports" / "latest")
+        (directory / "ovs-vswitchd").symlink_to("/bin/true")
+        (directory / "pytest.ini").write_text("[pytest]\n")
+        python = "\n".join(block for block in blocks(document, "python") if "icbench" in block)
+        for name in set(re.findall(r"\btest_mine\.py|\btest_upgrade\.py", document.read_text())):
+            (directory / name).write_text(f"import pytest\n{python}")
+        if "pytest_icbench_nodes" in python:
+            (directory / "conftest.py").write_text(python)
+        if document == outside_switch.PAGE:
+            (directory / f"{outside_switch.MODULE}.py").write_text(
+                outside_switch.files()[f"{outside_switch.MODULE}.py"]
+            )
+
+    def arguments(self, command: str) -> list[str]:
+        """The arguments of pytest with what is here in the place of what the reader has."""
+        command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", "--tx ssh=root@a1//python=p//chdir=/c")
+        command = re.sub(r"/opt/ovs\S*/ovs-vswitchd", str(self.directory / "ovs-vswitchd"), command)
+        words = shlex.split(command)[1:]
+        if (self.directory / f"{outside_switch.MODULE}.py").exists():
+            words += ["-p", outside_switch.MODULE]
+        return words
+
+    def plan(self, command: str) -> subprocess.CompletedProcess[str]:
+        words = self.arguments(command)
+        asked = [] if {"--icbench-plan", "--collect-only"} & set(words) else ["--icbench-plan"]
+        argv = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", *words, *asked]
+        return subprocess.run(
+            argv,
+            cwd=self.directory,
+            env={**os.environ, "PYTHONPATH": str(self.directory)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("packaged") / "scenarios"
+    assert main(["scenarios", str(directory)]) == 0
+    return directory
+
+
+def with_commands() -> list[Path]:
+    return [document for document in DOCUMENTS if any(line.startswith("pytest ") for line in shown(document))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", with_commands(), ids=relative)
+def test_blocks_of_commands_run_or_are_planned(
+    document: Path, tmp_path: Path, scenarios: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(document, tmp_path, scenarios)
+    monkeypatch.chdir(tmp_path)
+    assert main(["accept", "main", "--all"]) == 0
+    for command in shown(document):
+        if command.startswith("icbench ") and command.split()[1] not in PARSED:
+            run_icbench(command, tmp_path, capsys)
+        elif command.startswith("pytest "):
+            planned = workspace.plan(command)
+            assert planned.returncode == 0, f"{command}\n{planned.stdout[-1500:]}\n{planned.stderr[-1500:]}"
+            assert re.search(r"cases, at least|tests? collected|\d+ tests", planned.stdout), planned.stdout[-1500:]
+
+
+def run_icbench(command: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words, _, target = command.partition(" > ")
+    arguments = shlex.split(words)[1:]
+    if arguments[0] == "scenarios":
+        arguments.append("--force")
+    if arguments[0] == "accept":  # the run that is stored has other cases
+        arguments = ["linux-bridge-*" if word.endswith("-*") else word for word in arguments]
+    capsys.readouterr()
+    assert main(arguments) == 0, f"{command}\n{capsys.readouterr().err}"
+    if target:
+        (directory / target).write_text(capsys.readouterr().out)
