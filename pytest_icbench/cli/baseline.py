@@ -50,7 +50,8 @@ def add_commands(commands: Any) -> None:
     compare.add_argument("b", metavar="B", help="the same; it is judged against A")
     compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
     compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
-    compare.add_argument("--incomparable", metavar="LIST", help="see the option --icbench-incomparable")
+    compare.add_argument("--must-match", metavar="LIST", help="see the option --icbench-must-match")
+    compare.add_argument("--incomparable", dest="must_match", help=argparse.SUPPRESS)
     compare.add_argument("--html", metavar="FILE", help="write the changes as a page with charts, the worst first")
     compare.add_argument("--markdown", metavar="FILE", help="write the changes as a table in Markdown, the worst first")
     compare.set_defaults(command=compare_command)
@@ -126,8 +127,8 @@ def compare_command(arguments: argparse.Namespace) -> int:
     before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
     patterns: Sequence[str] = circumstances.DEFAULT
-    if arguments.incomparable:
-        patterns = circumstances.parse_patterns(arguments.incomparable, "compare: --incomparable")
+    if arguments.must_match:
+        patterns = circumstances.parse_patterns(arguments.must_match, "compare: --must-match")
     if arguments.case is not None:
         before, now = (_only(side, arguments.case) for side in (before, now))
         if not before.entries and not now.entries:

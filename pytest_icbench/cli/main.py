@@ -15,6 +15,7 @@ from pytest_icbench.cli import history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
+from pytest_icbench.version import package_version
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -92,6 +93,15 @@ def _scenarios(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _demo(arguments: argparse.Namespace) -> int:
+    """Runs the demo's scenario with pytest, with its results below this directory. Returns pytest's exit code."""
+    import pytest
+
+    demo = packaged_scenarios() / "test_demo.py"
+    # Without a root directory pytest takes that of the file, which is somewhere in the installation.
+    return int(pytest.main([str(demo), "--rootdir=.", "-o", "icbench_run_files=yes", *arguments.others]))
+
+
 def _hlog(arguments: argparse.Namespace) -> int:
     """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
     from pytest_icbench.model.measurement import Measurement
@@ -140,10 +150,22 @@ def _cores(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
 
 
+def _help(top: argparse.ArgumentParser) -> int:
+    """Prints the help of the whole command, when no subcommand is given."""
+    top.print_help()
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line. Each subcommand sets the default ``command``, its ``Command``."""
     top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    top.add_argument("--version", action="version", version=f"pytest-icbench {package_version()}")
+    top.set_defaults(command=lambda _arguments: _help(top))
+    commands = top.add_subparsers(metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="measure every switch of this host, in 3 minutes, into reports/ (root)")
+    demo.usage = "icbench demo [options of pytest, such as -k ovs or --icbench-node netns]"
+    demo.set_defaults(command=_demo)
 
     doctor = commands.add_parser("doctor", help="show what this host lacks, and what would disturb a measurement on it")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -190,8 +212,11 @@ def parser() -> argparse.ArgumentParser:
 def _run(argv: Sequence[str] | None) -> int:
     """Runs a subcommand and prints its error. Returns the exit code."""
     try:
-        arguments = parser().parse_args(argv)
+        arguments, others = parser().parse_known_args(argv)
         command: Command = arguments.command
+        if others and command is not _demo:
+            parser().error(f"unrecognized arguments: {' '.join(others)}")
+        arguments.others = others
         return command(arguments)
     except UsageError as error:
         print(f"icbench: {error}", file=sys.stderr)

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Literal, TypeVar
 
 from pytest_icbench.config import candidates, values
+from pytest_icbench.config.bit_rate import BitRate
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.sequences import parse_words
@@ -19,7 +20,7 @@ from pytest_icbench.model.case import GROUPS, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
-from pytest_icbench.wording import suggestion
+from pytest_icbench.wording import alternatives, suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
 
@@ -48,7 +49,7 @@ class Request:
     packet_size: tuple[Traffic, ...] = (SHORTEST,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
-    rate: tuple[Rate, ...] = (Rate(),)
+    rate: tuple[Rate | BitRate, ...] = (Rate(),)
     switch_cores: tuple[int, ...] | None = None
     api: tuple[str, ...] | None = None
     port: tuple[str, ...] | None = None
@@ -150,6 +151,7 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
     resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
+    _check_reach(options, catalogue)
     for name in options.binaries:
         if name not in catalogue:
             known = tuple(key for key, cls in catalogue.items() if cls.takes_binary)
@@ -162,6 +164,19 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
     candidates.check(options.variant, catalogue, "--icbench-variant")
+
+
+def _check_reach(options: Options, catalogue: Catalogue) -> None:
+    """Checks that one of the switches asked for has one of the techniques and ports asked for. Raises UsageError."""
+    kept = [catalogue[name] for name in resolve_switches(options.switch, catalogue, "--icbench-switch")]
+    for option, what, asked, had in (
+        ("--icbench-api", "API", options.api, {cls.name: tuple(cls.apis) for cls in kept}),
+        ("--icbench-port", "port kind", options.port, {cls.name: tuple(cls.ports) for cls in kept}),
+    ):
+        if kept and asked is not None and "all" not in asked and not any(set(asked) & {*own} for own in had.values()):
+            has = "; ".join(f"{name} has {alternatives(own)}" for name, own in [*had.items()][:3] if own)
+            names = ", ".join(cls.name for cls in kept)
+            raise UsageError(f"{option}: {names} can have no {what} {alternatives(asked)}{has and f' ({has})'}")
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
@@ -260,7 +275,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 traffic=traffic,
                 burst=burst,
                 pairs=pairs,
-                rate=rate,
+                rate=rate if isinstance(rate, Rate) else rate.at(traffic, where),
                 dimension=request.dimension,
                 port=None if port == cls.ports[0] else port,
                 mode=mode,

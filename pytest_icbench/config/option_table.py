@@ -27,6 +27,7 @@ from pytest_icbench.model.verdict import (
 from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:
+    from pytest_icbench.config.bit_rate import BitRate
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
@@ -95,10 +96,11 @@ class Options:
         values.bursts,
         marker="32",
     )
-    rate: tuple[Rate, ...] | None = option(
+    rate: tuple[Rate | BitRate, ...] | None = option(
         "SPEC",
-        "replace the rates: max, frames per second and pair (1000, 500k, 1.5M, 1M..1M..20M), ndr or pdr:0.5%% (a search"
-        " for the greatest load without loss, or with at most that loss), mfr (the maximum over offered loads)",
+        "replace the rates: max, frames per second and pair (1000, 500k, 1.5M, 5Mpps, 1M..1M..20M), bits per second and"
+        " pair with preamble and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load"
+        " without loss, or with at most that loss), mfr (the maximum over offered loads)",
         values.rates,
         marker="'max'",
     )
@@ -125,7 +127,9 @@ class Options:
         marker="None",
     )
     blocking: bool | None = flag("blocking sockets, no polling (socket APIs)", default=None, marker="False")
-    touch: bool | None = flag("generate and check every payload byte", default=None, marker="False")
+    touch: bool | None = flag(
+        "generate and check every payload byte", default=None, marker="False", name="check_payload", older="touch"
+    )
     precision: float | None = option(
         "P",
         "measure until the 95 %% interval is within this share of the value (default: 3%%)",
@@ -249,13 +253,15 @@ class Options:
     hugepage_size_kib: int | None = option(
         "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
-    fresh: bool = flag("build switch and nodes anew for each launch")
+    fresh: bool = flag("build switch and nodes anew for each launch", name="rebuild", older="fresh")
     incomparable: tuple[str, ...] = option(
         "LIST",
         "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
         " (default: identity.* placement metric rules treatment.node)",
         circumstances.parse_patterns,
         default=circumstances.DEFAULT,
+        name="must_match",
+        older="incomparable",
     )
     save: str | None = option(
         "NAME",
@@ -279,6 +285,8 @@ class Options:
         f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)})",
         parse_verdicts,
         default=DEFAULT_FAILING,
+        name="fail_on",
+        older="fail",
     )
     exit_codes: bool = flag(
         f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"

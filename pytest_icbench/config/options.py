@@ -8,12 +8,14 @@ default.
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config import values
+from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, Options
 from pytest_icbench.config.row import Row, rows
 from pytest_icbench.errors import UsageError
@@ -24,21 +26,49 @@ if TYPE_CHECKING:
 
 Raw = Callable[[Row], "tuple[str, str] | None"]
 
-__all__ = ["Options", "add_options", "from_config", "read", "too_large_burst"]
+#: The ini twin that ``--help`` shows, and which says that there are others.
+SHOWN_TWIN = "icbench_switch"
+
+__all__ = ["Options", "add_options", "from_config", "hide_ini_twins", "read", "too_large_burst"]
 
 
 def add_options(parser: pytest.Parser, kind: type[Options] = Options) -> None:
-    """Declares the group ``icbench`` and every ini twin."""
-    group = parser.getgroup("icbench", "inter-container benchmarks (pytest-icbench)")
+    """Declares the options in their groups, and every ini twin. The help leaves out older names."""
+    for title in GROUPS:
+        parser.getgroup(title)  # in this order
     for row in (*rows(kind), *ALIASES):
         more: dict[str, Any] = {"metavar": row.metavar}
         if row.flag:
             more = {"action": "store_true"}
         elif row.repeated:
             more["action"] = "append"
+        group = parser.getgroup(GROUP_OF.get(row.name, "icbench, reports"))
         if not row.ini_only:
-            group.addoption(row.option, default=None, dest=row.dest, help=row.help, **more)
-        parser.addini(row.ini, row.help if row.ini_only else f"the same as {row.option}", type="string", default="")
+            text = SUPPRESS if row in ALIASES else row.help
+            group.addoption(row.option, default=None, dest=row.dest, help=text, **more)
+        if row.older:
+            group.addoption(row.older_option, default=None, dest=row.dest, help=SUPPRESS, **more)
+            parser.addini(row.older_ini, f"an older name of {row.ini}", type="string", default="")
+        parser.addini(row.ini, _ini_help(row), type="string", default="")
+
+
+def _ini_help(row: Row) -> str:
+    if row.ini_only:
+        return row.help
+    text = f"the same as {row.option}"
+    return text if row.ini != SHOWN_TWIN else f"{text}; each option --icbench-x-y is also an ini value icbench_x_y"
+
+
+def hide_ini_twins(config: pytest.Config, kind: type[Options] = Options) -> None:
+    """Leaves the ini twins of options but one out of ``--help``, which ends the run and would list some sixty lines.
+
+    pytest has no way to say so: the list that it prints from is its own. Without that list the help is only longer.
+    """
+    shown = getattr(getattr(config, "_parser", None), "_inidict", {})
+    for row in (*rows(kind), *ALIASES):
+        if not row.ini_only and row.ini != SHOWN_TWIN:
+            shown.pop(row.ini, None)
+        shown.pop(row.older_ini, None)
 
 
 def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options:
@@ -53,8 +83,10 @@ def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options
         if typed is not None:
             text = "\n".join(typed) if row.repeated else str(typed)
             return row.option, "yes" if typed is True else text
-        text = str(config.getini(row.ini) or "").strip()
-        return (row.ini, text) if text else None
+        for name in filter(None, (row.ini, row.older_ini)):
+            if text := str(config.getini(name) or "").strip():
+                return name, text
+        return None
 
     return read(raw, root=config.rootpath, directory=config.invocation_params.dir, kind=kind)
 

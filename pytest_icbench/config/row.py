@@ -31,6 +31,7 @@ class Row:
         path: the value is a file or a directory.
         repeated: the option can be given several times; its values are lines (of the ini value, too).
         ini_only: the command line has no such option, only the ini file has the value.
+        older: an older name, which command line and ini file still take and no help shows.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Row:
     path: bool = False
     repeated: bool = False
     ini_only: bool = False
+    older: str = ""
 
     @property
     def option(self) -> str:
@@ -58,6 +60,16 @@ class Row:
     @property
     def ini(self) -> str:
         return f"icbench_{self.name}"
+
+    @property
+    def older_option(self) -> str:
+        """The option by its older name; empty without one."""
+        return self.older and "--icbench-" + self.older.replace("_", "-")
+
+    @property
+    def older_ini(self) -> str:
+        """The ini value by its older name; empty without one."""
+        return self.older and f"icbench_{self.older}"
 
     def read(self, text: str, where: str, base: Path) -> Any:
         """Returns the value of a text; relative paths begin at ``base``. Raises UsageError."""

@@ -11,6 +11,8 @@ from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 
+from pytest_icbench.config.bit_rate import MAX_RATE_PPS as MAX_RATE_PPS
+from pytest_icbench.config.bit_rate import BitRate, bit_rate, without_pps
 from pytest_icbench.config.sequences import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APIS
@@ -21,15 +23,14 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
 MAX_PAIRS = 254
 MAX_BURST = 1024
 MAX_CORES = 1024
-#: 100 Gbit/s of 64-byte frames is 149 Mpps; a rate above this is a slip of the keyboard.
-MAX_RATE_PPS = 1_000_000_000
 
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 _RATE_FORMS = (
-    "a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5) or frames per second (1000, 500k, 1.5M),"
-    " a list of them (500k 1M max) or a sequence (1M..1M..20M)"
+    "a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5), frames per second (1000, 500k, 1.5M,"
+    " 5Mpps) or bits per second (10Gbps; 10GbpsL2 without preamble and gap), a list of them (500k 1M max) or a sequence"
+    " (1M..1M..20M)"
 )
 
 
@@ -56,33 +57,50 @@ pairs = axis("pairs", 1, MAX_PAIRS)
 cores = axis("worker cores", 1, MAX_CORES)
 
 
-def rates(text: str, where: str) -> tuple[Rate, ...]:
-    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr`` and frames per second per pair. Raises UsageError with all forms."""
-    named: list[Rate] = []
+def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
+    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, and frames or bits per second per pair.
+
+    Raises:
+        UsageError: the sentence has all forms.
+    """
+    named: list[Rate | BitRate] = []
 
     def word(token: str) -> int | None:
-        rate = named_rate(token)
+        rate = named_rate(token) or bit_rate(token)
         if rate is None:
             return None
         if rate not in named:
             named.append(rate)
         return -1 - named.index(rate)  # below every number of frames
 
+    text = without_pps(text)
     try:
         values = parse_spec(text, where, word=word)
     except UsageError as error:
-        words = [token for token in text.replace(",", " ").split() if token[:1].isalpha() and named_rate(token) is None]
-        if not words:
-            raise
-        if words[0].startswith("pdr"):
-            least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)
-            raise UsageError(
-                f"{where}: unknown rate '{words[0]}'; a partial-drop rate names its greatest loss ratio in per cent,"
-                f" {least} to {greatest} (pdr:0.5%)"
-            ) from error
-        raise UsageError(f"{where}: unknown rate '{words[0]}'; {_RATE_FORMS}") from error
+        raise _bad_rate(text, where) or error from None
     in_range([value for value in values if value >= 0], where, "frames per second", 1, MAX_RATE_PPS)
     return tuple(Rate(value) if value >= 0 else named[-1 - value] for value in values)
+
+
+def _bad_rate(text: str, where: str) -> UsageError | None:
+    """Returns a sentence on the first part that looks like no rate at all; None if only a number or step is wrong."""
+    for token in text.replace(",", " ").split():
+        if named_rate(token) is not None or bit_rate(token) is not None:
+            continue
+        if token.startswith("pdr"):
+            least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)
+            return UsageError(
+                f"{where}: unknown rate '{token}'; a partial-drop rate names its greatest loss ratio in per cent,"
+                f" {least} to {greatest} (pdr:0.5%)"
+            )
+        if token.endswith("%"):
+            return UsageError(
+                f"{where}: '{token}' of what? A virtual link has no speed to take a share of: give a rate (5Mpps,"
+                " 10Gbps), or a part of one that is looked for (ndr*0.5)"
+            )
+        if token[:1].isalpha() or (token[:1].isdigit() and token[-1:].isalpha() and token[-1:] not in "kM"):
+            return UsageError(f"{where}: unknown rate '{token}'; {_RATE_FORMS}")
+    return None
 
 
 def loads(text: str, where: str) -> tuple[int, ...]:

@@ -42,10 +42,14 @@ class CaseLines:
         self.left_out: tuple[str, ...] = ()
         self.width = 0
 
-    def expect(self, cases: Sequence[str]) -> None:
-        """Learns the ids of the session's cases, so that lines leave out what all share and stay aligned."""
+    def expect(self, cases: Sequence[str]) -> str:
+        """Learns the ids of the session's cases, so that lines leave out what all share and stay aligned.
+
+        Returns the end of a sentence on what is left out; empty if nothing is.
+        """
         self.left_out = shared(cases)
         self.width = max((len(label(case, self.left_out)) for case in cases), default=0)
+        return f", all with {' '.join(self.left_out)}" if self.left_out else ""
 
     @property
     def _reporter(self) -> Any:

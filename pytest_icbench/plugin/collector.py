@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -68,7 +69,7 @@ class ResultCollector:
         report.icbench_taken = list(icbench.taken_from)  # type: ignore[attr-defined]
         if report.failed:
             # The command has to work as it is, so names of hosts are hidden in files only.
-            report.sections.append(("icbench", f"repeat with: {self._repeat(report.nodeid)}"))
+            report.sections.append(("icbench", f"repeat with: {self._repeat(report)}"))
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """Takes the report of a phase of a test; the last one writes the test's line. Raises ProvisionError."""
@@ -81,21 +82,25 @@ class ResultCollector:
         del self._phases[report.nodeid]
         outcome, reason = outcome_of(phases)
         seconds = sum(phase.duration for phase in phases)
-        repeat = self.hide(self._repeat(report.nodeid))
+        repeat = self.hide(self._repeat(report))
         writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
 
     def hide(self, text: str) -> str:
         """Returns a text for a file, without the names of hosts."""
         return hidden(text, self.options)
 
-    def _repeat(self, nodeid: str) -> str:
+    def _repeat(self, report: pytest.TestReport) -> str:
         from pytest_icbench.plugin.repeat import repeat_command
 
-        invocation = self.config.invocation_params
-        changes_directory = invocation.dir != self.config.rootpath
-        return repeat_command(
-            nodeid, list(map(str, invocation.args)), str(self.config.rootpath) if changes_directory else None
-        )
+        invocation, root, nodeid = self.config.invocation_params, self.config.rootpath, report.nodeid
+        arguments = list(map(str, invocation.args))
+        file, *_ = nodeid.partition("::")
+        if not (root / file).exists():  # of --pyargs: ids are relative to a directory of the installation
+            nodeid = os.path.normpath(root / report.location[0]) + nodeid.removeprefix(file)
+            # Given that path, pytest would look for its ini file elsewhere.
+            ini = [] if self.config.inipath is None else ["-c", str(self.config.inipath)]
+            arguments += [f"--rootdir={root}", *ini]
+        return repeat_command(nodeid, arguments, str(root) if invocation.dir != root else None)
 
     def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
         """Keeps the results of a test until its report comes. If a signal comes first, ``interrupted`` takes them."""
@@ -122,7 +127,7 @@ class ResultCollector:
         from pytest_icbench.report.figure.series import Windows
         from pytest_icbench.report.junit import add_system_out
 
-        self.page.repeats[report.nodeid] = self.hide(self._repeat(report.nodeid))
+        self.page.repeats[report.nodeid] = self.hide(self._repeat(report))
         windows = getattr(report, "icbench_windows", [None] * len(results))
         taken = getattr(report, "icbench_taken", [None] * len(results))
         for result, fields, origin in zip(results, windows, taken, strict=True):

@@ -238,8 +238,8 @@ class Icbench:
 
         Raises:
             Regression: the whole interval misses a limit or is worse than the baseline; also for the other verdicts of
-                ``--icbench-fail``, and with ``--icbench-strict`` for all but PASS and IMPROVED. The first line of the
-                message has at most 100 characters.
+                ``--icbench-fail-on``, and with ``--icbench-strict`` for all but PASS and IMPROVED. The first line of
+                the message has at most 100 characters.
             Invalid: the measurement is no number.
         """
         __tracebackhide__ = True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SESSION = pytest.StashKey[Session]()
 _FIXTURE = pytest.StashKey["Icbench"]()
-_AXES = ", ".join(f"{row.name}={row.marker}" for row in TABLE if row.marker)
+_AXES = ", ".join(f"{row.field}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
     f"icbench({_AXES}, variant=None, remote=None, dimension='throughput', measure=None, soak_duration=None,"
     " comparisons=1, **settings): a benchmark; it runs once for each case, which is a combination of the axes."
@@ -48,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
     with usage_errors():
         config.stash[_SESSION] = Session(config, option_module.from_config(config))
+    if config.getoption("help", False):
+        option_module.hide_ini_twins(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -20,6 +20,7 @@ from pytest_icbench.config.cases import (
     remote_misfit,
     unsupported_reason,
 )
+from pytest_icbench.config.effects import check_variants
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
@@ -134,6 +135,7 @@ def arrange(
             if key not in tests:
                 tests[key] = _read_marked_test(item, options, limits)
             item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
+    check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
     items[:] = grouped(items, _rig_key)
     return switches, configs
 

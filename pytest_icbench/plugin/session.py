@@ -140,9 +140,13 @@ class Session:
             self._header_shown = True
             lines.append(header_line())
         if items is not None and self._items:
+            from pytest_icbench.config.effects import without_effect
+
             cases = self._announce()
             with told(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
                 lines.append(f"icbench: {cases}, placement {self._get_testbed().policy}")
+            cases_of_run = [benchmark.case for benchmark in self._benchmarks()]
+            lines += [f"icbench: {sentence}" for sentence in without_effect(self.options, cases_of_run)]
         return lines
 
     def _show_lines(self) -> None:
@@ -156,10 +160,7 @@ class Session:
         """Returns the number of cases and what all of them share, which their lines leave out."""
         ids = [benchmark.case.id for benchmark in self._benchmarks()]
         cases = f"{len(ids)} case{'' if len(ids) == 1 else 's'}"
-        if self._lines is None:
-            return cases
-        self._lines.expect(ids)
-        return cases + (f", all with {' '.join(self._lines.left_out)}" if self._lines.left_out else "")
+        return cases if self._lines is None else cases + self._lines.expect(ids)
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
         """Keeps the selected benchmarks: later plugins may leave some out or skip them (``--benchmark-skip``)."""

@@ -363,4 +363,11 @@ def test_help_and_markers_tell_about_the_options(inner: Runner) -> None:
     result = inner.run("--help")
     for option in ("--icbench-switch=LIST", "--icbench-packet-size=SPEC", "--icbench-plan", "icbench_run_files"):
         assert option in result.stdout.str()
+    lines = [line.strip() for line in result.outlines]
+    assert len([line for line in lines if line.startswith("icbench_")]) == 3  # one ini twin for all, and two without
+    assert "is also an ini value icbench_x_y" in " ".join(result.outlines)
+    for older in ("--icbench-fail=", "--icbench-touch", "--icbench-fresh", "--icbench-incomparable", "--icbench-ovs"):
+        assert older not in result.stdout.str()
+    first = lines.index("icbench, first of all:")
+    assert first < lines.index("icbench, what is measured:") < lines.index("icbench, reports:")
     assert "@pytest.mark.icbench(switch='all'" in inner.run("--markers").stdout.str()

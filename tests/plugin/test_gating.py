@@ -106,7 +106,7 @@ def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[F
         (("--icbench-compare=mian",), "there is no baseline 'mian' in *did you mean main?"),
         (("--icbench-compare=main", "--icbench-save=main"), "*would follow every small loss*"),
         (("--icbench-save=a/b",), "--icbench-save: 'a/b' is no name of a baseline*"),
-        (("--icbench-fail=REGRESED",), "--icbench-fail: 'REGRESED' is no verdict*did you mean REGRESSED?"),
+        (("--icbench-fail-on=REGRESED",), "--icbench-fail-on: 'REGRESED' is no verdict*did you mean REGRESSED?"),
         (("--icbench-baselines=test_x.py",), "--icbench-baselines: *test_x.py is no directory"),
     ):
         result = files.run(*arguments)
@@ -164,10 +164,10 @@ def _one_undecided(case: Case) -> Measurement:
     [
         (measured, (), 0),
         (slower(0.8).__func__, (), EXIT_REGRESSED),
-        (slower(0.8).__func__, ("--icbench-fail=none",), 0),
+        (slower(0.8).__func__, ("--icbench-fail-on=none",), 0),
         (lambda case: measured(case, launches=[5e6]), (), EXIT_UNDECIDED),
         (lambda case: measured(case, launches=[5e6]), ("--icbench-strict",), EXIT_UNDECIDED),
-        (lambda case: measured(case, launches=[5e6]), ("--icbench-fail=INCONCLUSIVE",), EXIT_UNDECIDED),
+        (lambda case: measured(case, launches=[5e6]), ("--icbench-fail-on=INCONCLUSIVE",), EXIT_UNDECIDED),
         (lambda case: measured(case, rules=9), (), EXIT_UNDECIDED),
         (lambda case: measurement(case, verdict="INVALID", reason="died", evidence="x"), (), 1),
         (_some_died, (), 1),

@@ -20,6 +20,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.paired import factor
@@ -101,12 +102,13 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
         raise UsageError(f"--variant: {name} has no variant '{mode}'; its variants: {known}")
     if arguments.api is not None and arguments.api not in catalogue[name].apis:
         raise UsageError(f"--api: {name} has no API {arguments.api}; it has {' '.join(catalogue[name].apis)}")
-    rate, *others = values.rates(arguments.rate, "--rate")
-    if others or not (rate.is_max or rate.pps):
-        raise UsageError(f"--rate: '{arguments.rate}' is not one load; give max or frames per second")
     size, *more = values.packet_sizes(arguments.packet_size, "--packet-size")
     if more:
         raise UsageError(f"--packet-size: '{arguments.packet_size}' is not one size")
+    load, *others = values.rates(arguments.rate, "--rate")
+    rate = load if isinstance(load, Rate) else load.at(Traffic(size), "--rate")
+    if others or not (rate.is_max or rate.pps):
+        raise UsageError(f"--rate: '{arguments.rate}' is not one load; give max, frames or bits per second")
     case = Case(
         name,
         traffic=Traffic(size),

@@ -86,7 +86,7 @@ def test_recover_needs_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "needs root" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["scenarios"], ["doctor", "--what"]])
+@pytest.mark.parametrize("argv", [["nonsense"], ["scenarios"], ["doctor", "--what"]])
 def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main.main(argv)
@@ -136,3 +136,29 @@ def test_a_topology_that_cannot_be(argv: list[str], said: str, capsys: pytest.Ca
         code = int(str(ended.code))
     assert code == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main([]) == 0
+    assert "usage: icbench" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("pytest-icbench ")
+
+
+def test_the_demo_runs_its_scenario_with_the_options_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def run(arguments: list[str]) -> pytest.ExitCode:
+        seen.append(arguments)
+        return pytest.ExitCode.TESTS_FAILED
+
+    monkeypatch.setattr(pytest, "main", run)
+    assert main.main(["demo", "--icbench-plan", "-k", "ovs"]) == 1
+    ((file, *options),) = seen
+    assert file.endswith("/scenarios/test_demo.py")
+    assert options == ["--rootdir=.", "-o", "icbench_run_files=yes", "--icbench-plan", "-k", "ovs"]

@@ -100,7 +100,7 @@ def test_choices_are_read() -> None:
         ring="1024",
         frequency="keep",
         strict="yes",
-        fresh="yes",
+        rebuild="yes",
     )
     assert (found.placement, found.node, found.hugepage_size_kib, found.ring) == (
         "dedicated",
@@ -167,7 +167,7 @@ def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path
         ({"rate": "0"}, "--icbench-rate: 0 is outside"),
         (
             {"rate": "quick"},
-            "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5) or frames",
+            "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5), frames",
         ),
         ({"rate": "1M pdr:0.5"}, "unknown rate 'pdr:0.5'"),
         ({"rate": "1M..0..2M"}, "step 0"),
@@ -305,7 +305,7 @@ def test_names_that_are_defined_elsewhere_are_taken_from_there(name: str, known:
 
 
 def test_the_marker_has_the_defaults_of_a_request() -> None:
-    marked = {row.name: row.marker for row in TABLE if row.marker}
+    marked = {row.field: row.marker for row in TABLE if row.marker}
     given = {name: ast.literal_eval(value) for name, value in marked.items()}
     assert parse_marker((), given, "x") == Request()
     without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}

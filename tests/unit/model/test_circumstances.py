@@ -64,9 +64,9 @@ def test_the_user_chooses(text: str, reason: str | None) -> None:
 
 
 def test_a_name_that_no_fact_has_is_refused() -> None:
-    sentence = "--icbench-incomparable: 'identify.cores' names no fact; facts begin with identity, treatment"
+    sentence = "--icbench-must-match: 'identify.cores' names no fact; facts begin with identity, treatment"
     with pytest.raises(UsageError, match=sentence):
-        parse_patterns("placement identify.cores", "--icbench-incomparable")
+        parse_patterns("placement identify.cores", "--icbench-must-match")
 
 
 def test_the_last_pattern_that_fits_decides() -> None:

@@ -66,7 +66,7 @@ slower = measured(launches=scaled(0.9))
 passed = enforce(judged(slower, entry(), toml=tolerant))
 stored = replace(slower, **passed.fields())
 assert Measurement.from_json(stored.to_json()) == stored
-failing = parse_verdicts(passed.verdict.lower(), "--icbench-fail")
+failing = parse_verdicts(passed.verdict.lower(), "--icbench-fail-on")
 try:
     enforce(judged(slower, entry(), toml=tolerant, failing=failing))
 except Regression as error:

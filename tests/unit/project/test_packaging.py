@@ -101,6 +101,24 @@ def test_executable_is_executable_and_runs(wheel: Path, tmp_path: Path) -> None:
     assert f"icbench-workload {metadata(wheel)['Version']}" in version
 
 
+def test_the_scenarios_are_found_by_the_name_of_their_package(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    (tmp_path / "work").mkdir()
+    argv = ("-m", "pytest", "-p", "pytest_icbench.plugin.hooks", "--collect-only", "-q", "-k", "64B and ovs")
+    done = subprocess.run(
+        (sys.executable, *argv, "--pyargs", "pytest_icbench.scenarios"),
+        cwd=tmp_path / "work",
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    for test in ("test_demo.py::test_rate[ovs-64B-b32-1vs1-Rmax]", "test_soak.py::"):
+        assert test in done.stdout
+
+
 def test_entry_points_name_modules_of_the_wheel(wheel: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = zipfile.ZipFile(wheel).namelist()

@@ -25,7 +25,7 @@ LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
 def test_a_rate_has_interval_loss_limit_and_verdict() -> None:
     line = result_line(result(verdict="PASS"), ("b32", "1vs1"), 14)
     assert line.split() == ["ovs-64B-Rmax", "5.00", "Mpps", "4.90..5.10", "loss", "0.99", "%", "switch", "PASS"]
-    assert line.startswith("ovs-64B-Rmax      5.00 Mpps  ")
+    assert line.startswith("ovs-64B-Rmax        5.00 Mpps  ")
     assert "≥5.00 Mpps" in result_line(result(lower_bound=True))
     assert "no loss" in result_line(result(frame_loss_ratio=0.0))
 

@@ -361,15 +361,24 @@ def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch:
 
 
 def test_repeating_takes_what_bears_on_the_case() -> None:
-    argv = ["scenarios", "-k", "ovs and 64B", "-x", "--icbench-ring", "512", "--icbench-touch", "--icbench-budget=20m"]
+    argv = [
+        "scenarios",
+        "-k",
+        "ovs and 64B",
+        "-x",
+        "--icbench-ring",
+        "512",
+        "--icbench-check-payload",
+        "--icbench-budget=20m",
+    ]
     # Neither a baseline nor a history is changed by repeating.
     argv += ["--icbench-save", "main", "--icbench-history=h.jsonl", "-o", "icbench_save=main", "-oicbench_history=h"]
     argv += ["--override-ini=icbench_history=h", "--icbench-compare=main"]
     argv += ["-o", "icbench_node=netns", "--icbench-vpp=/opt/my vpp", "--html=r.html", "--icbench-resume", "latest"]
     command = repeat_command("test_x.py::test_a[ovs-64B]", argv, "/a b")
     assert command == (
-        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch --icbench-compare=main"
-        " -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
+        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-check-payload"
+        " --icbench-compare=main -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
     )
 
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options without effect on the selected cases, which would otherwise be silent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.candidate import WORKLOAD
+from pytest_icbench.model.case import Case
+
+_Cases = Sequence[Case]
+
+
+def check_variants(options: Options, cases: _Cases) -> None:
+    """Raises UsageError for a candidate that no selected case is compared with: the run would decide nothing on it."""
+    switches = dict.fromkeys(case.switch for case in cases)
+    for candidate in options.variant:
+        if cases and candidate.target != WORKLOAD and candidate.target not in switches:
+            raise UsageError(
+                f"--icbench-variant: no selected case is of {candidate.target} (they are of {', '.join(switches)}):"
+                f" select one (--icbench-switch {candidate.target}), or leave {candidate.key} out"
+            )
+
+
+def without_effect(options: Options, cases: _Cases) -> list[str]:
+    """Returns a sentence for each option that changes nothing for the selected cases."""
+    switches = {case.switch for case in cases}
+    search = any(case.rate.loss_ratio is not None for case in cases)
+    #: Whether the option was given, its name, whether it has an effect, and what it is about.
+    checks: tuple[tuple[object, str, Callable[[], bool], str], ...] = (
+        (options.blocking, "blocking", lambda: any(case.blocking for case in cases), "no selected case has sockets"),
+        (options.pf, "pf", lambda: "sriov" in switches, "no selected case is of sriov"),
+        (options.uplink, "uplink", lambda: any(case.remote for case in cases), "no selected case is on two hosts"),
+        *(
+            (getattr(options, name), name.replace("_", "-"), lambda: search, "no selected case searches for ndr or pdr")
+            for name in ("search_preset", "search_width", "search_trial", "search_sum")
+        ),
+        *(
+            (True, f"{option} {name}", lambda name=name: name in switches, f"no selected case is of {name}")
+            for option, given in (("binary", options.binaries), ("switch-config", options.switch_config))
+            for name in given
+        ),
+    )
+    return [
+        f"--icbench-{name} has no effect: {reason}"
+        for given, name, has_effect, reason in checks
+        if cases and given and not has_effect()
+    ]

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The groups in which ``pytest --help`` shows the options, those first that most users need. Pure."""
+
+from __future__ import annotations
+
+#: Titles with the names of their options, in order; each option is in one group.
+GROUPS: dict[str, str] = {
+    "icbench, first of all": "switch packet_size rate plan budget variant save compare",
+    "icbench, what is measured": (
+        "burst pairs switch_cores api port blocking check_payload binary switch_config topology"
+    ),
+    "icbench, how long and how often": (
+        "precision max_duration duration repeats window skip keep protocol warmup max_warmup drain soak_duration"
+        " reference"
+    ),
+    "icbench, searches for ndr and pdr": "search_preset search_width search_trial search_sum",
+    "icbench, comparing and gating": "baselines thresholds must_match fail_on exit_codes strict",
+    "icbench, host": ("ring placement frequency node hugepage_size rebuild pf remote remote_python uplink host_names"),
+    "icbench, reports": "reports resume history debug",
+}
+
+#: The group of each option.
+GROUP_OF = {name: title for title, names in GROUPS.items() for name in names.split()}

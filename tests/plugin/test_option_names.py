@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Older names of options, groups of the help, and options without effect. On a bench without a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.config.groups import GROUPS
+from pytest_icbench.config.option_table import ALIASES, TABLE
+from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeTestbed
+from tests.plugin.test_running import GATED, LIMITS, results
+
+OLDER = {
+    "--icbench-fail-on": "--icbench-fail",
+    "--icbench-must-match": "--icbench-incomparable",
+    "--icbench-check-payload": "--icbench-touch",
+    "--icbench-rebuild": "--icbench-fresh",
+}
+
+
+def test_every_option_is_in_one_group() -> None:
+    grouped = " ".join(GROUPS.values()).split()
+    assert sorted(grouped) == sorted(row.name for row in TABLE if row not in ALIASES)
+    assert len(next(iter(GROUPS.values())).split()) == 8
+
+
+def test_the_older_names_are_those_of_the_rows() -> None:
+    assert {row.option: row.older_option for row in TABLE if row.older} == OLDER
+
+
+@pytest.mark.parametrize("argument", ["--icbench-fail-on=none", "--icbench-fail=none"])
+@pytest.mark.parametrize("ini", ["", "icbench_fail = INVALID", "icbench_fail_on = INVALID"])
+def test_what_fails_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str, ini: str) -> None:
+    (inner.path / "thresholds.toml").write_text(LIMITS)
+    inner.write(test_x=GATED)
+    inner.run("-k", "ovs").assert_outcomes(passed=1, failed=1)
+    inner.run("-k", "ovs", argument).assert_outcomes(passed=2)
+    if ini:
+        inner.ini(ini + "\n")
+        inner.run("-k", "ovs").assert_outcomes(passed=2)
+        inner.run("-k", "ovs", "--icbench-fail-on=REGRESSED").assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("argument", ["--icbench-check-payload", "--icbench-touch"])
+def test_payload_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+    inner.write(test_x=GATED)
+    inner.run("-k", "ovs-64B", argument, "-k", "touch and 64B and ovs").assert_outcomes(passed=1, deselected=3)
+
+
+@pytest.mark.parametrize("argument", ["--icbench-rebuild", "--icbench-fresh"])
+def test_a_rig_for_each_launch_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+    inner.write(test_x=GATED)
+    inner.run("-k", "ovs-64B", argument).assert_outcomes(passed=1, deselected=3)
+    assert results(inner)[-1].settings["fresh"] is True
+
+
+@pytest.mark.parametrize("argument", ["--icbench-must-match=nothing.known", "--icbench-incomparable=nothing.known"])
+def test_what_must_match_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run(argument)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --icbench-must-match: 'nothing.known' names no fact*"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--icbench-switch=ovs", "--icbench-api=udp"), "--icbench-api: ovs can have no API udp (ovs has dpdk*"),
+        (
+            ("--icbench-switch=ovs", "--icbench-port=memif"),
+            "--icbench-port: ovs can have no port kind memif (ovs has *",
+        ),
+        (
+            ("--icbench-variant=forward:slow=variant:cost100",),
+            "--icbench-variant: no selected case is of forward (they are of ovs, testpmd): select one *",
+        ),
+        (("--icbench-rate=50%",), "*'50%' of what? *"),
+    ],
+)
+def test_what_could_only_do_nothing_is_refused(
+    inner: Runner, bench: type[FakeTestbed], arguments: tuple[str, ...], sentence: str
+) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
+    assert bench.log == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("--icbench-blocking", "--icbench-blocking has no effect: no selected case has sockets"),
+        ("--icbench-search-width=1%", "--icbench-search-width has no effect: no selected case searches for ndr or pdr"),
+        ("--icbench-pf=eth0", "--icbench-pf has no effect: no selected case is of sriov"),
+    ],
+)
+def test_what_does_nothing_here_is_told(inner: Runner, bench: type[FakeTestbed], argument: str, sentence: str) -> None:
+    inner.write(test_x=GATED)
+    result = inner.run(argument, "-k", "64B")
+    result.assert_outcomes(passed=2, deselected=2)
+    assert f"icbench: {sentence}" in result.outlines
+    assert sentence not in inner.run("-k", "64B").stdout.str()
+
+
+def test_a_rate_in_bits_is_one_in_frames(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.write(test_x=GATED)
+    inner.run("-k", "ovs", "--icbench-rate=10Gbps").assert_outcomes(passed=2, deselected=2)
+    assert [found.case for found in results(inner)] == ["ovs-64B-b32-1vs1-R14880952", "ovs-1500B-b32-1vs1-R822368"]
+
+
+def test_the_repeat_command_of_a_test_outside_of_the_root_has_its_path(
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with ``--pyargs``, whose ids are relative to a directory of the installation."""
+    package = inner.path / "elsewhere" / "a_package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "test_y.py").write_text("import pytest\n" + GATED.replace("assert", "assert not"))
+    root = inner.path / "work"
+    root.mkdir()
+    (root / "pytest.ini").write_text("[pytest]\n")
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.chdir(root)
+    result = inner.run("--pyargs", "a_package", "-k", "ovs-64B")
+    result.assert_outcomes(failed=1, deselected=3)
+    (command,) = [line for line in result.outlines if line.startswith("repeat with: ")]
+    words = command.removeprefix("repeat with: ").replace("'", "").split()
+    assert words[1] == f"{package / 'test_y.py'}::test_a[ovs-64B-b32-1vs1-Rmax]"
+    again = inner.run(
+        *[word for word in words[1:] if word not in ("-p", "pytest_icbench.plugin.hooks", "no:cacheprovider")]
+    )
+    again.assert_outcomes(failed=1)
+    assert Path(root / "reports").is_dir()
