@@ -8,7 +8,7 @@ Each limit and each figure of the baseline is a ``Finding``; the worst of them i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -17,6 +17,7 @@ from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
+from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
@@ -116,6 +117,7 @@ def judge(
         return Judgement(Verdict.INVALID, f"{reason} ({measurement.case})", evidence, policy.fails(Verdict.INVALID))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
+    findings = [_unless_disturbed(measurement, finding) for finding in findings]
     findings.sort(key=lambda finding: ORDER.index(finding.verdict))
     reasons: list[tuple[Verdict, str]] = []
     if findings:
@@ -127,8 +129,15 @@ def judge(
     if not reasons:
         reasons.append((Verdict.NO_BASELINE, f"{measurement.case} has no limit and no baseline"))
     verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
+    hindrances = _hindrances(measurement, against)
+    reason = "; ".join((reason, *hindrances))
     waiver, note = _waived(measurement.case, verdict, policy)
-    details = (*(finding.sentence() for finding in findings), *_context(measurement, verdict, against), *note)
+    details = (
+        *(finding.sentence() for finding in findings),
+        *_context(measurement, verdict, against),
+        *hindrances,
+        *note,
+    )
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, reason, details, fails, tuple(findings), against, waiver)
 
@@ -146,6 +155,23 @@ def enforce(judgement: Judgement) -> Judgement:
     if judgement.verdict == Verdict.INVALID:
         raise Invalid(judgement.reason, "\n".join(judgement.details) or "no evidence was kept")
     raise Regression(judgement.message(), verdict=judgement.verdict)
+
+
+def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
+    """Returns the finding; INCONCLUSIVE instead of REGRESSED where too many launches were disturbed.
+
+    Versions side by side keep their verdict: a disturbance hits both launches of a pair, and fresh pairs confirm.
+    """
+    side_by_side = measurement.side_by_side is not None and finding.baseline is not None
+    if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
+        return finding
+    return replace(finding, verdict=Verdict.INCONCLUSIVE, note=TOO_DISTURBED)
+
+
+def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
+    """Returns what others took from the launches, and from the host when a run that compares began."""
+    told = [disturbance(measurement), unfit(measurement) if against is not None else ""]
+    return [sentence for sentence in told if sentence]
 
 
 def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:

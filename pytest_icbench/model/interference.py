@@ -49,7 +49,7 @@ class Interference:
         parts = []
         if self.taken is not None:
             parts.append(f"others took {self.taken:.2f} of {_cpus(self.cpus)}{named(self.takers)}")
-        if self.waited is not None and self.waited_by:
+        if self.waited is not None and self.waited >= 0.01:
             parts.append(f"{self.waited_by} waited {self.waited:.1%} of the time for its CPU")
         if self.stolen is not None and self.stolen >= 0.005:
             parts.append(f"the hypervisor took {self.stolen:.2f}")

@@ -267,6 +267,7 @@ COLUMNS = (
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
     Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
+    Column("disturbed", "", remarks.disturbance, In.PAGE),
     Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
     Column("verdict", "", verdict, _BOTH | In.LINE, always=_BOTH, number=False),
     Column("change", "", _line_change, In.LINE),

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER
+from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.versions import candidates, error_rates
@@ -42,6 +43,8 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"| {' | '.join(heads)} |", f"{'| --- ' * len(heads)}|"]
         lines += _limited([_row(result) for result in _ordered(results)])
         lines.append("")
+    hindrances = _hindrances(results)
+    lines += [*_limited(hindrances), ""] if hindrances else []
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
         lines += ["Changed since the baseline:", "", *_limited(changes), ""]
@@ -112,6 +115,13 @@ def _changes(result: Result) -> list[str]:
         for name, (before, now) in result.treatment_changes.items()
         if not name.startswith("cpus.")
     ]
+
+
+def _hindrances(results: Sequence[Result]) -> list[str]:
+    """Returns the host's warnings, each once, and the cases that others disturbed."""
+    told = dict.fromkeys(str(line) for result in results for line in result.conditions.get("warnings") or ())
+    cases = [f"{result.case}: {text}" for result in results if (text := remarks.disturbance(result))]
+    return [f"* {escape(text)}" for text in (*told, *cases)]
 
 
 def _value(value: Any) -> str:

@@ -97,6 +97,8 @@ def _of(result: Result) -> Iterator[Note]:
     if result.is_number and result.verdict in NOTABLE and result.reason:
         # The sentence names its case; without it equal sentences are one note.
         yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
+    if disturbed := remarks.disturbance(result):
+        yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if bands := remarks.bands(result):
         yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:

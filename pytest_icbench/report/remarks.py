@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pytest_icbench.model import disturbed
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report.axes import is_latency, number, short
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -115,6 +117,12 @@ def dependence(result: Result) -> str:
         return ""
     widened = f"the interval is {told.widening:.1f} times as wide" if told.widening > 1 else "no precision is claimed"
     return f"launches depend on those before them (correlation {told.correlation:.2f}), so {widened}"
+
+
+def disturbance(result: Result) -> str:
+    """Returns how many launches others disturbed, and by what; empty where the verdict's sentence says it already."""
+    told = disturbed.disturbance(result)
+    return "" if result.verdict in NOTABLE and told in (result.reason or "") else told
 
 
 def mpps(pps: float) -> str:

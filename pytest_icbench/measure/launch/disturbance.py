@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import EndpointWork, Launch
-from pytest_icbench.stats.quantiles import median
 
 #: CPU time of others from which a launch is disturbed, as a share of the time of the CPUs that measure.
 TAKEN_LIMIT = 0.05
@@ -21,8 +20,9 @@ STOLEN_LIMIT = 0.02
 WAITED_LIMIT = 0.05
 #: Share of the kept windows that an endpoint loses in gaps of its loop from which a launch is disturbed.
 GAP_LIMIT = 0.05
-#: How much longer than in the quickest launch the canary takes in one that is disturbed.
-CANARY_LIMIT = 1.5
+#: How much longer than in the quickest launch the canary takes in one that is disturbed. On a shared virtual CPU it
+#: varies by a factor of two and more within one quiet launch, without any effect on the rate; see docs/validation.md.
+CANARY_LIMIT = 3.0
 #: The kernel counts CPU time in ticks, so less than this says nothing, in seconds.
 LEAST_S = 0.03
 
@@ -54,14 +54,14 @@ def why_disturbed(
 
 
 def canary_ns(launch: Launch) -> float | None:
-    """Returns the time of the fixed piece of work around a launch, the median over its processes; None without one."""
+    """Returns the least time of the fixed piece of work around a launch; None without one."""
     known = [
         time_ns
         for endpoint in launch.endpoints
         for time_ns in (endpoint.canary_before_ns, endpoint.canary_after_ns)
         if time_ns
     ]
-    return median(known) if known else None
+    return float(min(known)) if known else None
 
 
 def why_slow(time_ns: float | None, least_ns: float | None) -> str | None:

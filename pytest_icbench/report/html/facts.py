@@ -34,6 +34,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("delay variation", _times(result, pdv, result.pdv_max_ns, None, of_rfc)),
         ("floor", _times(result, remarks.floor(result), None, result.floor_samples, of_reference)),
         ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
+        ("disturbed", remarks.disturbance(result)),
         ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),

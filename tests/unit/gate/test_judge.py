@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression, UsageError
+from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
@@ -314,3 +315,41 @@ def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
     # Received is received, and at the maximum the sender's best is what was asked for.
     assert judge(found, [limit("min", 1e6)]).verdict == "PASS"
     assert judge(measurement(generator_bound=True, lost=0), [limit("max", 0, "lost")]).verdict == "PASS"
+
+
+DISTURBED = {"disturbed_launches": 2, "disturbance": "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"}
+
+
+@pytest.mark.parametrize(("launches", "verdict"), [(0, "REGRESSED"), (1, "REGRESSED"), (2, "INCONCLUSIVE")])
+def test_too_many_disturbed_launches_accuse_nobody(launches: int, verdict: str) -> None:
+    found = measurement(**{**DISTURBED, "disturbed_launches": launches})
+    judgement = judge(found, [limit("min", 5.2e6)])
+    assert judgement.verdict == verdict
+    assert ("more than a quarter of its launches were disturbed" in judgement.reason) is (launches == 2)
+
+
+def test_a_verdict_says_by_what_its_launches_were_disturbed() -> None:
+    told = "disturbed: 1 of 6 launches, others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+    judgement = judge(measurement(**{**DISTURBED, "disturbed_launches": 1}), [limit("min", 5.2e6)])
+    assert judgement.verdict == "REGRESSED"
+    assert judgement.reason.endswith(told)
+    assert told in judgement.details
+    assert "disturbed" not in judge(measurement(), [limit("min", 5.2e6)]).reason
+
+
+def test_repeated_launches_are_told() -> None:
+    found = measurement(disturbed_launches=0, disturbed_repeated=1, disturbance=DISTURBED["disturbance"])
+    judgement = judge(found, [limit("min", 4e6)])
+    assert judgement.verdict == "PASS"
+    told = "1 disturbed launch repeated: others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+    assert told in judgement.details
+
+
+def test_a_busy_start_is_told_where_a_baseline_is_compared() -> None:
+    fitness = {"fit": False, "sentence": "others took 1.20 of 2 CPUs (make 1.18)"}
+    found = measurement(conditions={"fitness": fitness})
+    compared = judge(found, [limit("min", 4e6)], against=BaselineComparison("main", missing="no such case"))
+    assert "when the run began others took 1.20 of 2 CPUs (make 1.18)" in compared.reason
+    assert "when the run began" not in judge(found, [limit("min", 4e6)]).reason
+    fit = measurement(conditions={"fitness": {**fitness, "fit": True}})
+    assert judge(fit, against=BaselineComparison("main", missing="no such case")).reason.endswith(fit.case)

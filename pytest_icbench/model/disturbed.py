@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tells in one sentence how a result was disturbed, and whether too much to accuse anybody. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.model.measurement import Measurement
+
+#: With a greater share of disturbed launches no REGRESSED is claimed.
+MOST_DISTURBED = 0.25
+TOO_DISTURBED = "more than a quarter of its launches were disturbed, so that nothing is REGRESSED"
+
+
+def too_disturbed(result: Measurement) -> bool:
+    """Whether so many launches of the figures were disturbed that REGRESSED is not claimed; False if not known."""
+    return (result.disturbed_launches or 0) > MOST_DISTURBED * result.launches
+
+
+def disturbance(result: Measurement) -> str:
+    """Returns ``disturbed: 5 of 6 launches, others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; empty if nothing did."""
+    again = result.disturbed_repeated
+    repeated = f"{again} disturbed launch{'' if again == 1 else 'es'} repeated" if again else ""
+    if result.disturbed_launches:
+        worst = "in the worst " if result.disturbed_launches > 1 else ""
+        parts = [f"disturbed: {result.disturbed_launches} of {result.launches} launches"]
+        parts += [f"{worst}{result.disturbance}"] if result.disturbance else []
+        return ", ".join([*parts, *([repeated] if repeated else [])])
+    return f"{repeated}: {result.disturbance}" if repeated and result.disturbance else repeated
+
+
+def unfit(result: Measurement) -> str:
+    """Returns what hindered comparisons when the run began; empty for a quiet host, or if it is not known."""
+    fitness: Any = result.conditions.get("fitness")
+    if not isinstance(fitness, dict) or fitness.get("fit") is not False:
+        return ""
+    return f"when the run began {fitness.get('sentence') or 'the host was busy'}"

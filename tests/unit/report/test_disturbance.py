@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every report says by how much and by whom the launches of a result were disturbed."""
+
+from __future__ import annotations
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.page import Page, row_lines
+from pytest_icbench.report.markdown import summary
+from pytest_icbench.report.properties import properties
+from pytest_icbench.report.terminal import table
+from tests.measurements import result
+
+WORDS = "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+TOLD = f"disturbed: 5 of 6 launches, in the worst {WORDS}, 3 disturbed launches repeated"
+FOUND = result(Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, verdict="PASS")
+
+
+def test_the_table_says_it_beneath() -> None:
+    assert TOLD in " ".join(line.strip() for line in table([FOUND]))
+
+
+def test_the_page_says_it_in_the_row_and_in_the_facts() -> None:
+    page = Page()
+    page.add("test_a", FOUND)
+    assert TOLD in row_lines(page, [0])
+    assert ("disturbed", TOLD) in facts_of(FOUND, None)
+
+
+def test_the_row_does_not_say_it_twice() -> None:
+    page = Page()
+    accused = result(
+        Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, reason=TOLD, verdict="REGRESSED"
+    )
+    page.add("test_a", accused)
+    assert row_lines(page, [0]).count("5 of 6 launches") == 1
+
+
+def test_the_summary_says_it_with_the_hosts_warnings() -> None:
+    busy = result(Case("ovs"), disturbed_launches=5, disturbance=WORDS, conditions={"warnings": ["Busy host: make"]})
+    text = summary([busy, busy], [], [])
+    assert text.count("Busy host: make") == 1
+    assert "5 of 6 launches" in text
+    assert "stress\\-ng\\-cpu 0.48" in text
+    assert "disturbed" not in summary([result(Case("ovs"))], [], [])
+
+
+def test_junit_has_its_properties() -> None:
+    named = dict(properties(FOUND))
+    assert named["icbench.disturbed_launches"] == 5
+    assert named["icbench.disturbance"] == WORDS
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    assert "disturbed" not in " ".join(table([result(Case("ovs"))]))
