@@ -227,6 +227,13 @@ class Options:
         setting="search_sum_s",
     )
     ring: int = option("N", "descriptors a ring, a power of two (default: 256)", values.ring, default=256)
+    wait_quiet: float = option(
+        "T",
+        "wait at most this long for a host whose CPUs nobody else uses, before the first case (10m); then go on and say"
+        " what was found (default: do not wait)",
+        values.Seconds(0.0, 86_400.0),
+        default=0.0,
+    )
     reference: bool | None = option(
         "yes|no",
         "measure the same endpoints without a switch in between, interleaved, for ratio_to_reference and"

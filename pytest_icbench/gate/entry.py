@@ -13,7 +13,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Figure
-from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.quantiles import Estimate, median
 
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment and always differ.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
@@ -27,6 +27,7 @@ class CaseFacts:
         measured: time of the measurement in UTC (``2026-01-31T12:00:00Z``).
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
+        reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
     """
 
     case: str
@@ -38,6 +39,7 @@ class CaseFacts:
     measured: str
     lower_bound: bool
     launches: int
+    reference_pps: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,19 @@ def entry_of(measurement: Measurement) -> Entry | None:
         measured=f"{datetime.fromtimestamp(measurement.started_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
+        reference_pps=_reference_pps(measurement),
         figures=figures,
         identity=measurement.identity,
         treatment=measurement.treatment,
         conditions={name: measurement.conditions.get(name) for name in KEPT_CONDITIONS},
         settings=measurement.settings,
     )
+
+
+def _reference_pps(measurement: Measurement) -> float | None:
+    rates = [launch.throughput_pps for launch in measurement.per_reference_launch if launch.invalid is None]
+    maximal = measurement.dimension == "throughput" and measurement.metric == "frmol"
+    return median(rates) if maximal and rates else None
 
 
 def _figure(measurement: Measurement, name: str) -> Figure | None:

@@ -25,6 +25,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.plugin.fitness import HostCheck
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
@@ -108,6 +109,7 @@ class Run:
             undo.enter_context(guard)
             testbed.hold()
             undo.callback(testbed.close)
+            info = replace(info, fitness=HostCheck(config, options, testbed).run(benchmarks(items), self.comparer))
             self.directory = create_run(directory.parent, directory.name)
             try:
                 write_info(self.directory, info)

@@ -15,6 +15,7 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import check_schema, decode, encode, from_json
+from pytest_icbench.model.fitness import Fitness
 from pytest_icbench.store.results import append_line
 
 RUN_FILE = "run.json"
@@ -45,6 +46,7 @@ class RunInfo:
         baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
         incomparable: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken; None if it resumed no run.
+        fitness: whether the host was fit when the run began; None where it was not examined.
     """
 
     run: str
@@ -62,6 +64,7 @@ class RunInfo:
     resumed: str | None = None
     baseline: str | None = None
     incomparable: tuple[str, ...] = ()
+    fitness: Fitness | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
+    from pytest_icbench.model.fitness import Control, Fitness
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
@@ -79,6 +81,7 @@ class Testbed:
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
         self._warnings: list[str] = []
+        self._fitness: Fitness | None = None
         self._feasibility = Feasibility(
             catalogue,
             options,
@@ -115,6 +118,34 @@ class Testbed:
             except BaseException:
                 self.session.close()
                 raise
+
+    def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
+        """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
+        from pytest_icbench.testbed.fitness import wait_quiet
+
+        cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
+        found = wait_quiet(self.session, cpus, limit_s, on_wait)
+        self.take_fitness(found)
+        return found
+
+    def control(self, case: Case, settings: Settings, baseline: str, pps: float) -> Control | str | None:
+        """Measures the reference link of a case beside what a baseline has of it.
+
+        Returns a sentence if that fails, None for a case without such a link on one host.
+        """
+        from pytest_icbench.testbed.fitness import ControlLink, measure_control
+
+        requested = self.need(case, settings).reference
+        if requested is None or requested.case.remote:
+            return None
+        api = case.resolved_api(self.catalogue[case.switch])
+        return measure_control(
+            ControlLink(requested.case, baseline, pps, lambda: self.make_rig(requested), api, settings)
+        )
+
+    def take_fitness(self, fitness: Fitness) -> None:
+        """Keeps what was found for the conditions of all results."""
+        self._fitness = fitness
 
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
@@ -272,10 +303,21 @@ class Testbed:
             treatment=self._treatment(rig),
             conditions={
                 **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
-                "warnings": self._warnings,
+                **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
         )
+
+    def _found_fit(self) -> dict[str, Any]:
+        """What was found when the run began, for the conditions of its results."""
+        found = self._fitness
+        if found is None:
+            return {"warnings": self._warnings}
+        warnings = [] if found.fit else [f"{found.line[:1].upper()}{found.line[1:]}"]
+        return {
+            "warnings": [*self._warnings, *warnings],
+            "fitness": {"fit": found.fit, "sentence": found.sentence, "waited_s": found.waited_s},
+        }
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -12,6 +12,8 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
@@ -58,6 +60,7 @@ class FakeTestbed:
         broken: switches that cannot be built. dead: those that die once, before the next case.
         compared: what measuring a candidate beside its base gives.
         detail: what a measurement's progress tells instead of its launch.
+        fitness: what examining the host finds; controlled: what measuring a control link gives.
     """
 
     log: ClassVar[list[str]] = []
@@ -69,6 +72,8 @@ class FakeTestbed:
     dead: ClassVar[set[str]] = set()
     close_error: ClassVar[BaseException | None] = None
     detail: ClassVar[str | None] = None
+    fitness: ClassVar[Fitness] = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
+    controlled: ClassVar[Control | str | None] = None
 
     policy = "cooperative"
     warnings: tuple[str, ...] = ()
@@ -83,6 +88,18 @@ class FakeTestbed:
         if self.hold_error is not None:
             raise self.hold_error
         self.log.append("hold")
+
+    def examine(self, limit_s: float = 0.0, on_wait: Any = None) -> Fitness:
+        if limit_s and on_wait is not None and not self.fitness.quiet:
+            on_wait(self.fitness, limit_s)
+        return self.fitness
+
+    def take_fitness(self, fitness: Fitness) -> None:
+        self.log.append(f"fitness {fitness.sentence}")
+
+    def control(self, case: Case, _settings: Settings, baseline: str, _pps: float) -> Control | str | None:
+        self.log.append(f"control {case.id} of {baseline}")
+        return self.controlled
 
     @property
     def facts(self) -> tuple[dict[str, Any], dict[str, Any]]:

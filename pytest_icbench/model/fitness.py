@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The record of whether a host was fit for measurements when a run began, and its sentence. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_icbench.model.interference import Interference, named
+from pytest_icbench.wording import percent
+
+#: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
+TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
+#: A control link is off if all its launches differ from the baseline's by more than this share.
+CONTROL_LIMIT = 0.1
+#: A CPU below this share of its greatest frequency is slow.
+FREQUENCY_LIMIT = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control link, measured when the run began: the case's endpoints with no switch between.
+
+    Attributes:
+        case: the link's case.
+        baseline: the baseline that has a figure of it.
+        ratios: its figure over the baseline's, for each launch.
+    """
+
+    case: str
+    baseline: str
+    ratios: tuple[float, ...]
+
+    @property
+    def off(self) -> bool:
+        """Whether every launch differs too much, all in the same direction."""
+        low, high = 1 - CONTROL_LIMIT, 1 + CONTROL_LIMIT
+        return bool(self.ratios) and (max(self.ratios) < low or min(self.ratios) > high)
+
+    @property
+    def sentence(self) -> str:
+        middle = sorted(self.ratios)[len(self.ratios) // 2]
+        return f"control link {self.case} is at {middle:.0%} of baseline {self.baseline}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What was found when a run began.
+
+    Attributes:
+        interference: what others took from the CPUs that will measure.
+        frequency_mhz: least frequency of these CPUs; None where it is not known.
+        frequency_share: that over the greatest frequency that the CPU can have; None where that is not known.
+        controls: control links beside the baseline's.
+        waited_s: seconds that the run waited for a quiet host.
+        missing: what this host does not tell.
+    """
+
+    interference: Interference
+    frequency_mhz: float | None = None
+    frequency_share: float | None = None
+    controls: tuple[Control, ...] = ()
+    waited_s: float = 0.0
+    missing: tuple[str, ...] = ()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether others leave the CPUs alone. What is not known does not count against a host."""
+        taken, stolen, cpus = self.interference.taken, self.interference.stolen, self.interference.cpus
+        return (taken or 0.0) <= TAKEN_LIMIT * cpus and (stolen or 0.0) <= STOLEN_LIMIT * cpus
+
+    @property
+    def slow(self) -> bool:
+        return self.frequency_share is not None and self.frequency_share < FREQUENCY_LIMIT
+
+    @property
+    def fit(self) -> bool:
+        """Whether comparing makes sense now."""
+        return self.quiet and not self.slow and not any(control.off for control in self.controls)
+
+    @property
+    def sentence(self) -> str:
+        """What was found: ``others took 0.02 of 2 CPUs, 0.0 % was stolen, 2900 MHz``."""
+        seen = self.interference
+        count = f"{seen.cpus} CPU{'' if seen.cpus == 1 else 's'}"
+        parts = []
+        if seen.taken is not None:
+            parts.append(f"others took {seen.taken:.2f} of {count}{named(seen.takers)}")
+        if seen.stolen is not None:
+            parts.append(f"{percent(seen.stolen / max(seen.cpus, 1))} was stolen")
+        if self.frequency_mhz is not None:
+            of_greatest = f" ({self.frequency_share:.0%} of the greatest)" if self.slow else ""
+            parts.append(f"{self.frequency_mhz:.0f} MHz{of_greatest}")
+        parts += [control.sentence for control in self.controls]
+        return ", ".join(parts) or "nothing is known about other processes"
+
+    @property
+    def line(self) -> str:
+        """The line for the terminal: whether comparing makes sense now, and why."""
+        waited = f" after {self.waited_s:.0f} s" if self.waited_s else ""
+        if self.fit:
+            return f"quiet host{waited}: {self.sentence}"
+        advice = "" if self.waited_s else "; --icbench-wait-quiet 10m waits for a quiet host"
+        off = "" if self.quiet else "busy host" if not self.slow else "busy, slow host"
+        why = off or ("slow host" if self.slow else "other host state than the baseline's")
+        return f"{why}{waited}, comparing makes little sense now: {self.sentence}{advice if not self.quiet else ''}"

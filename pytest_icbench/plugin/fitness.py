@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Says in one line whether the host is fit when a run begins, and waits for a quiet one if asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Entry
+from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.plugin.items import Benchmark
+from pytest_icbench.wording import clock, printable, span, wrapped
+
+if TYPE_CHECKING:
+    from pytest_icbench.testbed.testbed import Testbed
+
+#: Least time between two lines about a wait, in seconds.
+WAIT_LINE_S = 10.0
+
+
+class HostCheck:
+    """Examines the host of a run that holds it, and writes what it found on the terminal."""
+
+    def __init__(self, config: pytest.Config, options: Options, testbed: Testbed) -> None:
+        self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._options = options
+        self._testbed = testbed
+        self._told_at: float | None = None
+
+    def run(self, benchmarks: Sequence[Benchmark], comparer: Comparer | None) -> Fitness:
+        """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results."""
+        limit_s = self._options.wait_quiet
+        found = self._testbed.examine(limit_s, self._wait)
+        if limit_s and not found.quiet:
+            self._say(f"the host did not become quiet within {span(limit_s)}; the run goes on")
+        if comparer is not None:
+            found = self._with_controls(found, benchmarks, comparer)
+        self._say(found.line)
+        for sentence in found.missing:
+            self._say(sentence)
+        return found
+
+    def _wait(self, found: Fitness, left_s: float) -> None:
+        now = time.monotonic()
+        if self._told_at is None or now - self._told_at >= WAIT_LINE_S:
+            self._told_at = now
+            self._say(f"waiting for a quiet host, {clock(left_s)} left: {found.sentence}")
+
+    def _with_controls(self, found: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer) -> Fitness:
+        """Measures one control link of each kind of which the baseline has a figure."""
+        controls: list[Control] = []
+        missing: list[str] = []
+        seen: set[str] = set()
+        for benchmark in benchmarks:
+            reference = self._testbed.reference(benchmark.case)
+            entry = None if reference is None else self._entry(benchmark, comparer)
+            if reference is None or entry is None or entry.reference_pps is None or reference.switch in seen:
+                continue
+            try:
+                control = self._testbed.control(
+                    benchmark.case, benchmark.settings, comparer.baseline.name, entry.reference_pps
+                )
+            except (Unsupported, ProvisionError):  # the test says it
+                continue
+            seen.add(reference.switch)
+            if isinstance(control, str):
+                missing.append(control)
+            elif control is not None:
+                controls.append(control)
+        examined = replace(found, controls=tuple(controls), missing=(*found.missing, *missing))
+        self._testbed.take_fitness(examined)
+        return examined
+
+    def _entry(self, benchmark: Benchmark, comparer: Comparer) -> Entry | None:
+        """Returns the baseline's newest entry of a case on this host that has a figure of the control link."""
+        identity, policy = self._testbed.facts[0], self._testbed.policy
+        about = [
+            entry
+            for entry in comparer.baseline.entries
+            if entry.case == benchmark.case.id
+            and entry.reference_pps
+            and entry.placement == policy
+            and entry.identity.get("machine") == identity.get("machine")
+        ]
+        return max(about, key=lambda entry: entry.measured, default=None)
+
+    def _say(self, sentence: str) -> None:
+        if self._reporter is None:
+            return
+        for line in wrapped(printable(f"icbench: {sentence}"), 100):
+            self._reporter.write_line(line)
