@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from pytest_icbench.host import facts
+from pytest_icbench.host.cpu_time import ProcessTime, process_times
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
@@ -199,40 +200,35 @@ def _names(root: Root) -> dict[int, str]:
     return {int(pid): root.read(f"/proc/{pid}/comm") or "" for pid in root.list("/proc") if pid.isdigit()}
 
 
-def _cpu_ticks_of_processes(root: Root) -> dict[int, int]:
-    """Returns the CPU time that each process has used, in ticks, by pid."""
-    ticks = {}
-    for pid in root.list("/proc"):
-        fields = (root.read(f"/proc/{pid}/stat") or "").rpartition(")")[2].split() if pid.isdigit() else []
-        if len(fields) > 12:
-            ticks[int(pid)] = int(fields[11]) + int(fields[12])
-    return ticks
-
-
-def busy_processes(before: Mapping[int, int], after: Mapping[int, int], seconds: float) -> dict[int, float]:
+def busy_processes(
+    before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime], seconds: float
+) -> dict[int, float]:
     """Returns the processes that were busy between two readings, without this one.
 
     Args:
-        before: CPU time by pid at the first reading, in ticks.
+        before: processes by pid at the first reading.
         after: the same at the second reading.
         seconds: time between the readings.
 
     Returns the share of one CPU by pid, from ``BUSY_LIMIT`` on.
     """
     rate = facts.ticks_per_second() * seconds
-    shares = {pid: (ticks - before[pid]) / rate for pid, ticks in after.items() if pid in before and pid != os.getpid()}
+    shares = {
+        pid: (process.ticks - before[pid].ticks) / rate
+        for pid, process in after.items()
+        if pid in before and pid != os.getpid()
+    }
     return {pid: share for pid, share in shares.items() if share >= BUSY_LIMIT}
 
 
 def _watched(root: Root, sample_s: float) -> Iterator[Finding]:
     meter = facts.StealMeter(root)
-    before, begin = _cpu_ticks_of_processes(root), time.monotonic()
+    before, begin = process_times(root.base), time.monotonic()
     time.sleep(sample_s)
-    after, seconds = _cpu_ticks_of_processes(root), time.monotonic() - begin
-    names = _names(root)
+    after, seconds = process_times(root.base), time.monotonic() - begin
     busy = sorted(busy_processes(before, after, seconds).items(), key=lambda item: -item[1])
     if busy:
-        processes = ", ".join(f"{names.get(pid, '?')} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
+        processes = ", ".join(f"{after[pid].name} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
         yield Finding(
             Level.DISTURBS, "busy", f"other processes use the CPUs: {processes}", "wait for them, or stop them"
         )

@@ -18,6 +18,7 @@ from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances
+from pytest_icbench.host.cpu_time import ProcessTime
 from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
@@ -127,8 +128,12 @@ def test_few_cores_are_not_isolated(tree: Tree) -> None:
 
 def test_busy_processes() -> None:
     ticks = os.sysconf("SC_CLK_TCK")
-    before = {1: 100, 2: 0, os.getpid(): 0}
-    after = {1: 100 + ticks // 2, 2: 1, 3: 1000, os.getpid(): 1000}
+
+    def processes(ticks_by_pid: dict[int, int]) -> dict[int, ProcessTime]:
+        return {pid: ProcessTime("make", used, 1, 1, 0) for pid, used in ticks_by_pid.items()}
+
+    before = processes({1: 100, 2: 0, os.getpid(): 0})
+    after = processes({1: 100 + ticks // 2, 2: 1, 3: 1000, os.getpid(): 1000})
     assert disturbances.busy_processes(before, after, 1.0) == {1: 0.5}
 
 
