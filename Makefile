@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint bench validate docs clean
+.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint torture bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -63,6 +63,9 @@ lint: install ## ruff, mypy --strict, import-linter, clang-format
 	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS) $(VALIDATION)
 	$(VENV)/bin/lint-imports
 	@echo clang-format; $(VENV)/bin/clang-format --dry-run -Werror $(SOURCES_C)
+
+torture: install ## an hour of kills, faults and hostile inputs: docs/explanation/torture.md; parts by ARGS="--only kills --count 20"; needs root
+	$(VENV)/bin/python -m tests.torture $(ARGS)
 
 bench: install ## the tool against other tools, side by side
 	@for program in $$(grep -l __main__ benchmarks/*.py); do \

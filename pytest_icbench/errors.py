@@ -34,6 +34,10 @@ class ProvisionError(IcbenchError):
     """The host could not be prepared, or a switch did not start: the case fails, and the next one runs."""
 
 
+class DriverFault(ProvisionError):
+    """A driver raised what is no error of this package, or returned what its protocol does not allow."""
+
+
 class ConnectionLost(ProvisionError):
     """The connection to the other host is lost: the case fails, and the next one connects again."""
 

@@ -86,11 +86,11 @@ def accept_command(arguments: argparse.Namespace) -> int:
                 accepted[(str(entry.identity), entry.key)] = entry
     files = save(Path(arguments.baselines), name, accepted.values())
     for entry in accepted.values():
-        print(f"{entry.key}: accepted")
+        print(printable(f"{entry.key}: accepted"))
     for line in refused:
         print(printable(line))
     for path in files:
-        print(f"written: {path}")
+        print(printable(f"written: {path}"))
     return int(bool(refused) and not arguments.all)
 
 
@@ -109,7 +109,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
     if arguments.remove:
         if len(kept) == len(present):
             raise UsageError(f"waive: nothing is waived for '{arguments.case}'")
-        print(f"written: {waivers.save(directory, kept)}")
+        print(printable(f"written: {waivers.save(directory, kept)}"))
         return 0
     if not (arguments.reason or "").strip() or not arguments.until:
         raise UsageError("waive: a waiver needs --reason TEXT and --until DATE")
@@ -117,7 +117,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
     if day < today:
         raise UsageError(f"waive: --until: {day} has passed; give a day to come")
     added = Waiver(arguments.case, arguments.reason.strip(), day.isoformat())
-    print(f"written: {waivers.save(directory, [*kept, added])}")
+    print(printable(f"written: {waivers.save(directory, [*kept, added])}"))
     return 0
 
 

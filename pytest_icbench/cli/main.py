@@ -10,12 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import NoReturn
 
 from pytest_icbench.cli import history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.version import package_version
+from pytest_icbench.wording import printable
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -156,9 +158,16 @@ def _help(top: argparse.ArgumentParser) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages, which quote arguments, have no control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line. Each subcommand sets the default ``command``, its ``Command``."""
-    top = argparse.ArgumentParser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
+    top = _Parser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
     top.add_argument("--version", action="version", version=f"pytest-icbench {package_version()}")
     top.set_defaults(command=lambda _arguments: _help(top))
     commands = top.add_subparsers(metavar="COMMAND")
@@ -224,6 +233,11 @@ def _run(argv: Sequence[str] | None) -> int:
     except IcbenchError as error:
         print(f"icbench: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeError) as error:  # a name that no file can have
+        print(f"icbench: {printable(str(error))}", file=sys.stderr)
+        return 2
     finally:
         sys.stdout.flush()
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch
-from pytest_icbench.errors import IcbenchError, ProvisionError
+from pytest_icbench.errors import DriverFault, IcbenchError
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.codec import decode, encode
@@ -32,10 +32,6 @@ T = TypeVar("T")
 Check = Callable[[Any, tuple[Any, ...]], bool]
 #: The longest text of an exception in a message.
 _TEXT_MAX = 300
-
-
-class DriverFault(ProvisionError):
-    """A driver raised what is no error of this package, or returned what its protocol does not allow."""
 
 
 def _is(kind: Any) -> Check:

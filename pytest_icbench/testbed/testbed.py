@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
@@ -378,7 +378,11 @@ class Testbed:
 def _with_ports(measurement: Measurement, rig: Rig) -> Measurement:
     """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
     ports = None
-    with suppress(ProvisionError):  # the switch has died, which the measurement reports
+    try:
         ports = rig.assignment()
+    except DriverFault:
+        raise
+    except ProvisionError:
+        pass  # the switch has died, which the measurement reports
     cpus = {**measurement.treatment["cpus"], "ports": ports}
     return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})

@@ -78,7 +78,7 @@ def test_a_method_that_raises(tmp_path: Path, method: str) -> None:
 def test_other_exceptions(tmp_path: Path, fault: str) -> None:
     said, status = outcome(tmp_path, "start", fault)
     name = {"exits": "SystemExit: 7", "fails": "Failed: of its own", "silent": "Silent"}[fault]
-    assert_own_case_alone(said, status, f"switch 'faulty': start() raised {name} (conftest.py:")
+    assert_own_case_alone(said, status, f"switch 'faulty': start() raised {name} (")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pytest_icbench.errors import ConnectionLost, ProvisionError
+from pytest_icbench.errors import ConnectionLost, DriverFault, ProvisionError
 from pytest_icbench.model.switch_facts import Batches, Busy
 
 Counted = Mapping[str, Mapping[str, int]]
@@ -71,7 +71,7 @@ class WorkTrack:
             return None
         try:
             return question()
-        except ConnectionLost:
+        except (ConnectionLost, DriverFault):
             raise
         except ProvisionError:
             self._check()

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.guard import DriverFault, guarded, make_node, make_switch, node_findings, node_treatment
+from pytest_icbench.driver.guard import guarded, make_node, make_switch, node_findings, node_treatment
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.protocol import Needs
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import DriverFault, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 

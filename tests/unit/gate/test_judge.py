@@ -317,7 +317,7 @@ def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
     assert judge(measurement(generator_bound=True, lost=0), [limit("max", 0, "lost")]).verdict == "PASS"
 
 
-DISTURBED = {"disturbed_launches": 2, "disturbance": "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"}
+DISTURBED: dict[str, Any] = {"disturbed_launches": 2, "disturbance": "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"}
 
 
 @pytest.mark.parametrize(("launches", "verdict"), [(0, "REGRESSED"), (1, "REGRESSED"), (2, "INCONCLUSIVE")])

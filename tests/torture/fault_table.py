@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The faults: what is broken, when, over which switch, and the words in which the session says so.
+
+Each row is a session of two cases. The first one meets the fault; the second passes, unless the fault stays. The page
+docs/explanation/torture.md is made of this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+When = Literal["at the start", "in a launch", "before the session"]
+#: What becomes of the first case: it fails with the words, or it is measured anew and passes, or the session refuses.
+End = Literal["fails", "passes", "refused"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault.
+
+    Attributes:
+        victim: the process by the words of its command line, for a fault of a process.
+        action: a signal's name, or a shell command; ``$NETNS`` is the switch's namespace.
+        when: the moment.
+        end: what becomes of the first case.
+        says: a regular expression that the session's output has to match.
+        stays: whether the second case meets the fault as well.
+        more: arguments of the marker, each after a comma.
+    """
+
+    subject: str
+    what: str
+    when: When
+    switch: str
+    end: End
+    says: str
+    action: str = ""
+    victim: str = ""
+    node: str = "netns"
+    stays: bool = False
+    more: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the table."""
+        where = "" if self.node == "netns" else f", {self.node}"
+        return f"{self.subject} {self.what} {self.when} ({self.switch}{where})"
+
+
+_SIGNALS = {"killed": "SIGKILL", "crashed": "SIGSEGV", "ended": "SIGTERM", "stopped": "SIGSTOP"}
+_MOMENTS: tuple[When, ...] = ("at the start", "in a launch")
+_DELAY = ", variant='delay100us'"
+#: Switches that are a process: its command line, and further arguments of the marker.
+_PROCESSES = {
+    "testpmd": ("dpdk-testpmd", ""),
+    "basicfwd": ("icbench-basicfwd", ""),
+    "ovs": ("ovs-vswitchd", ""),
+    "forward": ("icbench-workload dpdk-forward", _DELAY),
+    "forward-raw": ("icbench-workload forward", _DELAY),
+}
+_STALLS = r"stalled|no-forwarding|has not|hangs|does not answer|INVALID"
+
+
+def _switches() -> Iterator[Fault]:
+    for switch, (victim, more) in _PROCESSES.items():
+        for what, signal in _SIGNALS.items():
+            for when in _MOMENTS:
+                says = _STALLS if what == "stopped" else r"was killed by signal|has ended|ended with|exited|died"
+                yield Fault("switch", what, when, switch, "fails", says, signal, victim, more=more)
+    for what in ("killed", "stopped"):
+        for when in _MOMENTS:
+            end: End = "fails" if what == "killed" else "passes"
+            says = "ovsdb-server was killed by signal 9" if what == "killed" else "2 passed"
+            yield Fault("database", what, when, "ovs", end, says, _SIGNALS[what], "ovsdb-server")
+
+
+def _workloads() -> Iterator[Fault]:
+    roles = {"linux-bridge": ("send", "recv"), "testpmd": ("dpdk-send", "dpdk-recv"), "ovs": ("dpdk-send", "dpdk-recv")}
+    for switch, (sender, receiver) in roles.items():
+        for subject, role in (("sender", sender), ("receiver", receiver)):
+            for what in ("killed", "crashed", "stopped"):
+                for when in _MOMENTS:
+                    end: End = "fails" if what == "stopped" else "passes"
+                    says = _STALLS if what == "stopped" else r"2 passed"
+                    yield Fault(subject, what, when, switch, end, says, _SIGNALS[what], f"icbench-workload {role}")
+
+
+def _nodes() -> Iterator[Fault]:
+    for switch in ("linux-bridge", "testpmd"):
+        for what in ("killed", "stopped"):
+            for when in _MOMENTS:
+                end: End = "fails" if what == "killed" else "passes"
+                says = r"INVALID|ended|died|killed|gone" if what == "killed" else r"2 passed"
+                yield Fault("container", what, when, switch, end, says, _SIGNALS[what], "icbench-workload pause", "lxc")
+
+
+def _kernel() -> Iterator[Fault]:
+    links = "ip -n $NETNS link"
+    bridge = "$(ip -n $NETNS -br link show type bridge | cut -d' ' -f1)"
+    ports = "ip -n $NETNS -br link show type veth | cut -d@ -f1"
+    broken = {
+        "bridge": ("deleted", f"{links} delete {bridge}"),
+        "bridge is": ("set down", f"{links} set {bridge} down"),
+        "port": ("deleted", f"{links} delete $({ports} | head -1)"),
+        "cable": ("pulled", f"{links} set $({ports} | tail -1) down"),
+        "port is": ("narrowed", f"for p in $({ports}); do {links} set $p mtu 68; done"),
+        "namespace": ("deleted", "ip netns delete $NETNS"),
+    }
+    for subject, (what, action) in broken.items():
+        for when in _MOMENTS:
+            yield Fault(subject, what, when, "linux-bridge", "fails", r"INVALID|stalled|no-forwarding", action)
+
+
+_OWN_RUN = "mkdir -p /run/icbench && mount -t tmpfs -o mode=700"
+_FILL = "{ head -c 9999 /dev/zero >/run/icbench/filling; true; }"
+_DEAD = "mkdir -m 700 /run/icbench/aaaaaa"
+_CLOSED_GROUPS = "for d in /sys/fs/cgroup/*; do mount --bind $d $d && mount -o remount,bind,ro $d; done"
+_AHEAD = 'exec unshare --time --boottime 86400 --monotonic 86400 --fork "$@"'
+
+
+def _circumstances() -> Iterator[Fault]:
+    before: When = "before the session"
+    small = "mkdir -p reports && mount -t tmpfs -o size={} tmpfs reports"
+    full = "No space left on device"
+    ours = f"{_OWN_RUN},size=1m tmpfs /run/icbench"
+    entry = """echo '{"entry":1,"kind":"sundial","data":{}}' >/run/icbench/aaaaaa/journal"""
+    pages = "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"
+    reports, sessions = "disk of the reports", "disk of the sessions"
+    rows: tuple[tuple[str, str, str, End, str, str], ...] = (
+        (reports, "has 4 kB", "veth", "refused", full, small.format("4k")),
+        (reports, "has 24 kB", "veth", "fails", full, small.format("24k")),
+        (reports, "is read-only", "veth", "refused", "Read-only file system", small.format("1m,ro")),
+        (reports, "is a file", "veth", "refused", "the reports cannot be written", ": >reports"),
+        (sessions, "is full", "veth", "refused", full, f"{_OWN_RUN},size=4k tmpfs /run/icbench && {_FILL}"),
+        (sessions, "has 16 kB", "linux-bridge", "fails", full, f"{_OWN_RUN},size=16k tmpfs /run/icbench"),
+        (sessions, "is read-only", "veth", "refused", "Read-only file", f"{_OWN_RUN},ro tmpfs /run/icbench"),
+        (
+            sessions,
+            "is open to all",
+            "veth",
+            "refused",
+            "can be written by others",
+            f"{ours} && chmod 777 /run/icbench",
+        ),
+        (sessions, "is another user's", "veth", "refused", "belongs to user", f"{ours} && chown 65534 /run/icbench"),
+        ("lock", "is a directory", "veth", "refused", "IsADirectoryError", f"{ours} && mkdir /run/icbench/lock"),
+        ("lock", "is a link", "veth", "refused", "symbolic links", f"{ours} && ln -s /etc/passwd /run/icbench/lock"),
+        (
+            "journal",
+            "has an unknown entry",
+            "veth",
+            "passes",
+            "this version cannot undo",
+            f"{ours} && {_DEAD} && {entry}",
+        ),
+        ("journal", "is empty", "veth", "passes", "2 passed", f"{ours} && {_DEAD} && : >/run/icbench/aaaaaa/journal"),
+        ("open files", "are 40 at most", "linux-bridge", "fails", "Too many open files", "ulimit -n 40"),
+        ("huge pages", "cannot be set", "testpmd", "fails", "huge pages", f"mount --bind /dev/null $(echo {pages})"),
+        ("switch", "is missing", "testpmd", "passes", "2 skipped", "mount --bind /dev/null $(command -v dpdk-testpmd)"),
+        ("workload", "is no program", "veth", "refused", "icbench-workload", "export ICBENCH_WORKLOAD=/etc/passwd"),
+        ("control groups", "are read-only", "linux-bridge", "fails", "cgroup|Read-only", _CLOSED_GROUPS),
+        ("clock", "is a day ahead", "veth", "passes", "2 passed", _AHEAD),
+        ("terminal", "is unknown", "veth", "passes", "2 passed", "export TERM=nonsense COLUMNS=-1"),
+    )
+    for subject, what, switch, end, says, action in rows:
+        yield Fault(subject, what, before, switch, end, says, action, stays=end in ("fails", "passes"))
+
+
+FAULTS: tuple[Fault, ...] = (*_switches(), *_workloads(), *_nodes(), *_kernel(), *_circumstances())

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Meets a session with a fault of the table, and sees whether it ends as the table says, with the host as before."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.torture import host, lives
+from tests.torture.fault_table import FAULTS, Fault
+from tests.torture.lives import Life
+
+_SESSION_MAX_S = 60.0
+#: How long a launch is and how far into it a fault comes, in seconds.
+_LAUNCH_S = 1.0
+_INTO_S = 0.6
+
+TEST = """
+import pytest
+
+@pytest.mark.icbench(switch={switch!r}, packet_size=[64, 512], repeats=2, warmup=0.05, duration={duration}, drain=0.2,
+                     rate="20k", burst=8, reference=False{more})
+def test_rate(icbench):
+    icbench.gate(icbench.throughput())
+"""
+
+
+def selected(seed: int, names: str = "") -> list[Fault]:
+    """Returns the faults whose name has a text, in an order drawn by the seed."""
+    chosen = [fault for fault in FAULTS if names in fault.name]
+    random.Random(seed).shuffle(chosen)
+    return chosen
+
+
+def run(
+    count: int, seed: int, names: str, enough: Callable[[], bool], tell: Callable[[str], None]
+) -> Iterator[str | None]:
+    """Tries faults. Yields None for each that ends as the table says, else what is not so."""
+    possible = {life.switch for life in lives.lives()}
+    with TemporaryDirectory(prefix="torture-") as top:
+        for number, fault in enumerate(selected(seed, names)[:count]):
+            if enough():
+                return
+            if fault.switch not in possible:
+                tell(f"{fault.name}: this host cannot run the switch")
+                continue
+            directory = Path(top) / f"f{number}"
+            directory.mkdir()
+            yield _met(fault, directory, tell)
+
+
+def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | None:
+    before = host.take()
+    life = Life(fault.name, fault.switch, fault.node, fault.more)
+    test = TEST.format(switch=fault.switch, more=fault.more, duration=_LAUNCH_S)
+    wrapped: list[str] = []
+    if fault.when == "before the session":
+        wrapped = ["unshare", "--mount", "sh", "-c", f'{fault.action} && exec "$@"', "sh"]
+    process = lives.start(life, directory, before=wrapped, test=test)
+    trouble = None
+    try:
+        if fault.when != "before the session":
+            trouble = _act(fault, process)
+        status = process.wait(_SESSION_MAX_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        status, trouble = process.wait(), "the session does not end"
+    finally:
+        if process.poll() is None:
+            process.kill()
+    said = lives.output(directory)
+    wrong = [] if trouble is None else [trouble]
+    wrong += _judged(fault, status, said)
+    wrong += host.left_since(before, 8.0)
+    if wrong:
+        subprocess.run(lives.recovery(), env=lives.environment(), capture_output=True, timeout=60, check=False)
+    tell(f"{fault.name}: {'as the table says' if not wrong else 'NOT as the table says'}")
+    return None if not wrong else f"{fault.name}: {'; '.join(wrong)}\n{said[-3000:]}"
+
+
+def _judged(fault: Fault, status: int, said: str) -> list[str]:
+    wrong = []
+    expected = {"fails": (1,), "passes": (0,), "refused": (4,)}[fault.end]
+    if status not in expected:
+        wrong.append(f"exit status {status}, not {expected[0]}")
+    if re.search(fault.says, said) is None:
+        wrong.append(f"it does not say '{fault.says}'")
+    if "INTERNALERROR" in said or re.search(r"^Traceback \(most recent", said, re.MULTILINE):
+        wrong.append("a traceback")
+    if fault.end == "fails" and not fault.stays and " 1 passed" not in said:
+        wrong.append("the other case does not pass")
+    return wrong
+
+
+def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
+    """Does the fault's action at its moment. Returns what kept it from doing so; None if it was done."""
+    if fault.when == "in a launch":
+        if not _await(
+            lambda: _victims(process.pid, "icbench-workload", besides=(" pause", " forward", "dpdk-forward"))
+        ):
+            return "no launch began"
+        time.sleep(_INTO_S)
+    victims: list[int] = []
+
+    def found() -> bool:
+        victims[:] = _victims(process.pid, fault.victim) if fault.victim else [process.pid]
+        return bool(victims) and process.poll() is None
+
+    if not _await(lambda: _rig_began(process.pid) and found()):
+        return f"there is no {fault.victim}"
+    if fault.action.startswith("SIG"):
+        with suppress(ProcessLookupError):
+            os.kill(victims[0], signal.Signals[fault.action])
+        return None
+    names: list[str] = []
+
+    def joined() -> bool:
+        """Whether the bridge has both its ports."""
+        names[:] = [path.name for path in Path("/run/netns").glob("icb*-br")]
+        links = subprocess.run(
+            ["ip", "-n", names[0] if names else "none", "-br", "link", "show", "type", "veth"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+        return len(links.stdout.splitlines()) >= 2
+
+    if not _await(joined):
+        return f"the switch has no namespace with two ports: {names}"
+    environment = {**os.environ, "NETNS": names[0]}
+    done = subprocess.run(
+        ["sh", "-c", fault.action], env=environment, capture_output=True, text=True, timeout=10, check=False
+    )
+    return None if done.returncode == 0 else f"the action failed: {done.stderr}"
+
+
+def _rig_began(session: int) -> bool:
+    """Whether a rig is being made: what runs before examines the host."""
+    for journal in Path("/run/icbench").glob("*/journal"):
+        with suppress(OSError):
+            if f'"pid":{session},' in journal.read_text(encoding="utf-8") and any(journal.parent.glob("r*")):
+                return True
+    return False
+
+
+def _await(reached: Callable[[], object], timeout_s: float = 30.0) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not reached():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _victims(session: int, words: str, besides: tuple[str, ...] = ()) -> list[int]:
+    """Returns the processes of sessions whose command line has the words, the oldest first; not the harness itself."""
+    pids = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == session:
+            continue
+        with suppress(OSError):
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            program = line.split(" ", 1)[0].rsplit("/", 1)[-1] + " " + line.partition(" ")[2]
+            if not program.startswith(words) or any(word in f" {program}" for word in besides):
+                continue
+            if b"ICBENCH_SESSION=" in (entry / "environ").read_bytes():
+                pids.append(int(entry.name))
+    return sorted(pids)

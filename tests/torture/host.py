@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of a host a session may have made, compared exactly. What others run beside is none of it, by its ancestry."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from tests.host import snapshot
+
+#: Settings of the kernel that sessions change, where the thing that they are about stays.
+_SYSCTLS = ("net/ipv6/conf", "vm/nr_hugepages", "vm/overcommit_memory", "kernel/sched_rt_runtime_us")
+_OF_IPV6 = ("disable_ipv6", "accept_ra", "autoconf")
+_OURS = re.compile(r"/run/icbench/|\bicb?[a-z0-9]{6}|/run/vpp|/var/run/openvswitch")
+
+
+def take() -> snapshot.Snapshot:
+    """Returns everything that a session may leave: kind -> name -> state."""
+    taken = snapshot.take()
+    files = {name: "" for name in taken["file"] if not name.startswith("/tmp/icbench-")}  # those of tests beside
+    return {
+        **taken,
+        "file": files,
+        "namespace": _namespaces(),
+        "socket": _sockets(),
+        "sysctl": _sysctls(),
+    }
+
+
+def left_since(before: snapshot.Snapshot, timeout_s: float = 5.0) -> list[str]:
+    """Returns what differs from now, one line each, after some time for what the kernel does in the background."""
+    deadline = time.monotonic() + timeout_s
+    while (left := snapshot.difference(before, take())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def _namespaces() -> dict[str, str]:
+    """Returns named network namespaces, and those of other kinds in which a process of a session is."""
+    names = {f"net {path.name}": "" for path in Path("/run/netns").glob("*")}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if b"ICBENCH_SESSION=" in (entry / "environ").read_bytes() and int(entry.name) != os.getpid():
+                    for kind in ("net", "mnt", "pid", "uts"):
+                        here, its = Path(f"/proc/self/ns/{kind}").readlink(), (entry / f"ns/{kind}").readlink()
+                        if its != here:
+                            names[str(its)] = ""
+    return names
+
+
+def _sockets() -> dict[str, str]:
+    """Returns unix sockets with a name that a session or its switches give."""
+    lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()
+    return {fields[7]: "" for line in lines if len(fields := line.split()) >= 8 and _OURS.search(fields[7])}
+
+
+def _sysctls() -> dict[str, str]:
+    states = {}
+    for name in _SYSCTLS:
+        top = Path("/proc/sys", name)
+        paths = [top] if top.is_file() else [path for kind in _OF_IPV6 for path in top.glob(f"*/{kind}")]
+        for path in paths:
+            with suppress(OSError):
+                states[str(path)] = path.read_text(encoding="ascii").strip()
+    return states

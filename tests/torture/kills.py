@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""SIGKILL at moments drawn from the whole life of a session, and of the recovery after it.
+
+After each the host is as before, and every test that was told to have ended has its results on the disk.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pytest_icbench.store.read import read_run
+from tests.second_host import SecondHost, second_host, unsupported_reason
+from tests.torture import host, lives
+from tests.torture.lives import Life
+
+#: A session that was not killed ends within this time, in seconds.
+_LIFE_MAX_S = 90.0
+_RECOVERY_MAX_S = 60.0
+#: Every fourth recovery is killed, too, within this time of its start, in seconds: it takes 0.3 to 2.
+_RECOVERY_S = 1.0
+_EVERY = 4
+_ENDED = re.compile(r"^test_x\.py::(test_rate\S*) PASSED", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A kill that is planned.
+
+    Attributes:
+        share: of the session's life, 0 to 1.
+        recovery_s: when the recovery is killed, in seconds after its start; None: it is left alone.
+    """
+
+    number: int
+    life: int
+    share: float
+    recovery_s: float | None
+
+
+def planned(count: int, kinds: int, seed: int) -> list[Kill]:
+    """Returns the kills: all lives in turn, moments over the whole life in equal parts, each drawn within its part."""
+    chance = random.Random(seed)
+    parts = list(range(count))
+    chance.shuffle(parts)
+    kills = []
+    for number in range(count):
+        share = (parts[number] + chance.random()) / count
+        recovery_s = chance.random() * _RECOVERY_S if number % _EVERY == _EVERY - 1 else None
+        kills.append(Kill(number, number % kinds, share, recovery_s))
+    return kills
+
+
+def run(count: int, seed: int, enough: Callable[[], bool], tell: Callable[[str], None]) -> Iterator[str | None]:
+    """Kills sessions. Yields None for each after which all is well, else what is not.
+
+    Args:
+        enough: tells that the time is over.
+        tell: shows the progress.
+    """
+    kinds = lives.lives()
+    lengths: dict[int, float] = {}
+    with ExitStack() as stack:
+        top = Path(stack.enter_context(TemporaryDirectory(prefix="torture-")))
+        other = None
+        if unsupported_reason() is None:
+            other = stack.enter_context(second_host(top))
+        else:
+            kinds = [life for life in kinds if not life.two_hosts]
+        for kill in planned(count, len(kinds), seed):
+            if enough():
+                return
+            life, directory = kinds[kill.life], top / f"k{kill.number}"
+            directory.mkdir()
+            if kill.life not in lengths:
+                lengths[kill.life] = _whole(life, directory, other)
+            yield _killed(kill, life, lengths[kill.life], directory, other, tell)
+
+
+def _whole(life: Life, directory: Path, other: SecondHost | None) -> float:
+    """Runs a session to its end. Returns how long it took, in seconds."""
+    began = time.monotonic()
+    process = lives.start(life, directory, other)
+    status = process.wait(_LIFE_MAX_S)
+    if status not in (0, 1):
+        raise RuntimeError(f"{life.name} does not run here (exit status {status}):\n{lives.output(directory)}")
+    return time.monotonic() - began
+
+
+def _killed(
+    kill: Kill, life: Life, length_s: float, directory: Path, other: SecondHost | None, tell: Callable[[str], None]
+) -> str | None:
+    for old in directory.glob("reports/*"):
+        if old.is_symlink():
+            old.unlink()
+        else:
+            old.rename(directory / f"whole-{old.name}")
+    before = host.take()
+    there = other.snapshot() if other is not None and life.two_hosts else None
+    process = lives.start(life, directory, other)
+    moment_s = kill.share * length_s
+    time.sleep(moment_s)
+    process.send_signal(signal.SIGKILL)
+    process.wait(_RECOVERY_MAX_S)
+    where = f"kill {kill.number}, {life.name}, after {moment_s:.2f} s of {length_s:.1f}"
+    if kill.recovery_s is not None:
+        where += f", recovery killed after {kill.recovery_s:.2f} s"
+        interrupted = subprocess.Popen(lives.recovery(), env=lives.environment(), stdout=subprocess.DEVNULL)
+        time.sleep(kill.recovery_s)
+        interrupted.kill()
+        interrupted.wait(_RECOVERY_MAX_S)
+    done = subprocess.run(
+        lives.recovery(),
+        env=lives.environment(),
+        capture_output=True,
+        text=True,
+        timeout=_RECOVERY_MAX_S,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    wrong = [] if done.returncode == 0 else [f"recovery ends with {done.returncode}: {said}"]
+    wrong += host.left_since(before, 8.0)
+    if there is not None and other is not None:
+        wrong += _left_there(other, there)
+    wrong += lost(directory)
+    tell(f"{where}: {'; '.join(said.split(chr(10))).strip('; ')}")
+    return None if not wrong else f"{where}: {'; '.join(wrong)}\n{lives.output(directory)[-2000:]}"
+
+
+def _left_there(other: SecondHost, before: dict[str, dict[str, str]]) -> Sequence[str]:
+    """Returns what is left on the second host, which notices by itself within seconds that nobody calls any more."""
+    from tests.host.snapshot import difference
+
+    deadline = time.monotonic() + 30.0
+    while True:
+        lines = [line for line in difference(before, other.snapshot()) if not line.endswith(" is gone")]
+        if not lines or time.monotonic() > deadline:
+            return [f"on the second host: {line}" for line in lines]
+        time.sleep(0.2)
+
+
+def lost(directory: Path) -> list[str]:
+    """Returns the tests that were told to have passed and of which no result, or no windows, are on the disk."""
+    passed = _ENDED.findall(lives.output(directory))
+    runs = [path for path in directory.glob("reports/2*") if path.is_dir()]
+    if not passed:
+        return []
+    if not runs:
+        return [f"no run, but {len(passed)} tests passed"]
+    stored = read_run(runs[0])
+    kept = {result.measurement.case for result in stored.results}
+    missing = [test for test in passed if test.partition("[")[2].rstrip("]") not in kept]
+    raw = list(runs[0].glob("raw/**/*.jsonl"))
+    return [f"{test} passed and has no result" for test in missing] + (
+        [] if len(raw) >= len(passed) else [f"{len(passed)} tests passed, and {len(raw)} have windows"]
+    )

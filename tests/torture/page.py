@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page docs/explanation/torture.md, made of the table of faults: python -m tests.torture.page writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.torture.fault_table import FAULTS, Fault
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "torture.md"
+_HEAD = """# Torture
+
+`make torture` does for an hour to a host what happens to it in years. It needs root. `ARGS="--only kills --count 20"`
+runs a part, `--match TEXT` only faults with this text in their name. The summary has the seed, which draws the same
+moments and inputs again. The exit status is 1 if anything was not as it has to be.
+
+* **Kills**: sessions over every switch of this host in every kind of node, over two hosts with an uplink, and with
+  versions side by side get a SIGKILL at moments drawn from their whole life. Every fourth recovery is killed, too.
+  After the next `icbench recover`, processes, namespaces, mounts, cgroups, huge pages, files in `/run`, sockets and
+  kernel settings are as before, and each test that had passed has its result and its windows on the disk.
+* **Faults**: those below, each in a session of two cases. The first meets the fault; the second passes, unless the
+  fault stays.
+* **Inputs**: the workload's parsers under address and undefined-behaviour sanitizers, readers in Python by mutation.
+
+A short form of two minutes is part of `make test-all`.
+
+## Faults
+
+What the session says is a regular expression that its output matches.
+"""
+_ENDS = {"fails": "its case fails", "passes": "its case passes", "refused": "no test runs, exit status 4"}
+
+
+def _row(fault: Fault) -> tuple[str, str, str, str, str]:
+    where = fault.switch if fault.node == "netns" else f"{fault.switch}, {fault.node}"
+    says = fault.says.replace("|", "\\|")
+    return f"{fault.subject} {fault.what}", fault.when, where, _ENDS[fault.end], f"`{says}`"
+
+
+def text() -> str:
+    """Returns the page. Faults that differ in the switch alone share a row."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    for fault in FAULTS:
+        what, when, where, end, says = _row(fault)
+        rows.setdefault((what, when, end, says), []).append(where)
+    lines = ["| broken | when | over | what becomes of it | what the session says |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {what} | {when} | {'; '.join(places)} | {end} | {says} |"
+        for (what, when, end, says), places in rows.items()
+    ]
+    return f"{_HEAD}\n" + "\n".join(lines) + f"\n\n{len(FAULTS)} faults.\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The torture's plan: its table stands in the documents as it is, and a seed draws the same moments again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.torture import page
+from tests.torture.fault_table import FAULTS
+from tests.torture.faults import selected
+from tests.torture.kills import lost, planned
+
+
+def test_the_page_is_made_of_the_table() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run: python -m tests.torture.page"
+
+
+def test_there_are_a_hundred_faults_each_with_a_name_and_words_of_its_own() -> None:
+    names = [fault.name for fault in FAULTS]
+    assert len(names) >= 100
+    assert len(set(names)) == len(names)
+    for fault in FAULTS:
+        assert re.compile(fault.says).search("") is None, fault.name
+
+
+@pytest.mark.parametrize(("count", "kinds"), [(1, 1), (20, 3), (200, 12)])
+def test_moments_are_drawn_from_the_whole_life_and_over_all_lives(count: int, kinds: int) -> None:
+    kills = planned(count, kinds, 7)
+    assert kills == planned(count, kinds, 7)
+    shares = sorted(kill.share for kill in kills)
+    assert all(place / count <= share < (place + 1) / count for place, share in enumerate(shares))
+    assert {kill.life for kill in kills} == set(range(min(count, kinds)))
+    assert len([kill for kill in kills if kill.recovery_s is not None]) == count // 4
+
+
+def test_another_seed_draws_others() -> None:
+    assert planned(20, 3, 1) != planned(20, 3, 2)
+    assert [fault.name for fault in selected(1)] != [fault.name for fault in selected(2)]
+    assert {fault.name for fault in selected(1)} == {fault.name for fault in FAULTS}
+
+
+def test_a_lost_result_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "output").write_text("test_x.py::test_rate[veth-64B-b32-1vs1-Rmax] PASSED   [ 50%]\n")
+    assert lost(tmp_path) == ["no run, but 1 tests passed"]
+    (tmp_path / "reports" / "20260101T000000Z-1").mkdir(parents=True)
+    (tmp_path / "reports" / "20260101T000000Z-1" / "results.jsonl").write_text("")
+    assert lost(tmp_path) == [
+        "test_rate[veth-64B-b32-1vs1-Rmax] passed and has no result",
+        "1 tests passed, and 0 have windows",
+    ]
+    (tmp_path / "output").write_text("")
+    assert lost(tmp_path) == []
