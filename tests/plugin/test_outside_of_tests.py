@@ -15,8 +15,6 @@ from tests.plugin.conftest import LOAD, Runner
 from tests.plugin.fakes import FakeTestbed
 
 TEST = "@pytest.mark.icbench(switch='ovs', packet_size=64)\ndef test_rate(icbench):\n    icbench.throughput()\n"
-#: Two tests; the first one's results are kept whatever happens to the second.
-TESTS = f"{TEST}\n\n{TEST.replace('test_rate', 'test_second').replace('64', '512')}"
 ODD = [
     FileNotFoundError(2, "No such file or directory", "/sys/class/net/veth7/mtu"),
     KeyError("nix"),
@@ -84,6 +82,18 @@ def test_a_hook_for_switches(inner: Runner, bench: type[FakeTestbed], text: str,
     assert result.ret in (2, 4), said
     assert "INTERNALERROR" not in said
     assert sentence in said
+
+
+@pytest.mark.parametrize("lines", ["[{'case': 7}]", "[7]", "7", "[{}, None]"])
+def test_a_result_of_a_worker_that_is_none(inner: Runner, bench: type[FakeTestbed], lines: str) -> None:
+    inner.pytester.makeconftest(
+        "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtest_logreport(report):\n"
+        f"    if report.when == 'call' and 'odd' in report.nodeid:\n        report.icbench = {lines}\n"
+    )
+    inner.write(test_x=f"{TEST.replace('test_rate', 'test_odd')}\n\n{TEST}")
+    result = inner.run()
+    assert_told(result, 1, "test_x.py::test_odd[ovs-64B-b32-1vs1-Rmax]: its results are left out: ")
+    result.assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("option", ["--junitxml", "--html"])
