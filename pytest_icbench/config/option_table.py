@@ -132,7 +132,8 @@ class Options:
     )
     precision: float | None = option(
         "P",
-        "measure until the 95 %% interval is within this share of the value (default: 3%%)",
+        "measure until the 95 %% interval is within this share of the value (default: 3%%, with a baseline what its"
+        " margin needs)",
         values.precision,
         setting="precision",
     )

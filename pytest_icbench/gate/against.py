@@ -13,12 +13,18 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import fixed_share, ratio_of
+from pytest_icbench.stats.noninferiority import Figure, fixed_share, ratio_of
 
 #: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
     "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, a search or a round trip"
     " would tell"
+)
+#: Metrics of rates that were searched for, and the note on them.
+_SEARCHED = ("ndr", "pdr")
+_BRACKET = (
+    "the bounds of a search are no interval, and another search finds others: compare the rate at maximum load, or set"
+    " min_throughput_pps"
 )
 #: The note on a rate that is "at least" and fell all the same.
 _PATH_FELL = "the switch was not the limit, and the path carries less all the same"
@@ -119,7 +125,10 @@ class Comparer:
 
     def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
         margin, new, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
-        ratio = ratio_of(new, old) if new is not None and old is not None else None
+        searched = allowed.name == "throughput_pps" and now.metric in _SEARCHED
+        ratio = None
+        if new is not None and old is not None:
+            ratio = ratio_of(Figure(new.value), Figure(old.value)) if searched else ratio_of(new, old)
         finding = Finding(
             allowed.name,
             allowed.kind,
@@ -150,6 +159,8 @@ class Comparer:
             fell = verdict == Verdict.REGRESSED
             note = _AT_LEAST if not fell else _PATH_FELL if now.lower_bound else None
             return replace(finding, verdict=verdict if fell else finding.verdict, at_least=now.lower_bound, note=note)
+        if searched:
+            return replace(finding, note=_BRACKET)
         if verdict != Verdict.INCONCLUSIVE:
             return replace(finding, verdict=verdict)
         if ratio.low is None and old.low is None:
@@ -165,4 +176,4 @@ class Comparer:
 
 
 def _effort_of(entry: Entry) -> Effort:
-    return Effort(entry.launches, searched=entry.metric in ("ndr", "pdr"))
+    return Effort(entry.launches, searched=entry.metric in _SEARCHED)

@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.items import Benchmark, check_rate
+from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
 from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
@@ -256,6 +256,7 @@ class Icbench:
             settings = self._benchmark.settings
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
+            settings = telling_settings(case, settings, self._run.options, self._benchmark.thresholds)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,7 +193,22 @@ def _benchmark(
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{test.where}: {reason}")
     check_rate(case, test.settings, test.where)
-    return Benchmark(case, test.request, test.settings, test.thresholds, test.where, reason)
+    settings = telling_settings(case, test.settings, options, test.thresholds)
+    return Benchmark(case, test.request, settings, test.thresholds, test.where, reason)
+
+
+def telling_settings(case: Case, settings: Settings, options: Options, thresholds: Thresholds) -> Settings:
+    """Returns the settings with the precision that the case's margin against a baseline needs.
+
+    They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
+    asks for a precision.
+    """
+    if (options.compare or options.save) is None or case.candidate is not None or "precision" in options.settings:
+        return settings
+    from pytest_icbench.measure.stopping import telling_precision
+
+    needed = telling_precision(thresholds.margins(*case.ids).of(case.dimension)[0].margin)
+    return replace(settings, precision=needed) if 0 < needed < settings.precision else settings
 
 
 def check_rate(case: Case, settings: Settings, where: str) -> None:

@@ -23,7 +23,9 @@ from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
-#: Correlations of neighbouring launches that are considered, and the probability of each before a series is seen.
+#: Correlations of neighbouring launches that are considered, and the probability of each before a series is seen. Those
+#: of dependence shrink with the number of launches below ``FEWEST_TELLING``. Otherwise what is not known of few
+#: launches would make their intervals more than twice as wide, whether they depend on each other or not.
 PRIOR = ((0.0, 0.85), (0.5, 0.05), (0.8, 0.05), (0.97, 0.05))
 #: The fewest launches that can tell dependence from chance: with fewer, independent and dependent ones look alike.
 FEWEST_TELLING = 20
@@ -64,7 +66,7 @@ def find_dependence(values: Sequence[float]) -> Dependence | None:
     models = [_Model.of(scores, correlation) for correlation, _ in PRIOR]
     greatest = max(model.log_likelihood for model in models)
     weights = [
-        prior * math.exp(model.log_likelihood - greatest) for (_, prior), model in zip(PRIOR, models, strict=True)
+        prior * math.exp(model.log_likelihood - greatest) for prior, model in zip(_priors(n), models, strict=True)
     ]
     total = math.fsum(weights)
     # Scores lie around 0: the mean square of the level over all models is that of the interval's half-width.
@@ -74,6 +76,12 @@ def find_dependence(values: Sequence[float]) -> Dependence | None:
         probability=1 - weights[0] / total,
         widening=max(math.sqrt(square / models[0].variance), 1.0),
     )
+
+
+def _priors(n: int) -> list[float]:
+    known = min(n / FEWEST_TELLING, 1.0)
+    dependent = [weight * known for _, weight in PRIOR[1:]]
+    return [1 - math.fsum(dependent), *dependent]
 
 
 def widening(values: Sequence[float]) -> float:

@@ -19,7 +19,7 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
 from pytest_icbench.stats.student import student_quantile
 
 #: Length of the arm towards greater values over that of the other arm.
-UPWARD = 1.6
+UPWARD = 1.3
 
 
 def over_merged(

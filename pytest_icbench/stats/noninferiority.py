@@ -18,10 +18,13 @@ means that the whole interval is better than the margin, so that an actual loss 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, unpaired_ratio
+from pytest_icbench.stats.dependence import widened, widening
+from pytest_icbench.stats.intervals import interpolated
+from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate, unpaired_ratio
 
 #: The direction in which a figure is better.
 Better = Literal["higher", "lower"]
@@ -40,7 +43,8 @@ class Figure:
     """A figure, now or before, with its launches.
 
     Attributes:
-        value, low, high: the figure and its interval; None where there are too few launches for one.
+        value, low, high: the figure and its interval; None where there are too few launches for one, and of a search,
+            whose bounds tell nothing of another search's.
         launches: the figure of each launch; empty where they are not known, and the interval alone decides.
     """
 
@@ -53,11 +57,15 @@ class Figure:
 def ratio_of(now: Figure, before: Figure, confidence: float = CONFIDENCE) -> Estimate | None:
     """Returns now over before with its interval; None if before is not positive.
 
-    The interval is Mann and Whitney's where the launches of both figures are known, because it is narrower. Otherwise
-    it is the quotient of the intervals' ends, which covers at least what they cover.
+    The interval is Mann and Whitney's where the launches of both figures are known, because it is narrower; launches
+    that depend on each other widen it. Fewer than six launches of a side give none. Otherwise it is the quotient of the
+    intervals' ends, which covers at least what they cover.
     """
     if now.launches and before.launches and min(before.launches) > 0:
-        return unpaired_ratio(now.launches, before.launches, confidence)
+        ratio = unpaired_ratio(now.launches, before.launches, confidence)
+        if min(len(now.launches), len(before.launches)) < FEWEST_LAUNCHES:
+            return Estimate(ratio.value)
+        return widened(ratio, joint_widening(now.launches, before.launches))
     if before.value <= 0:
         return None
     value = now.value / before.value
@@ -66,6 +74,22 @@ def ratio_of(now: Figure, before: Figure, confidence: float = CONFIDENCE) -> Est
     assert now.low is not None
     assert now.high is not None
     return Estimate(value, now.low / before.high, now.high / before.low, confidence)
+
+
+def joint_widening(now: Sequence[float], before: Sequence[float]) -> float:
+    """Returns the factor, at least 1, by which dependence widens the interval of the ratio of two sides' medians.
+
+    Each side's factor counts by the share that the side has in the squared width.
+
+    Args:
+        now, before: at least six positive launches of a side, in the order of time.
+    """
+    widths = [interpolated(side, CONFIDENCE).relative_half_width or 0.0 for side in (now, before)]
+    total = math.fsum(width * width for width in widths)
+    if not 0 < total < math.inf:
+        return 1.0
+    wide = math.fsum((width * widening(side)) ** 2 for width, side in zip(widths, (now, before), strict=True))
+    return math.sqrt(wide / total)
 
 
 @dataclass(frozen=True, slots=True)

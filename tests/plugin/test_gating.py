@@ -261,3 +261,31 @@ def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runne
     bench.log.clear()
     inner.run("-k", "test_0").assert_outcomes(skipped=1)
     assert bench.log == []
+
+
+@pytest.mark.parametrize(
+    ("toml", "options", "precision"),
+    [
+        ("", ("--icbench-save=new",), 0.03 / 2 / 2**0.5),
+        ("", ("--icbench-compare=main",), 0.03 / 2 / 2**0.5),
+        ('["*"]\nmax_drop = 0.03', ("--icbench-compare=main",), 0.06 / 2 / 2**0.5),
+        ('["*"]\nmax_drop = 0.3', ("--icbench-compare=main",), 0.03),
+        ('["*"]\nallowance = 0', ("--icbench-compare=main",), 0.03),
+        ("", ("--icbench-compare=main", "--icbench-precision=5%"), 0.05),
+        ("", (), 0.03),
+    ],
+)
+def test_a_gated_case_is_measured_as_precisely_as_its_margin_needs(
+    files: Runner, monkeypatch: pytest.MonkeyPatch, toml: str, options: tuple[str, ...], precision: float
+) -> None:
+    asked: list[float] = []
+    measure = FakeTestbed.measure
+
+    def noted(self: FakeTestbed, rigs: Any, case: Any, reference: Any, settings: Any, *rest: Any) -> Any:
+        asked.append(settings.precision)
+        return measure(self, rigs, case, reference, settings, *rest)
+
+    monkeypatch.setattr(FakeTestbed, "measure", noted)
+    (files.path / "thresholds.toml").write_text(toml)
+    files.run(*options)
+    assert asked == pytest.approx([precision] * 2)

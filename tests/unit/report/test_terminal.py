@@ -208,7 +208,7 @@ def test_notes_of_a_kind_are_one_note() -> None:
     drifting = [line(Case("ovs", traffic=Traffic(size)), drift=0.25) for size in range(64, 84)]
     told = " ".join(" ".join(table([*drifting, line(Case("veth"), drift=-0.031)])).split())
     assert told.count("drifted while measured") == 1
-    assert "drifted while measured (the level is taken halfway through), 21 cases: ovs-64B +25.0%;" in told
+    assert "drifted while measured, 21 cases: ovs-64B +25.0%;" in told
     assert told.endswith("and 13 more")
     reason = "placement is dedicated here and cooperative there"
     apart = [line(Case(switch), verdict="INCOMPARABLE", reason=f"{reason}, {Case(switch).id}") for switch in ("a", "b")]

@@ -15,7 +15,7 @@ from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.stats.merged import UPWARD, over_merged
 from pytest_icbench.stats.quantiles import Estimate
 
-positive = st.lists(st.floats(min_value=0.5, max_value=2), min_size=6, max_size=30)
+positive = st.lists(st.integers(32, 128).map(lambda part: part / 64), min_size=6, max_size=30)
 
 
 def mean_of_tails(generator: random.Random, launches: int) -> list[float]:
