@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,8 +16,14 @@ def values(figure: Figure) -> list[dict[str, Any]]:
     return [dict(zip((column.name for column in figure.columns), row, strict=True)) for row in figure.rows]
 
 
+def complete(figure: Figure) -> dict[str, Any]:
+    """The specification as the page fills it in, without its own scale."""
+    spec = json.loads(json.dumps(figure.spec).replace('"@scale"', '"name"').replace("@kind", ""))
+    return {**spec, "data": {"values": values(figure)}, "width": 400, "height": figure.height}
+
+
 def compiled(figure: Figure) -> dict[str, Any]:
     """The chart as Vega; fails if its specification does not compile. Skips the test without the library."""
     compiler = pytest.importorskip("vl_convert")
-    vega: dict[str, Any] = compiler.vegalite_to_vega({**figure.spec, "data": {"values": values(figure)}, "width": 400})
+    vega: dict[str, Any] = compiler.vegalite_to_vega(complete(figure))
     return vega

@@ -7,6 +7,7 @@ the gate against a baseline. So every report shows the same numbers as the verdi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,9 @@ _NAMES: Mapping[str, tuple[str, str, float]] = {
     "rtt_p99_ns": ("99th percentile RTT", "µs", 1e-3),
     "rtt_p99_9_ns": ("99.9th percentile RTT", "µs", 1e-3),
 }
+
+#: The directory of a session.
+_SESSION = re.compile(r"/run/icbench/[^/,]+/(r\d+/)?")
 
 
 def in_units(name: str) -> tuple[str, str, float]:
@@ -269,7 +273,7 @@ def _differing(now: Result, before: Result) -> list[str]:
     if not names and now.treatment:
         version = here.get("switch version")
         return [f"switch version {version} on both sides"] if version else []
-    return [changed(name, there.get(name), here.get(name)) for name in names]
+    return [sentence for name in names if (sentence := changed(name, there.get(name), here.get(name)))]
 
 
 def _software(treatment: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,8 +292,29 @@ def _software(treatment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed(name: str, before: object, now: object) -> str:
-    """Returns a sentence on a fact that differs: ``switch version: 3.1.0 before, 3.3.0 now``."""
+    """Returns a sentence on a fact that differs: ``switch version: 3.1.0 before, 3.3.0 now``.
+
+    Of two command lines it has the words that only one of them has. It is empty where they differ by the directory of
+    their session alone, whose name is drawn anew each time.
+    """
+    before, now = _lasting(before), _lasting(now)
+    if before == now:
+        return ""
+    if isinstance(before, list) and isinstance(now, list):
+        only_before, only_now = (
+            [word for word in here if word not in there] for here, there in ((before, now), (now, before))
+        )
+        before, now = " ".join(only_before) or None, " ".join(only_now) or None
+        if before == now:
+            return f"{name}: the same words in another order"
     return f"{name}: {_shown(before)} before, {_shown(now)} now"
+
+
+def _lasting(value: object) -> object:
+    """Returns a fact without the names of sessions' directories."""
+    if isinstance(value, list | tuple):
+        return [_SESSION.sub("/run/icbench/", str(word)) for word in value]
+    return _SESSION.sub("/run/icbench/", value) if isinstance(value, str) else value
 
 
 def _shown(value: object) -> str:
@@ -300,10 +325,10 @@ def _shown(value: object) -> str:
 def _differences(group: Sequence[Result]) -> list[str]:
     """Returns the facts that differ from the baseline's, without the CPUs of threads."""
     sentences = [
-        changed(name, before, now)
+        sentence
         for result in group
         for name, (before, now) in result.treatment_changes.items()
-        if not name.startswith("cpus.")
+        if not name.startswith("cpus.") and (sentence := changed(name, before, now))
     ]
     findings = (finding for result in group for finding in (*result.against, *result.findings))
     days = sorted({finding.measured[:10] for finding in findings if finding.measured})

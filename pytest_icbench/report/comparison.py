@@ -15,7 +15,7 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import short
-from pytest_icbench.report.changes import Change, Comparison, compared, in_units, of_finding, signed
+from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding, signed
 from pytest_icbench.store.side import ComparisonSource
 from pytest_icbench.wording import printable
 
@@ -62,9 +62,10 @@ def compare_sides(
         verdicts[verdict] += 1
         if verdict != Verdict.NO_BASELINE:
             differing.update(
-                str(difference)
+                sentence
                 for difference in comparison.treatment
                 if not difference.fact.startswith("treatment.cpus")
+                and (sentence := changed(difference.fact.removeprefix("treatment."), difference.there, difference.here))
             )
         notes += [f"{entry.case}: {note}" for note in (comparison.incomparable, *comparison.warnings) if note]
         notes += [
@@ -86,7 +87,7 @@ def compare_sides(
     lines.append(f"{now.name} now against {before.name} before: {counts or 'nothing in common'}")
     if differing:
         lines += [
-            "what is tested differs (here: now, there: before):",
+            "what is tested differs:",
             *(f"  {change}" for change in sorted(differing)),
         ]
     facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]

@@ -102,6 +102,7 @@ def interval_spec(
     log_x: bool = False,
     equal: bool = False,
     beside: Column | None = None,
+    extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Returns a chart of marks with intervals over ``x``, one line a series; published values are hollow diamonds.
 
@@ -111,6 +112,7 @@ def interval_spec(
         log_x: whether the axis is logarithmic, with a tick at every value.
         equal: whether a thin line at y = x is drawn; both axes then have the scale of the values.
         beside: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
+        extra: further layers, below the others.
     """
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
     look = theme.series_scales(series, order)
@@ -136,7 +138,7 @@ def interval_spec(
     measured = [{"filter": f"datum.source === '{MEASURED}'"}]
     published = [{"filter": f"datum.source !== '{MEASURED}'"}]
     aside = {"xOffset": {"expr": offsets(series)}}
-    layers: list[dict[str, Any]] = []
+    layers: list[dict[str, Any]] = [*extra]
     if equal:
         least, greatest = min(values, default=0.0), max(values, default=1.0)
         line = [{x.name: end, y.name: end} for end in (least, greatest)]

@@ -10,6 +10,8 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, grouped, number, path_of, short, traffic
 from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
+from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
+from pytest_icbench.report.figure.link import limit_by_size
 from pytest_icbench.report.figure.published import stated
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -57,7 +59,7 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else float(f"{value * factor:.7g}")
 
 
-def _published(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]:
+def published_rows(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]:
     """Returns rows of the published values of the case; ``factor`` converts frames per second to the chart's unit."""
     return [
         (
@@ -129,7 +131,10 @@ def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
             offered = number(result, result.offered_pps) if asked is None else asked * result.point.pairs
             if not offered:
                 return []
-            return [row(result, offered / 1e6, result.throughput_pps, 1e-6), *_published(result, offered / 1e6, 1e-6)]
+            return [
+                row(result, offered / 1e6, result.throughput_pps, 1e-6),
+                *published_rows(result, offered / 1e6, 1e-6),
+            ]
         if number(result, result.throughput_pps) is None:
             return []
         return [_sweep_point(result, point) for point in result.sweep]
@@ -162,22 +167,25 @@ def _maxima(results: Iterable[Result]) -> list[Result]:
 
 
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A3 and A4: the maximum in frames and in bits per second. A single size still compares paths."""
+    """Returns charts of A3, A4 and A5: the maximum in frames and in bits; ``single`` has those of one size."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
+        if len({traffic(result).packet_size for result in group}) < 2:
+            continue
         for figure_of, unit, factor in (_PPS, _GBPS):
             rows = _present(
                 chart_row
                 for result in group
                 for chart_row in (
                     row(result, result.point.traffic.mean_bytes, figure_of(result), factor),
-                    *_published(result, result.point.traffic.mean_bytes, _per_frame(result, unit)),
+                    *published_rows(result, result.point.traffic.mean_bytes, _per_frame(result, unit)),
                 )
             )
             if not rows:
                 continue
             y = Column("rate", f"{metric}, {unit}")
+            limits = limit_by_size(group, (SIZE.name, y.name), bits=factor == 1.0)
             figures.append(
                 Figure(
                     id=f"size-{place}-{'pps' if factor < 1 else 'gbps'}",
@@ -186,7 +194,7 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                     text=finding(rows, unit),
                     aria=best_text(rows, unit),
                     values=("rate", "low", "high"),
-                    spec=interval_spec(SIZE, y, rows, order, log_x=True),
+                    spec=interval_spec(SIZE, y, rows, order, log_x=True, extra=limits),
                     columns=interval_columns(SIZE, y),
                     rows=rows,
                 )
@@ -199,7 +207,7 @@ def _per_frame(result: Result, unit: str) -> float:
 
 
 def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A6: the mean rate of the pairs (M) and their total (T)."""
+    """Returns charts of A6: the mean rate of the pairs (M), and their total (T) beside the ideal lines."""
     figures = []
     groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(pairs=0)))
     for place, ((metric, key), group) in enumerate(groups.items()):
@@ -222,9 +230,11 @@ def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                     kind="pairs",
                     title=f"{quantity} against pairs: {key.say('pairs')}",
                     text=finding(rows, "Mpps"),
-                    aria=best_text(rows, "Mpps"),
+                    aria=best_text(rows, "Mpps") + (f" {growth(rows, 'pair')} {IDEAL}" if total else ""),
                     values=("rate", "low", "high"),
-                    spec=interval_spec(PAIRS, y, rows, order, log_x=True),
+                    spec=interval_spec(
+                        PAIRS, y, rows, order, log_x=True, extra=[ideal_lines(rows, order, PAIRS, y)] if total else []
+                    ),
                     columns=interval_columns(PAIRS, y),
                     rows=rows,
                 )

@@ -17,6 +17,8 @@ from pytest_icbench.report.figure.figure import CASE, Column, Figure
 MOST = 60
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 40
+#: Width in pixels below which there is no room for a label, the change and its interval in one line.
+_NARROW = 440
 #: Ratio, up or down, beyond which the axis is logarithmic.
 _WIDE = 2.0
 #: The parts of an id that a title can say for all rows.
@@ -56,7 +58,7 @@ def without_common(cases: Sequence[str]) -> tuple[list[str], str]:
     split = [case.split("-") for case in cases]
     if len(set(cases)) < 2:
         return list(cases), ""
-    common = [part for part in split[0][1:] if _AXIS.fullmatch(part) and all(part in parts for parts in split)]
+    common = [part for part in split[0][1:] if _AXIS.fullmatch(part) and all(part in parts[1:] for parts in split)]
     labels = ["-".join(part for at, part in enumerate(parts) if not at or part not in common) for parts in split]
     return labels, " ".join(common)
 
@@ -80,6 +82,7 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
             for column in _COLUMNS
         ),
         rows=rows,
+        height=_STEP * min(len(rows), MOST),
     )
 
 
@@ -148,17 +151,25 @@ def _spec(changes: Sequence[Change], title: str) -> dict[str, Any]:
             "encoding": {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": tooltip},
         },
         {
-            "mark": {**text_mark, "align": "left", "limit": {"expr": "max(width - 265, 90)"}, "dx": 4},
+            "mark": {
+                **text_mark,
+                "align": "left",
+                "limit": {"expr": f"max(width - (width < {_NARROW} ? 165 : 265), 90)"},
+                "dx": 4,
+            },
             "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}, "tooltip": tooltip},
         },
         {
             "mark": {**text_mark, "align": "right", "fontWeight": "bold", "dx": -4},
-            "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "text"}, "color": colour},
+            "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}, "color": colour},
         },
     ]
     return {
-        "height": {"step": _STEP},
-        "transform": [{"filter": f"datum.place < {MOST}"}],
+        "transform": [
+            {"filter": f"datum.place < {MOST}"},
+            # On a narrow screen the interval is drawn, but not written.
+            {"calculate": f"width < {_NARROW} ? replace(datum.text, / [(].*[)]/, '') : datum.text", "as": "shown"},
+        ],
         "layer": layers,
     }
 
@@ -174,7 +185,7 @@ def _scale(changes: Sequence[Change], title: str) -> dict[str, Any]:
     low, high = min(ends), max(ends)
     axis = {
         "title": title,
-        "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+.3~g') + ' %'",
+        "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
         "tickCount": 5,
     }
     if low > 0 and (high > _WIDE or low < 1 / _WIDE):

@@ -44,7 +44,10 @@ _MEAN = (
 
 
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it."""
+    """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it.
+
+    ``single`` has the charts of one size.
+    """
     figures = []
     groups = grouped(filter(is_latency, results), lambda result: traffic(result)._replace(packet_size=0))
     for place, (key, group) in enumerate(groups.items()):
@@ -58,7 +61,7 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
             if point is not None
         ]
         rows = tuple(sorted(known, key=lambda point: point[1:3]))
-        if not rows:
+        if len({point[2] for point in rows}) < 2:
             continue
         figures.append(
             Figure(
@@ -161,7 +164,8 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
     series = sorted({row[1] for row in rows}, key=order.index)
     look = theme.series_scales(series, order)
     colour = theme.encoding("color", look)
-    ticks = [10.0**power for power in range(6) if 10**power <= 10 * max(row[2] for row in rows)]
+    last = max(row[2] for row in rows)
+    ticks = [beyond for beyond in (1.0, 2.0, 4.0, 10.0, 100.0, 1e3, 1e4, 1e5) if beyond <= 10 * last]
     x = {
         "field": "beyond",
         "type": "quantitative",

@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import hosts_apart, is_latency
 from pytest_icbench.report.changes import comparisons
-from pytest_icbench.report.figure import dots, figures, latency
+from pytest_icbench.report.figure import cdf, delay, dots, figures, heatmap, latency, launches, losses, scaling, single
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.forest import forest_figures
+from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.series import curve_of
 
 #: Where a section stands: on the first screen after the answer, or among the charts below it.
@@ -91,20 +92,48 @@ SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
     Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, latency=False), "first"),
     Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, latency=True), "first"),
-    Section("load", "Received against offered rate", lambda page: figures.by_load(page.rates, page.order)),
-    Section("size", "Rate against packet size", lambda page: figures.by_size(page.rates, page.order)),
-    Section("pairs", "Several pairs: mean and total", lambda page: figures.by_pairs(page.rates, page.order)),
-    Section("latency", "Round trip against packet size", lambda page: latency.by_size(page.results, page.order)),
+    Section(
+        "load",
+        "Received against offered rate",
+        lambda page: (*figures.by_load(page.rates, page.order), *single.one_load(page.rates, page.order)),
+    ),
+    Section(
+        "size",
+        "Rate against packet size",
+        lambda page: (*figures.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
+    ),
+    Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
+    Section(
+        "pairs",
+        "Several pairs: mean and total",
+        lambda page: (
+            *figures.by_pairs(page.rates, page.order),
+            *scaling.mean_by_size(page.rates, page.order),
+            *scaling.pair_figures(page.rates, page.order),
+        ),
+    ),
+    Section("cores", "Worker cores", lambda page: scaling.core_figures(page.rates, page.order)),
+    Section(
+        "latency",
+        "Round trip against packet size",
+        lambda page: (*latency.by_size(page.results, page.order), *single.one_time(page.results, page.order)),
+    ),
+    Section("delay", "Round trip against load", lambda page: delay.delay_figures(page.results, page.order)),
     Section(
         "percentiles",
         "Round trip by percentile",
-        lambda page: latency.by_percentile(page.results, page.order, page.curves),
+        lambda page: (
+            *cdf.cdf_figures(page.results, page.order),
+            *latency.by_percentile(page.results, page.order, page.curves),
+        ),
     ),
+    Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
+    Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),
     Section("history", "History", lambda page: page.history),
 )
 
 #: All charts of a single case in their order.
-CASE_CHARTS: tuple[CaseChart, ...] = ()
+CASE_CHARTS = (CaseChart("path", path_chart),)
 
 
 def section_charts(page: Content) -> list[tuple[Section, list[Figure]]]:

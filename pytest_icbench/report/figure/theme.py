@@ -17,7 +17,6 @@ from zlib import crc32
 INK = "var(--ic-ink, #1a1a1a)"
 DIM = "var(--ic-dim, #595959)"
 GRID = "var(--ic-grid, #d9d9d9)"
-PAPER = "var(--ic-paper, #ffffff)"
 CARD = "var(--ic-card, #f4f5f7)"
 #: Colours of verdicts by the names of ``Verdict.colour``.
 VERDICTS = {
@@ -26,6 +25,7 @@ VERDICTS = {
     "warn": "var(--ic-warn, #7a5200)",
     "ink": INK,
 }
+PAPER = "var(--ic-paper, #ffffff)"
 
 #: Blue, vermilion, green, black, purple, orange, sky blue, yellow.
 LIGHT = ("#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#c46a9b", "#c07f00", "#3793cf", "#8f8400")

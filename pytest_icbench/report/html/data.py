@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
@@ -29,7 +29,7 @@ def page_data(page: Page) -> str:
 def _data(page: Page) -> dict[str, Any]:
     results = deciding(page.results)
     content = Content.of(results, page.history)
-    charts = _Charts()
+    charts = Charts()
     sections = [
         {
             "name": section.name,
@@ -39,13 +39,8 @@ def _data(page: Page) -> dict[str, Any]:
         }
         for section, drawn in section_charts(content)
     ]
-    scales = theme.series_scales(content.order, content.order)
-    looks = zip(scales["color"]["range"], scales["shape"]["range"], strict=True)
     return {
-        "config": theme.CONFIG,
-        "log_ratio": LOG_RATIO,
-        "measured": MEASURED,
-        "looks": dict(zip(content.order, looks, strict=True)),
+        **chart_settings(content.order),
         "sections": sections,
         "windows": charts.add(WINDOWS),
         "cases": [_case(page, place, result, charts) for place, result in enumerate(hosts_apart(results))],
@@ -54,11 +49,23 @@ def _data(page: Page) -> dict[str, Any]:
     }
 
 
+def chart_settings(order: Sequence[str]) -> dict[str, Any]:
+    """Returns what the script needs to draw charts; ``order`` has all series of the page."""
+    scales = theme.series_scales(order, order)
+    looks = zip(scales["color"]["range"], scales["shape"]["range"], strict=True)
+    return {
+        "config": theme.CONFIG,
+        "log_ratio": LOG_RATIO,
+        "measured": MEASURED,
+        "looks": dict(zip(order, looks, strict=True)),
+    }
+
+
 def _windows(page: Page) -> list[Any]:
     return [None if windows is None else windows.to_dict() for windows in for_page(page.windows)]
 
 
-def _case(page: Page, place: int, result: Result, charts: _Charts) -> dict[str, Any]:
+def _case(page: Page, place: int, result: Result, charts: Charts) -> dict[str, Any]:
     main = main_figure(result)
     _, factor = main_unit(result)
     value, low, high = (None, None, None) if main is None else (main.value, main.low, main.high)
@@ -81,7 +88,7 @@ def _case(page: Page, place: int, result: Result, charts: _Charts) -> dict[str, 
     }
 
 
-class _Charts:
+class Charts:
     """The charts of a page as JSON data; equal specifications are kept once.
 
     Attributes:

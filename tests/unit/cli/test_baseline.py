@@ -138,7 +138,7 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         assert rows["ovs-1500B-b32-1vs1-Rmax"][-1] == "IMPROVED"
         assert rows["vpp-64B-b32-1vs1-Rmax"][-1] == "NO_BASELINE"
         assert "1 REGRESSED, 1 NO_BASELINE, 1 IMPROVED" in out
-        assert "  treatment.switch.version is 3.2 here and 3.1 there" in lines
+        assert "  switch.version: 3.1 before, 3.2 now" in lines
         assert f"only in {before}: veth-64B-b32-1vs1-Rmax" in lines
 
 

@@ -208,7 +208,7 @@ def test_the_page_of_a_comparison_has_charts_and_all_changes() -> None:
     assert '<td role="cell" data-head="Change (interval)">-20.0 % (' in page
     assert "change of the rate" in page
     assert "change of the median RTT" in page
-    assert 'role="img" aria-label="' in page
+    assert '"aria":"REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 %' in page
     hostile = ComparisonSource("</script><b>", (entry(),))
     assert "</script><b>" not in compare_page(compare_sides(hostile, hostile, Thresholds()).comparison)
 

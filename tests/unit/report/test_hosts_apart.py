@@ -94,7 +94,7 @@ def test_the_page_draws_and_names_each_host() -> None:
     head = summary(page)
     assert "host 1: A, 8 CPUs, machine aa · host 2: A, 8 CPUs, machine bb" in head
     drawn = (chart for _, charts in section_charts(Content.of(page.results)) for chart in charts)
-    figures = [chart for chart in drawn if "Mpps" in chart.title]
+    figures = [chart for chart in drawn if chart.kind == "size"]
     assert [figure.title[-6:] for figure in figures] == ["host 1", "host 2"]
     assert [{row[1] for row in figure.rows if row[7] == "measured"} for figure in figures] == [
         {"ovs", "testpmd"},

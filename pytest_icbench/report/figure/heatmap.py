@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Heat maps over packet size and burst: one for each path. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+
+#: The fewest sizes and the fewest bursts of a chart: lines show less than that better.
+FEWEST_SIZES, FEWEST_BURSTS = 2, 3
+#: The greatest number of charts on a page.
+MOST = 60
+#: Height of a row of cells.
+_STEP = 26
+#: The ends of the colours, which are the same on light and dark paper, because text stands on them.
+_RANGE = ("#dce6f0", "#08306b")
+
+
+def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a chart for each path and metric with several sizes and bursts.
+
+    Args:
+        results: results of both dimensions.
+        order: all series of the page.
+    """
+    groups = grouped(
+        (result for result in results if main_figure(result) is not None and not result.back_to_back),
+        lambda result: (
+            result.dimension,
+            result.metric,
+            path_of(result),
+            traffic(result)._replace(packet_size=0, burst=0),
+        ),
+    )
+    figures: list[Figure] = []
+    for (_, metric, path, key), group in sorted(groups.items(), key=lambda item: order.index(item[0][2])):
+        sizes = {traffic(result).packet_size for result in group}
+        bursts = {traffic(result).burst for result in group}
+        if len(sizes) < FEWEST_SIZES or len(bursts) < FEWEST_BURSTS or len(figures) == MOST:
+            continue
+        latency = is_latency(group[0])
+        value = "median RTT" if latency else f"rate ({metric})"
+        unit, factor = main_unit(group[0])
+        last = {_place(result): result for result in group}  # of several results of one case the last one stands
+        rows = tuple(_row(result, factor) for _, result in sorted(last.items()))
+        figures.append(
+            Figure(
+                id=f"heat-{len(figures)}",
+                kind="heat",
+                title=f"{path}: {value} in {unit} by packet size and burst, {key.say('packet_size', 'burst')}",
+                text=_text(rows, unit, least_wins=latency),
+                spec=_spec(rows, f"{value}, {unit}"),
+                columns=(
+                    CASE,
+                    SERIES,
+                    Column("size", "packet size, bytes with FCS"),
+                    Column("burst", "burst"),
+                    Column("value", f"{value}, {unit}"),
+                    Column("text", "shown"),
+                ),
+                rows=rows,
+                height=_STEP * len(sizes),
+            )
+        )
+    return figures
+
+
+def _place(result: Result) -> tuple[int, int]:
+    return traffic(result).packet_size, traffic(result).burst
+
+
+def _row(result: Result, factor: float) -> tuple[Any, ...]:
+    size, burst = _place(result)
+    value = (main_figure(result) or 0.0) * factor
+    least = "≥" if result.lower_bound and not is_latency(result) else ""
+    return result.case, path_of(result), size, burst, float(f"{value:.5g}"), f"{least}{_three_digits(value)}"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool) -> str:
+    best = (min if least_wins else max)(rows, key=lambda row: float(row[4]))
+    worst = (max if least_wins else min)(rows, key=lambda row: float(row[4]))
+    return (
+        f"Best: {short(best[4])} {unit} at {best[2]} B in bursts of {best[3]}; "
+        f"worst: {short(worst[4])} {unit} at {worst[2]} B in bursts of {worst[3]}."
+    )
+
+
+def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
+    values = [float(row[4]) for row in rows]
+    low, high = min(values), max(values)
+    x = {"field": "burst", "type": "ordinal", "axis": {"title": "burst", "orient": "bottom", "labelAngle": 0}}
+    y = {"field": "size", "type": "ordinal", "axis": {"title": "packet size, bytes with FCS"}}
+    log = low > 0 and high / low > 10
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "legend": None,
+        "scale": {
+            "type": "log" if log else "linear",
+            "range": list(_RANGE),
+            "domain": [low, high if high > low else low + 1],
+        },
+    }
+    # Text is dark on the light half of the range.
+    middle = (low * high) ** 0.5 if log else (low + high) / 2
+    tooltip = [
+        {"field": "case", "title": "case"},
+        {"field": "value", "title": title},
+    ]
+    return {
+        "layer": [
+            {
+                "mark": {"type": "rect", "stroke": theme.GRID},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+            },
+            {
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "text": {"field": "text"},
+                    "color": {
+                        "condition": {"test": f"datum.value <= {middle}", "value": "#1a1a1a"},
+                        "value": "#ffffff",
+                    },
+                },
+            },
+        ],
+    }

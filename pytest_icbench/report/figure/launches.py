@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches as strips: a dot a launch, the median and its interval, relative to the median. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import (
+    grouped,
+    is_latency,
+    main_figure,
+    main_unit,
+    path_of,
+    short,
+    traffic,
+)
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.remarks import bands, is_search
+
+#: The fewest launches that are worth a strip.
+FEWEST = 3
+#: The greatest number of charts on a page: those with the widest strips come first.
+MOST = 40
+_STEP = 34
+
+_COLUMNS = (
+    CASE,
+    SERIES,
+    Column("label", "row"),
+    Column("launch", "launch"),
+    Column("ratio", "over the median"),
+    Column("low", "interval, low, over the median"),
+    Column("high", "interval, high, over the median"),
+    Column("value", "value"),
+    Column("shown", "median"),
+)
+
+
+def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a chart for each traffic and metric: a row a path, a dot a launch.
+
+    Args:
+        results: results of both dimensions.
+        order: all series of the page.
+    """
+    groups = grouped(
+        (result for result in results if not is_search(result) and len(_values(result)) >= FEWEST),
+        lambda result: (result.dimension, result.metric, traffic(result)),
+    )
+    drawn = []
+    for (dimension, metric, key), group in groups.items():
+        last = {path_of(result): result for result in group}  # of several results of one case the last one stands
+        ordered = [result for _, result in sorted(last.items(), key=lambda item: order.index(item[0]))]
+        rows = tuple(row for result in ordered for row in _rows(result))
+        spread = max(row[4] for row in rows) - min(row[4] for row in rows)
+        drawn.append((spread, dimension, metric, key, ordered, rows))
+    drawn.sort(key=lambda item: -item[0])
+    figures = []
+    for place, (_, dimension, metric, key, group, rows) in enumerate(drawn[:MOST]):
+        value = "median RTT" if dimension == "latency" else f"rate ({metric})"
+        figures.append(
+            Figure(
+                id=f"launches-{place}",
+                kind="launches",
+                title=f"Launches, {value} relative to the median: {key.say()}",
+                text=_text(group),
+                spec=_spec(rows, order),
+                columns=_COLUMNS,
+                rows=rows,
+                height=_STEP * len(group),
+            )
+        )
+    return figures
+
+
+def _values(result: Result) -> list[tuple[int, float]]:
+    """Returns the number and the value of each valid launch; empty without a main value."""
+    if main_figure(result) is None:
+        return []
+    launches = [launch for launch in result.per_launch if launch.invalid is None]
+    values = [(launch.index, _value(launch, latency=is_latency(result))) for launch in launches]
+    return [(index, value) for index, value in values if value is not None]
+
+
+def _value(launch: Launch, *, latency: bool) -> float | None:
+    if not latency:
+        return launch.throughput_pps
+    return None if launch.rtt is None else launch.rtt.percentile(0.5)
+
+
+def _rows(result: Result) -> list[tuple[Any, ...]]:
+    main, (unit, factor) = main_figure(result), main_unit(result)
+    if not main:
+        return []
+    ends = [None if end is None else _digits(end / main) for end in (main.low, main.high)]
+    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
+    shown = f"{at_least}{short(main * factor)} {unit}"
+    return [
+        (
+            result.case,
+            path_of(result),
+            path_of(result),
+            index,
+            _digits(value / main),
+            *ends,
+            _digits(value * factor),
+            shown,
+        )
+        for index, value in _values(result)
+    ]
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _text(group: Sequence[Result]) -> str:
+    sentences = []
+    for result in group:
+        main = main_figure(result)
+        if main:
+            values = [value / main for _, value in _values(result)]
+            sentences.append(f"{path_of(result)}: {(min(values) - 1) * 100:+.1f} to {(max(values) - 1) * 100:+.1f} %.")
+    banded = [f"{path_of(result)}: {bands(result)}." for result in group if result.bands is not None]
+    return " ".join([*sentences, *banded, "Dots: launches; bar: the interval; upright: the median."])
+
+
+def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:
+    series = list(dict.fromkeys(row[1] for row in rows))
+    scales = theme.series_scales(series, order)
+    colour = {"field": "series", "type": "nominal", "scale": scales["color"], "legend": None}
+    ratios = [value for row in rows for value in row[4:7] if value is not None]
+    low, high = min(ratios), max(ratios)
+    wide = low > 0 and high / low > 10
+    span = max(high - low, 0.02)
+    domain = [low / 1.05, high * 1.05] if wide else [low - span * 0.04, high + span * 0.04]
+    x = {
+        "field": "ratio",
+        "type": "quantitative",
+        "scale": {"type": "log" if wide else "linear", "zero": False, "domain": domain, "nice": wide},
+        "axis": {
+            "title": "a launch over the median",
+            "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
+            "tickCount": 5,
+        },
+    }
+    y = {"field": "label", "type": "nominal", "sort": series, "axis": None}
+    tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "label"]
+    first = {"aggregate": [{"op": "min", "field": name, "as": name} for name in ("low", "high", "shown")]}
+    each = [{**first, "groupby": ["label", "series"]}]
+    label = {"type": "text", "baseline": "middle", "dy": -9, "fontSize": 12}
+    return {
+        "layer": [
+            {"data": {"values": [{"ratio": 1}]}, "mark": {"type": "rule", "color": theme.DIM}, "encoding": {"x": x}},
+            {
+                "transform": [*each, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "mark": {"type": "bar", "height": 9, "opacity": 0.3, "yOffset": 8},
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 40, "opacity": 0.85, "yOffset": 8},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+            },
+            {
+                "transform": each,
+                "mark": {**label, "align": "left", "dx": 4},
+                "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}},
+            },
+            {
+                "transform": each,
+                "mark": {**label, "align": "right", "dx": -4, "color": theme.DIM},
+                "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}},
+            },
+        ],
+    }

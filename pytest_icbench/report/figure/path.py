@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The path under test of one case, from sender to receiver: CPUs, versions, cycles, frames at each arrow. Pure.
+
+The stations stand below each other, so that the chart reads alike on a narrow screen and on paper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import is_latency, number, short
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, Column, Figure
+from pytest_icbench.report.overview import REFERENCES
+from pytest_icbench.report.remarks import mpps
+
+_COLUMNS = (
+    CASE,
+    Column("kind", "kind"),
+    Column("top", "top"),
+    Column("bottom", "bottom"),
+    Column("title", "station"),
+    Column("detail", "facts"),
+    Column("busy", "busy share"),
+    Column("limit", "the limit"),
+)
+
+#: Heights in pixels of a container or switch, of a ring, and of an arrow with text.
+_HEIGHTS = {"box": 76, "ring": 28, "arrow": 40}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A station or an arrow, from top to bottom. ``limit``: whether it is what limited the rate."""
+
+    kind: str
+    title: str
+    details: tuple[str, ...] = ()
+    busy: float | None = None
+    limit: bool = False
+
+
+def path_chart(result: Result) -> Figure | None:
+    """Returns the path under test of a case; None for a case whose axes are unknown."""
+    if not result.switch or not result.axes:
+        return None
+    parts = _parts(result)
+    rows, top = [], 0
+    for part in parts:
+        bottom = top + _HEIGHTS[part.kind]
+        busy = None if part.busy is None else round(part.busy, 3)
+        rows.append((result.case, part.kind, top, bottom, part.title, "\n".join(part.details), busy, part.limit))
+        top = bottom
+    return Figure(
+        id=f"path-{result.dimension}-{re.sub(r'[^A-Za-z0-9]', '-', result.case + (result.run or ''))}",
+        kind="path",
+        title="The path under test",
+        text=_limit(result) or "Frames from top to bottom; the table has all stations.",
+        spec=_spec(top),
+        columns=_COLUMNS,
+        rows=tuple(rows),
+        height=top,
+    )
+
+
+def _limit(result: Result) -> str:
+    """Returns what limited the rate and why, and whether the rate is a floor."""
+    if is_latency(result) or not result.is_number:
+        return ""
+    if result.bottleneck == "unknown":
+        return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
+    evidence = f", {result.bottleneck_evidence}" if result.bottleneck_evidence else ""
+    pps = number(result, result.throughput_pps)
+    floor = f" So the rate is at least {mpps(pps)} Mpps." if result.lower_bound and pps is not None else ""
+    return f"Limit: {result.bottleneck}{evidence}.{floor}"
+
+
+def _parts(result: Result) -> list[_Part]:
+    limits = _limits(result)
+    first, last = _ends(result, limits)
+    kernel = (result.point.api or "") not in ("", "dpdk") or result.switch in ("linux-bridge", "veth")
+    size = result.settings.get("ring")
+    port = result.point.port or ("network interface" if kernel else "ring")
+    ring = port if kernel or not size else f"{port}, {size} descriptors"
+    sent, received = _arrows(result)
+    if result.switch in REFERENCES:
+        ends = _Part("ring", f"{result.switch}: {ring}", limit=bool(limits & {"ring in", "ring out"}))
+        return [first, _Part("arrow", sent), ends, _Part("arrow", received), last]
+    taken, given = _switch_counters(result)
+    return [
+        first,
+        _Part("arrow", sent),
+        _Part("ring", ring, limit="ring in" in limits),
+        _Part("arrow", taken),
+        _switch(result, limit="switch" in limits),
+        _Part("arrow", given),
+        _Part("ring", ring, limit="ring out" in limits),
+        _Part("arrow", received, limit="link" in limits),
+        last,
+    ]
+
+
+def _limits(result: Result) -> set[str]:
+    """Returns the stations that limited the rate: of two rings and of two ends the one that the counters name."""
+    if is_latency(result) or not result.is_number:
+        return set()
+    if result.bottleneck == "ring":
+        # The same rule as the bottleneck's: where frames are both refused and lost, the greater part decides.
+        full = sum(launch.total("tx_full") for launch in result.per_launch) + result.refused
+        refusing = full / (result.scheduled + full) if result.scheduled + full else 0.0
+        losing = result.lost / result.sent if result.sent else 0.0
+        return {"ring out" if losing >= refusing and losing else "ring in"}
+    if result.bottleneck == "endpoint":
+        return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
+    if result.bottleneck == "host":
+        return {"sender", "receiver"}
+    return {result.bottleneck}
+
+
+def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
+    """Returns the containers of both sides."""
+    cpus = _mapping(result.treatment.get("cpus"))
+    every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
+    path = FramePath(result.point.pairs)
+    names = ("client", "server") if is_latency(result) else ("sender", "receiver")
+    ends = []
+    for name, role, side, places in zip(
+        names, ("sender", "receiver"), "ab", (path.leaders, path.followers), strict=True
+    ):
+        own = [every[place] for place in places if place < len(every)]
+        several = f" {result.point.pairs}" if result.point.pairs > 1 else ""
+        title = f"{'containers' if several else 'container'} {side}:{several} {name}{'s' if several else ''}"
+        shared = " (shared)" if len(set(every)) < len(every) else ""
+        where = f"CPU {_listed(own)}{shared}" if own else ""
+        yields = f"yields every {cpus['yield_every']} polls" if cpus.get("yield_every") else ""
+        cycles = number(result, getattr(result, f"{role}_cycles_per_packet"))
+        details = (
+            ", ".join(filter(None, (result.point.api or "", where))),
+            yields,
+            "" if cycles is None else f"{cycles:,.0f} cycles a frame",
+        )
+        busy = number(result, getattr(result, f"{role}_busy_share"))
+        ends.append(_Part("box", title, tuple(filter(None, details)), busy, role in limits))
+    return ends[0], ends[1]
+
+
+def _switch(result: Result, *, limit: bool) -> _Part:
+    switch = _mapping(result.treatment.get("switch"))
+    cpus = [cpu for cpu in _mapping(result.treatment.get("cpus")).get("switch") or () if isinstance(cpu, int)]
+    version = str(switch.get("version") or "")
+    dpdk = str(result.treatment.get("dpdk") or "")
+    cycles = number(result, result.cycles_per_packet)
+    busy = [launch.busy_share for launch in result.per_launch if launch.busy_share is not None]
+    workers = f"{len(cpus)} worker{'s' if len(cpus) > 1 else ''}, CPU {_listed(cpus)}" if cpus else ""
+    details = (
+        workers or "in the kernel, on the sender's CPU",
+        ", ".join(filter(None, (f"version {version}" if version else "", f"DPDK {dpdk}" if cpus and dpdk else ""))),
+        "" if cycles is None else f"{cycles:,.0f} cycles a frame",
+    )
+    name = result.switch + (f":{result.point.variant_label}" if result.point.variant_label else "")
+    share = sum(busy) / len(busy) if busy and result.is_number else None
+    return _Part("box", name, tuple(filter(None, details)), share, limit)
+
+
+def _arrows(result: Result) -> tuple[str, str]:
+    """Returns what was sent and refused, and what was received and lost."""
+    refused, full = f"refused {_count(result.refused)}", sum(launch.total("tx_full") for launch in result.per_launch)
+    if full:
+        refused += f", {_count(full)} times full"
+    if is_latency(result):
+        p50 = number(result, result.rtt_p50_ns)
+        asked = "" if result.offered_pps is None else f"{short(result.offered_pps)} requests/s, "
+        answered = "" if p50 is None else f"RTT p50 {short(p50 / 1e3)} µs, "
+        return f"{asked}{refused}", f"{answered}{_count(result.rtt_lost)} never answered"
+    pps = number(result, result.throughput_pps)
+    lost = f"lost {_count(result.lost)}"
+    if result.sent:
+        lost += f" ({result.lost / result.sent:.2%})" if result.lost else ""
+    if pps is None:
+        return refused, lost
+    sent = pps * result.sent / result.received if result.received else pps
+    return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
+
+
+def _switch_counters(result: Result) -> tuple[str, str]:
+    """Returns what the switch counted at its two ports: dropped at its input, and at its output."""
+    ports = result.switch_counters or ()
+    path = FramePath(result.point.pairs)
+    texts = []
+    for name, places in (("rx_dropped", path.leaders), ("tx_dropped", path.followers)):
+        counts = [getattr(port, name) for port in ports if port.index in places]
+        known = [count for count in counts if count is not None]
+        where = "input" if name == "rx_dropped" else "output"
+        texts.append(f"dropped at its {where}: {_count(sum(known))}" if known else "")
+    return texts[0], texts[1]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _listed(cpus: Sequence[int]) -> str:
+    shown = list(dict.fromkeys(cpus))
+    return ", ".join(map(str, shown[:6])) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "")
+
+
+def _count(frames: int) -> str:
+    return f"{frames:,}" if frames < 1_000_000 else f"{frames / 1e6:.4g}M"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}".replace("%", " %")
+
+
+def _spec(height: int) -> dict[str, Any]:
+    top = {
+        "field": "top",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, height], "reverse": True, "nice": False},
+    }
+    middle = {**top, "field": "middle"}
+    share = {"type": "quantitative", "axis": None, "scale": {"domain": [0, 1], "nice": False}}
+    bar = "0.98 - 0.26 * {}"
+    warn = theme.VERDICTS["bad"]
+    boxes, arrows, busy = (
+        [{"filter": text}] for text in ("datum.kind !== 'arrow'", "datum.kind === 'arrow'", "isValid(datum.busy)")
+    )
+    text = {"type": "text", "fontSize": 12}
+    left, right = {"x": {"value": 0}}, {"x": {"value": "width"}}
+    return {
+        "view": {"stroke": None},
+        "transform": [
+            {"calculate": "(datum.top + datum.bottom) / 2", "as": "middle"},
+            {"calculate": bar.format("1"), "as": "bar_start"},
+            {"calculate": "0.72 + 0.26 * datum.busy", "as": "bar_end"},
+            {"calculate": "0.98", "as": "bar_whole"},
+        ],
+        "layer": [
+            {
+                "transform": boxes,
+                "mark": {
+                    "type": "rect",
+                    "cornerRadius": 6,
+                    "fill": theme.CARD,
+                    "stroke": {"expr": f"datum.limit ? '{warn}' : '{theme.DIM}'"},
+                    "strokeWidth": {"expr": "datum.limit ? 3 : 1"},
+                },
+                "encoding": {
+                    "x": {"value": 1},
+                    "x2": {"value": {"expr": "width - 1"}},
+                    "y": top,
+                    "y2": {"field": "bottom"},
+                },
+            },
+            {
+                "transform": arrows,
+                "mark": {"type": "rule", "color": theme.DIM, "strokeWidth": 2},
+                "encoding": {"x": {"value": 24}, "y": top, "y2": {"field": "bottom"}},
+            },
+            {
+                "transform": arrows,
+                "mark": {
+                    "type": "point",
+                    "shape": "triangle-down",
+                    "filled": True,
+                    "opacity": 1,
+                    "size": 90,
+                    "color": theme.DIM,
+                    "yOffset": -5,
+                },
+                "encoding": {"x": {"value": 24}, "y": {**top, "field": "bottom"}},
+            },
+            {
+                "transform": arrows,
+                "mark": {**text, "align": "left", "dx": 40, "baseline": "middle", "limit": {"expr": "width - 44"}},
+                "encoding": {**left, "y": middle, "text": {"field": "title"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind === 'box'"}],
+                "mark": {
+                    **text,
+                    "align": "left",
+                    "dx": 12,
+                    "dy": 15,
+                    "baseline": "middle",
+                    "fontWeight": "bold",
+                    "fontSize": 13,
+                },
+                "encoding": {**left, "y": top, "text": {"field": "title"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind === 'box'"}],
+                "mark": {
+                    **text,
+                    "align": "left",
+                    "dx": 12,
+                    "dy": 29,
+                    "baseline": "top",
+                    "lineBreak": "\n",
+                    "lineHeight": 14,
+                    "fontSize": 11,
+                    "color": theme.DIM,
+                    "limit": {"expr": "width * 0.7 - 12"},
+                },
+                "encoding": {**left, "y": top, "text": {"field": "detail"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind === 'ring'"}],
+                "mark": {**text, "align": "left", "dx": 12, "baseline": "middle"},
+                "encoding": {**left, "y": middle, "text": {"field": "title"}},
+            },
+            {
+                "transform": busy,
+                "mark": {"type": "rect", "fill": theme.GRID, "yOffset": 14, "y2Offset": 22},
+                "encoding": {
+                    "x": {**share, "field": "bar_start"},
+                    "x2": {"field": "bar_whole"},
+                    "y": middle,
+                    "y2": {"field": "middle"},
+                },
+            },
+            {
+                "transform": busy,
+                "mark": {"type": "rect", "fill": theme.COLOURS[0], "yOffset": 14, "y2Offset": 22},
+                "encoding": {
+                    "x": {**share, "field": "bar_start"},
+                    "x2": {"field": "bar_end"},
+                    "y": middle,
+                    "y2": {"field": "middle"},
+                },
+            },
+            {
+                "transform": [*busy, {"calculate": "'busy ' + format(datum.busy * 100, '.3~g') + ' %'", "as": "shown"}],
+                "mark": {**text, "align": "right", "dx": {"expr": "-0.02 * width"}, "dy": 4, "baseline": "middle"},
+                "encoding": {**right, "y": middle, "text": {"field": "shown"}},
+            },
+            {
+                "transform": [{"filter": "datum.limit"}],
+                "mark": {
+                    **text,
+                    "align": "right",
+                    "dx": {"expr": "-0.02 * width"},
+                    "dy": 14,
+                    "baseline": "middle",
+                    "fontWeight": "bold",
+                    "color": warn,
+                    "text": "\u25c0 the limit",
+                },
+                "encoding": {**right, "y": top},
+            },
+        ],
+    }

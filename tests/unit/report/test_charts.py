@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Charts beside those of the publications: delay against load, heat maps, launches, losses, one size, distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.long_run import LossEvent
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.report.figure.cdf import cdf_figures
+from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.figure.ideal import MOST as HIGHEST
+from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.stats.bands import Bands
+from pytest_icbench.stats.quantiles import Histogram
+from tests.charts import compiled, values
+from tests.measurements import launch, result
+
+
+def charts(results: list[Result], kind: str) -> list[Figure]:
+    """The charts of one section; each of them compiles."""
+    found = [
+        chart for section, all_of in section_charts(Content.of(results)) if section.name == kind for chart in all_of
+    ]
+    for chart in found:
+        compiled(chart)
+    return found
+
+
+def at(pps: float) -> dict[str, Any]:
+    return {"throughput_pps": pps, "throughput_pps_low": pps * 0.98, "throughput_pps_high": pps * 1.02}
+
+
+def timed(switch: str, rate: int | str, p50: float, **more: Any) -> Result:
+    facts = {"rtt_p50_ns": p50, "rtt_p50_ns_low": p50 * 0.9, "rtt_p50_ns_high": p50 * 1.1, "rtt_p99_ns": p50 * 4}
+    return result(Case(switch, dimension="latency", rate=Rate.from_json(rate)), **(facts | more))
+
+
+def test_delay_against_load_is_one_chart_with_the_edge_that_the_path_carries() -> None:
+    results = [timed("ovs", load, 10_000.0 * (1 + load / 1e6)) for load in (100_000, 200_000, 400_000)]
+    results.append(result(Case("ovs"), **at(4.4e6)))
+    (chart,) = charts(results, "delay")
+    assert [(row["offered"], row["p50"], row["p99"], row["carries"]) for row in values(chart)] == [
+        (0.1, 11.0, 44.0, 4.4),
+        (0.2, 12.0, 48.0, 4.4),
+        (0.4, 14.0, 56.0, 4.4),
+    ]
+    assert "it carries 4.4 Mpps" in chart.text
+    assert charts(results, "latency") == []  # and no chart of one size for each load
+
+
+def test_loads_that_are_a_part_of_a_searched_rate_have_it_as_edge() -> None:
+    loads = [timed("ovs", f"pdr:0.5%*{share}", 20e3, load=share, load_of_pps=5e6) for share in (0.1, 0.9)]
+    (chart,) = charts(loads, "delay")
+    assert [(row["offered"], row["carries"]) for row in values(chart)] == [(0.5, 5.0), (4.5, 5.0)]
+
+
+def test_one_load_is_no_curve() -> None:
+    assert charts([timed("ovs", 1000, 20e3), timed("vpp", 1000, 20e3)], "delay") == []
+
+
+def test_sizes_and_bursts_are_a_heat_map_of_each_path() -> None:
+    grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
+    results = [result(Case("ovs", Traffic(size), burst), **at(burst * 1e5)) for size, burst in grid]
+    (chart,) = charts(results, "heat")
+    assert [(row["size"], row["burst"]) for row in values(chart)] == sorted(grid)
+    assert "Best: 25.6 Mpps" in chart.text
+    assert charts(results[:2], "heat") == []
+
+
+def test_a_case_that_was_measured_twice_has_one_cell() -> None:
+    grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
+    results = [result(Case("ovs", Traffic(size), burst), **at(5e6)) for size, burst in (*grid, *grid)]
+    (chart,) = charts(results, "heat")
+    assert len(chart.rows) == len(grid)
+
+
+def test_launches_are_strips_around_the_median_with_interval_and_bands() -> None:
+    launches = tuple(launch(index, throughput_pps=pps) for index, pps in enumerate((4e6, 5e6, 5.5e6)))
+    broken = launch(3, throughput_pps=9e6, invalid="died")
+    bands = Bands(4e6, 5e6, 1, 2)
+    found = result(Case("ovs"), per_launch=(*launches, broken), bands=bands, **at(5e6))
+    (chart,) = charts([found], "launches")
+    assert [(row["launch"], row["ratio"], row["value"]) for row in values(chart)] == [
+        (0, 0.8, 4.0),
+        (1, 1.0, 5.0),
+        (2, 1.1, 5.5),
+    ]
+    assert {(row["low"], row["high"], row["shown"]) for row in values(chart)} == {(0.98, 1.02, "5 Mpps")}
+    assert "two bands, 1 launches at 4.00 Mpps" in chart.text
+
+
+def test_a_median_at_least_is_marked_in_strips_and_dots() -> None:
+    found = result(Case("ovs"), per_launch=tuple(map(launch, range(3))), lower_bound=True, **at(5e6))
+    assert {row["shown"] for chart in charts([found], "launches") for row in values(chart)} == {"≥ 5 Mpps"}
+    assert [row["text"] for chart in charts([found], "size") for row in values(chart)] == ["≥ 5 Mpps"]
+
+
+def test_one_size_with_many_switches_is_sorted_dots_with_published_values_beside() -> None:
+    results = [result(Case(switch), **at(pps)) for switch, pps in (("ovs", 7e6), ("testpmd", 9e6), ("veth", 0.3e6))]
+    (chart,) = charts(results, "size")
+    rows = values(chart)
+    assert [(row["path"], row["place"]) for row in rows if row["source"] == "measured"] == [
+        ("testpmd", 0),
+        ("ovs", 1),
+        ("veth", 2),
+    ]
+    (published,) = [row for row in rows if row["source"] != "measured"]
+    assert (published["path"], published["place"], published["rate"]) == ("testpmd", 0, 12.8)
+
+
+def test_socket_techniques_at_one_rate_are_dots_beside_both_tables() -> None:
+    apis = ("udp", "udp-mmsg", "raw", "raw-mmsg")
+    results = [result(Case("linux-bridge", burst=64, rate=Rate(1_000_000), api=api), **at(4e5)) for api in apis]
+    (chart,) = charts(results, "load")
+    assert sum(row["source"].startswith("published, A1") for row in values(chart)) == 4
+    assert sum(row["source"].startswith("published, B1") for row in values(chart)) == 4
+
+
+def test_losses_of_a_long_run_stand_where_they_happened() -> None:
+    events = (LossEvent(1, 1_010.0, 0.5, 5, 300, 0), LossEvent(1, 1_030.0, 0.1, 1, 0, 7))
+    soak = {"started_at": 1_000.0, "duration_s": 60.0}
+    lossy = result(Case("ovs", rate=Rate(100_000)), loss_events=events, loss_event_count=2, **soak)
+    clean = result(Case("vpp", rate=Rate(100_000)), loss_events=(), loss_event_count=0, lost=0, **soak)
+    (chart,) = charts([lossy, clean], "losses")
+    assert [(row["series"], row["start"], row["end"], row["kind"]) for row in values(chart)] == [
+        ("ovs", 10.0, 10.5, "lost"),
+        ("ovs", 30.0, 30.1, "refused"),
+        ("vpp", 0.0, 0.0, "none"),
+    ]
+    assert "vpp: no frame lost or refused in 60 s." in chart.text
+    assert "ovs: 2 loss events" in chart.text
+    assert charts([result(Case("ovs"))], "losses") == []
+
+
+def test_worker_cores_are_an_axis_and_the_ideal_line_ends_before_it_flattens_the_rest() -> None:
+    results = [
+        result(Case("ovs", pairs=4, switch_cores=cores), **at(pps)) for cores, pps in ((1, 2e6), (2, 3e6), (4, 3e6))
+    ]
+    (chart,) = charts(results, "cores")
+    assert [row[1:4] for row in chart.rows] == [("ovs", 1, 2.0), ("ovs", 2, 3.0), ("ovs", 4, 3.0)]
+    assert "ovs: 4 cores carry 37.5 % of the ideal." in chart.text
+    ideal = chart.spec["layer"][0]["data"]["values"]
+    assert [point["rate"] for point in ideal] == pytest.approx([2.0, 4.0, 3.0 * HIGHEST])
+
+
+def test_the_mean_of_pairs_is_drawn_against_packet_size() -> None:
+    results = [result(Case("ovs", Traffic(size), pairs=2), throughput_per_pair_pps=2e6) for size in (64, 1500)]
+    titles = [chart.title for chart in charts(results, "pairs")]
+    assert titles == ["Mean of the pairs (M) against packet size: bursts of 32, 2vs2, rate max"]
+
+
+@pytest.mark.parametrize(("mbps", "limit"), [(10_000, 9.868), (None, None)])
+def test_two_hosts_have_gigabits_against_pairs_with_the_link_s_limit_if_it_is_known(
+    mbps: int | None, limit: float | None
+) -> None:
+    treatment = {"uplink_mbps": mbps}
+    results = [result(Case("ovs", Traffic(1500), pairs=n, remote=True), treatment=treatment) for n in (1, 2)]
+    (chart,) = [chart for chart in charts(results, "pairs") if "Gbit/s" in chart.title]
+    lines = [layer["data"]["values"][0]["rate"] for layer in chart.spec["layer"] if "data" in layer]
+    assert lines == ([] if limit is None else pytest.approx([limit, limit], abs=1e-3))
+
+
+def test_the_distribution_ends_below_all_requests_where_some_are_lost() -> None:
+    rtt = Histogram(((1000, 500), (2000, 300)), 990, 2000, 1100.0, 3, lost=200)
+    found = timed("ovs", 1000, 1000.0, per_launch=(launch(rtt=rtt),))
+    (chart,) = cdf_figures([found], ["ovs"])
+    compiled(chart)
+    assert max(row["share"] for row in values(chart)) == 80
+    assert [row["rtt"] for row in values(chart) if row["share"] == 50] == [1.0]

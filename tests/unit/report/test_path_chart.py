@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The path under test of a case: stations, what was refused and lost at each arrow, and the limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import SwitchPort
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.figure.path import path_chart
+from pytest_icbench.report.figure.registry import case_charts
+from tests.charts import compiled, values
+from tests.measurements import launch, result
+from tests.measurements import launch as made_launch
+
+TREATMENT = {
+    "dpdk": "22.11.11",
+    "switch": {"version": "3.1.0"},
+    "cpus": {"switch": [1], "endpoints": [0, 0], "yield_every": 128},
+}
+
+
+def whole(case: Case | None = None, **more: Any) -> Result:
+    facts: dict[str, Any] = {
+        "treatment": TREATMENT,
+        "settings": {"ring": 256},
+        "cycles_per_packet": 178.0,
+        "sender_cycles_per_packet": 40.0,
+        "receiver_cycles_per_packet": 44.0,
+        "sender_busy_share": 0.23,
+        "receiver_busy_share": 0.25,
+        "per_launch": (made_launch(busy_share=0.942),),
+        "switch_counters": (SwitchPort(0, 100, 0, 7, 0), SwitchPort(1, 0, 90, 0, 19_233)),
+    }
+    return result(case, **(facts | more))
+
+
+def stations(found: Result) -> list[dict[str, Any]]:
+    chart = path_chart(found)
+    assert chart is not None
+    return values(chart)
+
+
+def test_it_has_every_station_with_its_facts_and_every_arrow_with_its_frames() -> None:
+    rows = stations(whole(refused=3))
+    assert [row["kind"] for row in rows] == ["box", "arrow", "ring", "arrow", "box", "arrow", "ring", "arrow", "box"]
+    assert [row["title"] for row in rows] == [
+        "container a: sender",
+        "5.05 Mpps sent, refused 3",
+        "ring, 256 descriptors",
+        "dropped at its input: 7",
+        "ovs",
+        "dropped at its output: 19,233",
+        "ring, 256 descriptors",
+        "5.00 Mpps received, lost 300,000 (0.99%)",
+        "container b: receiver",
+    ]
+    sender, switch, receiver = (row for row in rows if row["kind"] == "box")
+    assert sender["detail"].splitlines() == ["CPU 0 (shared)", "yields every 128 polls", "40 cycles a frame"]
+    assert switch["detail"].splitlines() == ["1 worker, CPU 1", "version 3.1.0, DPDK 22.11.11", "178 cycles a frame"]
+    assert (sender["busy"], switch["busy"], receiver["busy"]) == (0.23, 0.942, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("facts", "marked"),
+    [
+        ({"bottleneck": "switch"}, [4]),
+        ({"bottleneck": "ring", "lost": 0, "refused": 5000}, [2]),
+        ({"bottleneck": "ring", "lost": 300_000}, [6]),
+        ({"bottleneck": "endpoint", "bottleneck_evidence": "the receiver found frames in 99 % of its polls"}, [8]),
+        ({"bottleneck": "endpoint", "bottleneck_evidence": "the sender was never refused"}, [0]),
+        ({"bottleneck": "host"}, [0, 8]),
+        ({"bottleneck": "link"}, [7]),
+        ({"bottleneck": "unknown"}, []),
+        ({"bottleneck": "switch", "verdict": "INVALID", "reason": "died"}, []),
+    ],
+)
+def test_the_limit_is_marked(facts: dict[str, Any], marked: list[int]) -> None:
+    assert [place for place, row in enumerate(stations(whole(**facts))) if row["limit"]] == marked
+
+
+def test_a_full_ring_is_told_even_if_every_frame_was_taken_in_the_end() -> None:
+    full = launch()
+    full = replace(full, pairs=(replace(full.pairs[0], tx_full=1234),))
+    rows = stations(whole(per_launch=(full,)))
+    assert rows[1]["title"] == "5.05 Mpps sent, refused 0, 1,234 times full"
+
+
+def test_its_text_says_the_limit_and_whether_the_rate_is_a_floor() -> None:
+    chart = path_chart(whole(bottleneck="ring", bottleneck_evidence="its ring was full", lower_bound=True))
+    assert chart is not None
+    assert chart.text.startswith("Limit: ring, its ring was full. So the rate is at least 5.00 Mpps.")
+
+
+def test_a_reference_link_has_no_switch_and_a_kernel_s_path_no_workers() -> None:
+    assert len(stations(whole(Case("direct")))) == 5
+    cpus = {"cpus": {"switch": [], "endpoints": [0, 1]}}
+    switch = stations(whole(Case("linux-bridge", api="udp"), treatment={**TREATMENT, **cpus}))[4]
+    assert switch["detail"].startswith("in the kernel, on the sender's CPU")
+
+
+def test_round_trips_have_a_client_and_a_server() -> None:
+    rows = stations(whole(Case("ovs", dimension="latency", rate=Rate(1000)), offered_pps=1000.0, rtt_lost=2))
+    assert [rows[place]["title"] for place in (0, 1, -2, -1)] == [
+        "container a: client",
+        "1,000 requests/s, refused 0",
+        "RTT p50 20 µs, 2 never answered",
+        "container b: server",
+    ]
+
+
+def test_several_pairs_name_all_cpus() -> None:
+    cpus = {"cpus": {"switch": [1, 2], "endpoints": [3, 4, 5, 6]}}
+    rows = stations(whole(Case("ovs", pairs=2), treatment={**TREATMENT, **cpus}))
+    assert (rows[0]["title"], rows[0]["detail"].splitlines()[0]) == ("containers a: 2 senders", "CPU 3, 5")
+    assert rows[-1]["detail"].splitlines()[0] == "CPU 4, 6"
+    assert rows[4]["detail"].splitlines()[0] == "2 workers, CPU 1, 2"
+
+
+def test_an_old_result_without_facts_is_drawn_and_cases_share_a_specification() -> None:
+    bare, full = path_chart(result(Case("ovs"))), path_chart(whole(Case("vpp")))
+    assert bare is not None
+    assert full is not None
+    assert bare.spec == full.spec
+    assert bare.id != full.id
+    compiled(full)
+    compiled(bare)
+    assert [chart.kind for chart in case_charts(whole())] == ["path"]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every published chart comes out of made-up results of its shape."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.report_shapes import charts_of, page
+from benchmarks.shapes import PATHS, SHAPES, SIZES
+from tests.charts import compiled
+
+ROOT = Path(__file__).parents[3]
+BY_ROW = {shape.row: shape for shape in SHAPES}
+#: A part of the titles of the charts that each experiment has.
+TITLES = {
+    "A1": ["Received: 64 B, bursts of 64"],
+    "A2": ["Received against offered: 64 B, bursts of 32", "Received against offered: 512 B, bursts of 32"],
+    "A3": ["in Mpps: bursts of 32", "in Gbit/s: bursts of 32"],
+    "A4": ["in Mpps: bursts of 256", "in Gbit/s: bursts of 256"],
+    "A5": ["in Gbit/s: bursts of 32, 1vs1, rate max, two hosts"],
+    "A6": ["(M) against packet size: bursts of 32, 2vs2", "(M) against packet size: bursts of 32, 4vs4",
+           "(M) against pairs: 64 B", "(T) against pairs: 1500 B"],
+    "A7": ["(T) in Gbit/s against pairs: 64 B", "(T) in Gbit/s against pairs: 1500 B"],
+    "A8": [f"bursts of {burst}, 1vs1, rate 1k" for burst in (4, 32, 128)],
+    "A9": [f"bursts of {burst}, 1vs1, rate 1k, two hosts" for burst in (4, 32, 128)],
+    "A10": ["Rate against worker cores: 64 B", "Rate against worker cores: 1500 B"],
+    "B2": [f"Received against offered: {size} B, bursts of {burst}" for size in (64, 512) for burst in (16, 32, 64)],
+    "B3": ["in Mpps: bursts of 32"],
+    "C4": ["Received against offered: 64 B, bursts of 32"],
+}  # fmt: skip
+
+
+def test_every_row_is_there() -> None:
+    assert list(BY_ROW) == list(TITLES)
+
+
+@pytest.mark.parametrize("row", TITLES)
+def test_its_charts_are_drawn(row: str) -> None:
+    charts = charts_of(BY_ROW[row])
+    for title in TITLES[row]:
+        assert any(title in chart.title for chart in charts), title
+    for chart in charts:
+        assert chart.rows
+        assert chart.text
+        compiled(chart)
+
+
+def test_the_shapes_are_those_of_the_publications() -> None:
+    (frames, _) = [chart for chart in charts_of(BY_ROW["A3"]) if chart.kind == "size"]
+    at_64 = {row[1]: row[3] for row in frames.rows if row[2] == 64 and row[7] == "measured"}
+    assert sorted(at_64, key=lambda name: -at_64[name]) == ["sriov", "basicfwd", "vpp", "ovs", "snabb"] == list(PATHS)
+    assert {row[2] for row in frames.rows} == set(SIZES)
+    (limit,) = [
+        layer["data"]["values"][0]["rate"]
+        for chart in charts_of(BY_ROW["A7"])
+        if "(T) in Gbit/s against pairs: 1500 B" in chart.title
+        for layer in chart.spec["layer"]
+        if layer.get("mark", {}).get("type") == "rule" and "data" in layer
+    ]
+    assert limit == pytest.approx(9.868, abs=1e-3)
+
+
+def test_one_page_has_them_all(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    path = tmp_path / "shapes.html"
+    command = [sys.executable, str(ROOT / "benchmarks" / "report_shapes.py"), str(path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "charts of 13 experiments" in done.stdout
+    text = path.read_text(encoding="utf-8")
+    assert text == page()
+    for row in TITLES:
+        assert f'<li><a href="#{row}">' in text
+        assert f'<section id="{row}"' in text
