@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import remarks
 from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.report.deciding import deciding
@@ -20,6 +21,9 @@ from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.wording import printable
 
+#: The greatest number of cases on a page that have charts of their own, a kilobyte each.
+MOST_DRAWN = 500
+
 
 def page_data(page: Page) -> str:
     """Returns JSON that is safe in a script element: it can contain neither the element's end nor a comment."""
@@ -29,7 +33,7 @@ def page_data(page: Page) -> str:
 def _data(page: Page) -> dict[str, Any]:
     results = deciding(page.results)
     content = Content.of(results, page.history)
-    charts = Charts()
+    charts, with_charts = Charts(), drawn_cases(results)
     sections = [
         {
             "name": section.name,
@@ -43,7 +47,10 @@ def _data(page: Page) -> dict[str, Any]:
         **chart_settings(content.order),
         "sections": sections,
         "windows": charts.add(WINDOWS),
-        "cases": [_case(page, place, result, charts) for place, result in enumerate(hosts_apart(results))],
+        "cases": [
+            _case(page, place, result, charts, drawn=place in with_charts)
+            for place, result in enumerate(hosts_apart(results))
+        ],
         "series": _windows(page),
         "specs": charts.specs,
     }
@@ -65,7 +72,13 @@ def _windows(page: Page) -> list[Any]:
     return [None if windows is None else windows.to_dict() for windows in for_page(page.windows)]
 
 
-def _case(page: Page, place: int, result: Result, charts: Charts) -> dict[str, Any]:
+def drawn_cases(results: Sequence[Result]) -> set[int]:
+    """Returns the indices of the results that have charts of their own, at most ``MOST_DRAWN``: notable ones first."""
+    order = sorted(range(len(results)), key=lambda place: results[place].verdict not in NOTABLE)
+    return set(order[:MOST_DRAWN])
+
+
+def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool) -> dict[str, Any]:
     main = main_figure(result)
     _, factor = main_unit(result)
     value, low, high = (None, None, None) if main is None else (main.value, main.low, main.high)
@@ -84,7 +97,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts) -> dict[str, A
         "high": None if high is None else high * factor,
         "band": _band_text(result) if low is not None else "",
         "facts": [[name, printable(fact)] for name, fact in facts],
-        "charts": [charts.add(chart) for chart in case_charts(result)],
+        "charts": [charts.add(chart) for chart in case_charts(result)] if drawn else [],
     }
 
 

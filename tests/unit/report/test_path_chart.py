@@ -14,6 +14,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.registry import case_charts
+from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases
 from tests.charts import compiled, values
 from tests.measurements import launch, result
 from tests.measurements import launch as made_launch
@@ -120,6 +121,12 @@ def test_several_pairs_name_all_cpus() -> None:
     assert (rows[0]["title"], rows[0]["detail"].splitlines()[0]) == ("containers a: 2 senders", "CPU 3, 5")
     assert rows[-1]["detail"].splitlines()[0] == "CPU 4, 6"
     assert rows[4]["detail"].splitlines()[0] == "2 workers, CPU 1, 2"
+
+
+def test_on_a_page_of_thousands_the_notable_cases_have_it_first() -> None:
+    plain, notable = result(Case("ovs"), verdict="PASS"), result(Case("ovs"), verdict="REGRESSED")
+    assert drawn_cases([plain, notable]) == {0, 1}
+    assert drawn_cases([plain] * MOST_DRAWN + [notable]) == {*range(MOST_DRAWN - 1), MOST_DRAWN}
 
 
 def test_an_old_result_without_facts_is_drawn_and_cases_share_a_specification() -> None:
