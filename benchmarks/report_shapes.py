@@ -16,7 +16,8 @@ from benchmarks.shapes import SHAPES, Shape
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.registry import Content, section_charts
-from pytest_icbench.report.html.plain import PlainSection, plain_page, text
+from pytest_icbench.report.html.parts import text
+from pytest_icbench.report.html.plain import PlainSection, plain_page
 
 #: Sections that the publications have no chart of.
 _OURS = ("launches", "percentiles", "heat")
