@@ -169,7 +169,8 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()
         counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]
-        out.append(Sentence(f"All {len(ranked)} comparisons:", f"{', '.join(counts)}."))
+        kind = "delays" if is_latency(ranked[0].paths[0]) else "rates"
+        out.append(Sentence(f"All {len(ranked)} comparisons of {kind}:", f"{', '.join(counts)}."))
     return out
 
 
@@ -201,7 +202,7 @@ def _of(ranking: Ranking) -> str:
     text += f". {limits}" if limits else "."
     if rest:
         named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
-        text += f" Behind: {named}{' …' if len(rest) > _FEW else ''}."
+        text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     return printable(text)
 
 

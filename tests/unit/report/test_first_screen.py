@@ -129,7 +129,7 @@ def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
     ]
     first, last, rest = answer(results)
     assert (first.lead, last.lead) == ("Fastest, 64 B:", "Fastest, 1500 B:")
-    assert (rest.lead, rest.text) == ("All 4 comparisons:", "4 for ovs.")
+    assert (rest.lead, rest.text) == ("All 4 comparisons of rates:", "4 for ovs.")
 
 
 def test_a_gate_names_the_worst_and_what_improved() -> None:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report in a real Chromium as a reader uses it: first screen, links, scales, legends, print, and axe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.cli.html import write_html
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.report.html.page import Page
+from pytest_icbench.store.run import TestRecord
+from tests.measurements import launch
+from tests.plugin.test_browser import CHROMIUM, Opened, add, browser
+
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH: apt install chromium")]
+#: A fixture of that file.
+__all__ = ["browser"]
+
+#: A path whose round trip is long beside the others'.
+SLOW = "snabb"
+#: More rows than are shown at once.
+MANY = 230
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page, tests = Page(), list[TestRecord]()
+    for switch, value in (("testpmd", 9e6), ("ovs", 3e6), ("direct", 20e6)):
+        for size in (64, 1500):
+            add(page, tests, Case(switch, Traffic(size)), throughput_pps=value, throughput_pps_low=value * 0.9)
+    for switch, rtt in (("ovs", 8e3), (SLOW, 700e3)):
+        for size in (64, 1500):
+            case = Case(switch, Traffic(size), 4, 1, Rate(1000), "latency")
+            means = {"rtt_mean_ns": rtt * 1.5, "rtt_mean_ns_low": rtt * 1.4, "rtt_mean_ns_high": rtt * 1.6}
+            median = {
+                "rtt_p50_ns": rtt,
+                "rtt_p50_ns_low": rtt * 0.9,
+                "rtt_p50_ns_high": rtt * 1.1,
+                "rtt_p99_ns": rtt * 2,
+            }
+            add(page, tests, case, per_launch=(launch(),), disturbed_windows=12, windows=12, **means, **median)
+    for burst in range(1, MANY):
+        add(page, tests, Case("ovs", burst=burst, rate=Rate(1_000_000)))
+    for number in range(16):
+        name = f"test_x.py::test_a[vpp-64B-b{number}-1vs1-Rmax]"
+        page.skipped.append((name, "vpp is not installed: build it"))
+        tests.append(TestRecord(name, "skipped", 0.0, "vpp is not installed: build it"))
+    path = tmp_path_factory.mktemp("use") / "report.html"
+    write_html(path, page, tests)
+    return path
+
+
+@pytest.fixture
+def opened(browser: Any, report: Path) -> Iterator[Opened]:
+    found = Opened(browser, report, viewport={"width": 1600, "height": 900}, color_scheme="light")
+    yield found
+    assert found.troubles == []
+    found.context.close()
+
+
+def svg_texts(opened: Opened, chart: str, role: str) -> list[str]:
+    opened.page.locator(f"#ic-fig-{chart}").scroll_into_view_if_needed()
+    found: list[str] = opened.page.locator(f"#ic-fig-{chart} .{role} text").all_text_contents()
+    return found
+
+
+def marks(opened: Opened, chart: str) -> int:
+    return int(opened.page.locator(f"#ic-fig-{chart} .mark-symbol path").count())
+
+
+def test_the_first_screen_has_the_answer(opened: Opened) -> None:
+    page = opened.page
+    assert page.title() == page.locator("h1").inner_text() == "Which switch? 4 paths, 64 and 1500 bytes"
+    for selector in (".ic-tiles", ".ic-warning", ".ic-sentences", "#ic-fig-rates-0 svg", "#ic-fig-rates-1 svg"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["y"] + box["height"] <= 900, selector
+    assert "48 of 48 windows" not in page.inner_text(".ic-warning")
+    assert "disturbed 48 of" in page.inner_text(".ic-warning")
+    assert "16 not measured: vpp is not installed" in re.sub(r"\s+", " ", page.inner_text(".ic-tiles"))
+    assert page.locator("#ic-skipped details").count() == 1
+    assert page.locator("#results-table td.col-testId", has_text="vpp").count() == 0
+    assert svg_texts(opened, "rates-0", "role-axis-label")[-3:] == ["testpmd", "ovs", "direct"]
+
+
+def test_contents_and_links_lead_to_every_part_and_case(opened: Opened) -> None:
+    page = opened.page
+    targets = page.eval_on_selector_all("#ic-contents a", "links => links.map(link => link.hash)")
+    assert {"#ic-answer", "#ic-rates", "#ic-delays", "#ic-size", "#ic-latency", "#ic-cases", "#ic-skipped"} <= set(
+        targets
+    )
+    assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
+    page.locator("#ic-index > summary").click()
+    for group in page.locator("#ic-index details > summary").all():
+        group.click()
+    page.wait_for_function(f"document.querySelectorAll('#ic-index a').length === {MANY + 9}")
+    links = "[...document.querySelectorAll('#ic-index a')].map(link => link.hash.slice(1))"
+    assert page.evaluate(f"{links}.filter(id => !document.getElementById(id))") == []
+
+
+def test_a_link_shows_a_row_beyond_those_that_are_shown(opened: Opened) -> None:
+    page = opened.page
+    rows = "#results-table tbody.results-table-row:not(.ic-hidden)"
+    assert page.locator(rows).count() == 200
+    last = page.evaluate("[...document.querySelectorAll('#results-table li[id]')].pop().id")
+    assert not page.locator(f"[id='{last}']").is_visible()
+    page.evaluate("id => { location.hash = id; }", last)
+    page.wait_for_function("id => document.getElementById(id).getBoundingClientRect().height > 0", arg=last)
+    page.evaluate("document.querySelector('#ic-filter').value = ''")
+    assert page.locator(rows).count() == MANY + 9
+
+
+def test_a_section_has_one_scale_which_the_reader_chooses(opened: Opened) -> None:
+    page = opened.page
+    # Round trips lie far apart, so both charts are logarithmic, with the same ticks.
+    before = [svg_texts(opened, f"delays-{place}", "role-axis-label") for place in (0, 1)]
+    numbers = [[text for text in texts if text[0].isdigit()] for texts in before]
+    assert numbers[0] == numbers[1]
+    assert numbers[0][0] != "0"
+    assert "µs (logarithmic)" in svg_texts(opened, "delays-0", "role-axis-title")
+    page.locator("#ic-delays").get_by_label("Scale").select_option("linear")
+    page.wait_for_function("document.querySelector('#ic-fig-delays-0 .role-axis-title').textContent === 'µs'")
+    assert "0" in svg_texts(opened, "delays-0", "role-axis-label")
+
+
+def test_a_path_is_hidden_by_its_legend_and_the_others_get_the_room(opened: Opened) -> None:
+    page = opened.page
+    page.locator("#ic-fig-latency-0").scroll_into_view_if_needed()
+    page.locator("#ic-latency").get_by_label("Scale").select_option("linear")
+    page.wait_for_function("!document.querySelector('#ic-fig-latency-0 svg').textContent.includes('logarithmic')")
+    assert marks(opened, "latency-0") == 4
+    greatest = max(float(text.replace(",", "")) for text in svg_texts(opened, "latency-0", "role-axis-label"))
+    button = page.locator("#ic-fig-latency-0 .ic-legend button", has_text=SLOW)
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 2")
+    labels = [float(text) for text in svg_texts(opened, "latency-0", "role-axis-label") if float(text) < 60]
+    assert greatest > 1000
+    assert labels
+    button.press("Enter")
+    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 4")
+
+
+def test_the_mean_is_shown_on_request(opened: Opened) -> None:
+    page = opened.page
+    page.locator("#ic-fig-latency-0").scroll_into_view_if_needed()
+    assert svg_texts(opened, "latency-0", "role-axis-title")[-1].startswith("median RTT")
+    page.locator("#ic-latency").get_by_label("Value").select_option("mean")
+    page.wait_for_function("document.querySelector('#ic-fig-latency-0 svg').textContent.includes('mean RTT')")
+
+
+def test_intervals_at_one_place_are_side_by_side(opened: Opened) -> None:
+    opened.page.locator("#ic-fig-size-0-pps").scroll_into_view_if_needed()
+    places = opened.page.eval_on_selector_all(
+        "#ic-fig-size-0-pps .mark-symbol path", "all => all.map(each => each.getBoundingClientRect().x)"
+    )
+    assert len({round(place) for place in places}) == len(places) == 7  # three paths, two sizes; a published value
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_axe_has_no_complaint(browser: Any, report: Path, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'pytest-icbench[test]'")
+    found = Opened(browser, report, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    result = axe.Axe().run(found.page).response
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in result["violations"]] == []
+    assert result["passes"]
+    found.context.close()
+
+
+def test_names_of_buttons_contain_what_they_show(opened: Opened) -> None:
+    names = opened.page.eval_on_selector_all(
+        "button[aria-label]", "all => all.map(each => [each.textContent.trim(), each.getAttribute('aria-label')])"
+    )
+    assert len(names) > 10
+    assert [pair for pair in names if pair[0] not in pair[1]] == []
+
+
+def test_print_has_no_logs_no_controls_and_no_page_for_a_heading_alone(opened: Opened, tmp_path: Path) -> None:
+    page = opened.page
+    page.emulate_media(media="print")
+    for selector in (
+        ".ic-controls",
+        ".ic-more",
+        "#ic-contents",
+        "#ic-one-case",
+        ".logwrapper",
+        "p.filter",
+        "#ic-more-rows",
+    ):
+        assert not any(part.is_visible() for part in page.locator(selector).all()), selector
+    page.pdf(path=tmp_path / "page.pdf", format="A4")
+    pages = len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes()))
+    assert 2 <= pages < 10  # two hundred rows among them
