@@ -37,10 +37,11 @@ class Sentence(NamedTuple):
 
 def answer(results: Sequence[Result]) -> list[Sentence]:
     """Returns the sentences: candidates, the baseline, the highest rates, and the shortest delays."""
-    ranked = rankings(results)
+    compared = [*_candidates(results), *_baseline(results)]
+    # Where versions are compared, one path alone is no contest.
+    ranked = [ranking for ranking in rankings(results) if len(ranking.paths) > 1 or not compared]
     return [
-        *_candidates(results),
-        *_baseline(results),
+        *compared,
         *_fastest([ranking for ranking in ranked if not is_latency(ranking.paths[0])], "Fastest"),
         *_fastest([ranking for ranking in ranked if is_latency(ranking.paths[0])], "Least delay"),
     ]

@@ -38,8 +38,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for switch, rtt in (("ovs", 8e3), (SLOW, 700e3)):
         for size in (64, 1500):
             case = Case(switch, Traffic(size), 4, 1, Rate(1000), "latency")
-            means = {"rtt_mean_ns": rtt * 1.5, "rtt_mean_ns_low": rtt * 1.4, "rtt_mean_ns_high": rtt * 1.6}
-            median = {
+            means: dict[str, Any] = {
+                "rtt_mean_ns": rtt * 1.5,
+                "rtt_mean_ns_low": rtt * 1.4,
+                "rtt_mean_ns_high": rtt * 1.6,
+            }
+            median: dict[str, Any] = {
                 "rtt_p50_ns": rtt,
                 "rtt_p50_ns_low": rtt * 0.9,
                 "rtt_p50_ns_high": rtt * 1.1,
