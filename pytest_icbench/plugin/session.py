@@ -342,6 +342,7 @@ class Session:
         if not self.is_worker and self.results:
             from pytest_icbench.plugin.finish import write_all
 
+            self.collector.page.runs.append(self.run_name)
             with told(self.tell_unwritten):
                 self._baseline_files, troubles = write_all(self.options, self.directory, self.results, self.outcomes)
                 self._unwritten += troubles

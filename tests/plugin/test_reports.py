@@ -92,6 +92,8 @@ def test_html(inner: Runner, bench: type[FakeTestbed]) -> None:
     page = (inner.path / "reports" / "latest" / "report.html").read_text()
     assert "throughput" in page
     assert "test_a[ovs-64B-b32-1vs1-Rmax]" in page
+    assert '<h1 id="title">How fast is ovs? 64 and 1500 bytes</h1>' in page
+    assert f"run {(inner.path / 'reports' / 'latest').resolve().name}</p>" in page
 
 
 def test_a_command_to_repeat_is_whole_on_the_terminal_and_names_no_host_in_files(inner: Runner) -> None:
