@@ -14,7 +14,7 @@ from pytest_icbench.gate.margins import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import is_latency, main_figure, main_unit, number
+from pytest_icbench.report.axes import is_latency, main_figure, number
 from pytest_icbench.report.changes import Change, change_of, signed
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.wording import percent, printable
@@ -155,21 +155,25 @@ def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
     if result.is_number and result.back_to_back is not None:
         return f"{train(result)} frames back to back"
-    main, (unit, factor) = main_figure(result), main_unit(result)
+    main = main_figure(result)
     if main is None:
         return ""
-    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
-    return f"{at_least}{main * factor:.4g} {unit} {'RTT p50' if is_latency(result) else result.metric}"
+    if is_latency(result):
+        return f"{microseconds(result, main)} µs RTT p50"
+    return f"{rate(result)} Mpps {result.metric}"
 
 
 def _interval_of_figure(result: Result) -> str:
     """Returns the interval of the main value; for a rate that was searched for its relevant bounds."""
-    main, (_, factor) = main_figure(result), main_unit(result)
+    main = main_figure(result)
     if main is None or result.back_to_back is not None:
         return ""
     if remarks.is_search(result):
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
-    return "" if main.low is None or main.high is None else f"{main.low * factor:.4g} to {main.high * factor:.4g}"
+    if main.low is None or main.high is None:
+        return ""
+    shown = (lambda value: f"{value / 1000:.1f}") if is_latency(result) else remarks.mpps
+    return f"{shown(main.low)} to {shown(main.high)}"
 
 
 def _change(result: Result) -> str:

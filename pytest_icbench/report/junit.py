@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JUnit XML: a result's JSON line in ``system-out``; unused report writers are unregistered."""
+"""JUnit XML: a result for readers, then its JSON line, in ``system-out``; unused report writers are unregistered."""
 
 from __future__ import annotations
 
+import os
 import platform
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,18 +14,46 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.anchors import case_anchor
+from pytest_icbench.report.line import result_line
+from pytest_icbench.report.notes import remarks_on
+from pytest_icbench.wording import printable
+
+#: Printable characters that XML 1.0 has not.
+_FOREIGN = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
-def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Sequence[Measurement]) -> None:
-    """Puts the JSON lines of a test into its ``system-out``, whatever ``junit_logging`` says about captured output."""
+def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Sequence[Result]) -> None:
+    """Puts the results of a test into its ``system-out``, whatever ``junit_logging`` says about captured output.
+
+    Sentences and facts come first, then a link to the case on the page if there is one, then the JSON lines.
+    """
     xml = next((plugin for plugin in config.pluginmanager.get_plugins() if _is_junit(plugin)), None)
     if xml is None or not results:
         return
     node = ElementTree.Element("system-out")
     # JSON escapes what XML does not allow (ensure_ascii), so that no second escaping is needed.
-    node.text = "\n".join(result.to_json() for result in results)
+    page = _page(config)
+    lines = [line for result in results for line in _for_readers(result, page)]
+    node.text = "\n".join([*lines, *(result.to_json() for result in results)])
     xml.node_reporter(report).append(node)
+
+
+def _for_readers(result: Result, page: str) -> list[str]:
+    """Returns the result's line, what is to be known about it, and where the page shows it; XML takes all of it."""
+    lines = [result_line(result), *remarks_on([result])]
+    if result.bottleneck_evidence:
+        lines.append(f"limited by {result.bottleneck}: {result.bottleneck_evidence.splitlines()[0]}")
+    if page:
+        lines.append(f"page: {page}#{case_anchor(result)}")
+    return [_FOREIGN.sub("?", line) for line in map(printable, lines)]
+
+
+def _page(config: pytest.Config) -> str:
+    """Returns the page's path as seen from the XML file; empty without a page."""
+    page, xml = getattr(config.option, "htmlpath", None), getattr(config.option, "xmlpath", None)
+    return os.path.relpath(page, Path(xml).parent) if page and xml else ""
 
 
 def hide_host(path: Path) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import NOTABLE, ORDER
+from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
+from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import printable, show
 
@@ -21,36 +22,41 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
 
 
 def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]]) -> str:
-    """Returns counts, notable cases, a table of all cases, and the skipped tests.
+    """Returns counts, host, notable cases, the answer, a table of all cases (PASS folded), and skips by reason.
 
     Args:
         skipped: each test with its reason.
         failed: each failed test with the first line of its message.
     """
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
+    if host := host_line(results, escape):
+        lines += [host, ""]
     for candidate in candidates(results):
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in error_rates(results):
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.verdict in NOTABLE]
-    sentences = [f"* **{escape(judged(result))}** {escape(_reason(result))}" for result in _ordered(notable)]
+    sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
     # A test that failed by its verdict is listed with the result.
-    sentences += [f"* **failed** {escape(test)}: {escape(text)}" for test, text in failed if not _listed(test, notable)]
+    sentences += [
+        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
+    ]
     lines += _limited(sentences) + ([""] if sentences else [])
-    if results:
-        or_base = " or the version side by side" if candidates(results) else ""
-        heads = ["case", *(column.head(or_base=or_base) for column in columns(In.MARKDOWN))]
-        lines += [f"| {' | '.join(heads)} |", f"{'| --- ' * len(heads)}|"]
-        lines += _limited([_row(result) for result in _ordered(results)])
-        lines.append("")
+    if told := answer(results, escape):
+        lines += [*_limited(told), ""]
+    or_base = " or the version side by side" if candidates(results) else ""
+    passed = [result for result in results if result.verdict == Verdict.PASS]
+    lines += _table([result for result in _ordered(results) if result.verdict != Verdict.PASS], or_base)
+    if passed:
+        lines += [f"<details><summary>{len(passed)} PASS</summary>", "", *_table(passed, or_base), "</details>", ""]
     hindrances = _hindrances(results)
     lines += [*_limited(hindrances), ""] if hindrances else []
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
         lines += ["Changed since the baseline:", "", *_limited(changes), ""]
     if skipped:
-        lines += ["<details><summary>Skipped</summary>", ""]
-        lines += _limited([f"* {escape(test)}: {escape(reason)}" for test, reason in skipped])
+        lines += [f"<details><summary>{len(skipped)} skipped</summary>", ""]
+        lines += skip_lines(skipped, escape)
         lines += ["", "</details>", ""]
     return "\n".join(lines)
 
@@ -95,17 +101,27 @@ def _limited(lines: Sequence[str]) -> list[str]:
     return [*lines[:MOST_ROWS], last]
 
 
+def _table(results: Sequence[Result], or_base: str) -> list[str]:
+    """Returns a table of results and an empty line; nothing without results."""
+    if not results:
+        return []
+    heads = ["case", *(column.head(or_base=or_base) for column in columns(In.MARKDOWN))]
+    head = [f"| {' | '.join(heads)} |", f"{'| --- ' * len(heads)}|"]
+    return [*head, *_limited([_row(result) for result in results]), ""]
+
+
 def _row(result: Result) -> str:
-    cells = (result.case, *(column.text(result) for column in columns(In.MARKDOWN)))
-    return f"| {' | '.join(map(escape, cells))} |"
+    cells = [escape(column.text(result)) for column in columns(In.MARKDOWN)]
+    return f"| {' | '.join([code(result.case, escape), *cells])} |"
 
 
 def _reason(result: Result) -> str:
-    reason = result.reason or ""
-    text = reason if result.case in reason else f"{result.case}: {reason}"
+    """Returns the case as a code span and the escaped sentence on it, which need not name it again."""
+    text = (result.reason or "").removesuffix(f", {result.case}")
     if not result.is_number and result.evidence:
         text += f", {result.evidence.splitlines()[0]}"
-    return text + (f" (waived {result.waiver})" if result.waiver else "")
+    text += f" (waived {result.waiver})" if result.waiver else ""
+    return f"{code(result.case, escape)}: {escape(text)}"
 
 
 def _changes(result: Result) -> list[str]:

@@ -42,7 +42,7 @@ class Note(NamedTuple):
 
 def notes(results: Sequence[Result]) -> list[str]:
     """Returns the notes on a table, one a line: columns first, then one for each kind of remark."""
-    return [*_legend(results), *_remarks(results)]
+    return [*_legend(results), *remarks_on(results)]
 
 
 def _legend(results: Sequence[Result]) -> list[str]:
@@ -65,7 +65,8 @@ def _legend(results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _remarks(results: Sequence[Result]) -> list[str]:
+def remarks_on(results: Sequence[Result]) -> list[str]:
+    """Returns a note for each kind of remark on results."""
     noted = [(result, note) for result in results for note in _of(result)]
     left_out = shared([result.case for result in results])
     kinds: dict[str, list[tuple[Result, Note]]] = {}

@@ -64,7 +64,8 @@ def test_hostile_names_and_every_outcome_are_valid(inner: Runner, bench: type[Fa
     cases = validated(inner.path / "j.xml")
     assert len(cases) == len(HOSTILE) + 3
     for case in cases[:1]:
-        (line,) = [json.loads(out.text) for out in case.findall("system-out") if out.text.startswith("{")]
+        (out,) = [out.text for out in case.findall("system-out") if "5.00 Mpps" in out.text]
+        line = json.loads(out.splitlines()[-1])
         assert line["treatment"][HOSTILE[2]] == HOSTILE[3]
     outcomes = {case.get("name"): properties(case)["icbench.outcome"] for case in cases if "test_a" in case.get("name")}
     assert outcomes == {
@@ -89,11 +90,27 @@ def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type
     inner.run("--junitxml=j.xml").assert_outcomes(failed=1, skipped=1, passed=1)
     cases = {case.get("name").split("[")[1].split("-")[0]: case for case in validated(inner.path / "j.xml")}
     failure = cases["ovs"].find("failure")
-    assert "REGRESSED: throughput_pps 5M below 9000M, ovs-64B-b32-1vs1-Rmax" in failure.get("message")
+    assert failure.get("message") == "REGRESSED: throughput_pps 5M below 9000M, ovs-64B-b32-1vs1-Rmax"
+    assert "limit at least 9000M from " in failure.text
     assert cases["vpp"].find("skipped").get("message") == "vpp: not found; name it with --icbench-vpp"
     found = {name: properties(case).get("icbench.outcome") for name, case in cases.items()}
     assert found == {"ovs": "regressed", "vpp": "skipped", "veth": "passed"}
     assert properties(cases["ovs"])["icbench.verdict"] == "REGRESSED"
+
+
+def test_a_reader_finds_line_remarks_and_link_before_the_json(inner: Runner, bench: type[FakeTestbed]) -> None:
+    pytest.importorskip("pytest_html")
+    bench.behaviour = staticmethod(lambda case: measured(case, drift=0.2, throughput_gbps=1 / 3))
+    inner.write(test_x='@pytest.mark.icbench(switch="ovs")\ndef test_a(icbench): icbench.throughput()\n')
+    inner.run("-p", "pytest_html.plugin", "--junitxml=ci/j.xml", "--html=page/r.html", "-p", "pytest_metadata.plugin")
+    (case,) = validated(inner.path / "ci/j.xml")
+    lines = case.find("system-out").text.splitlines()
+    assert lines[0].startswith("ovs-64B-b32-1vs1-Rmax  ")
+    assert "5.00 Mpps" in lines[0]
+    assert lines[1].startswith("ovs-64B-b32-1vs1-Rmax: drifted by +20.0%")
+    assert "page: ../page/r.html#case-throughput-ovs-64B-b32-1vs1-Rmax" in lines
+    assert json.loads(lines[-1])["case"] == "ovs-64B-b32-1vs1-Rmax"
+    assert properties(case)["icbench.throughput_gbps"] == "0.3333333"
 
 
 def test_the_run_s_own_file_has_no_host_name(

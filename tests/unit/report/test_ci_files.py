@@ -85,7 +85,8 @@ def test_markdown_shows_foreign_text_as_text(
     rows = [line for line in page.splitlines() if line.startswith("|")]
     # An escaped bar does not end a cell.
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {7}
-    assert len(rows) == (len(results) + 2 if results else 0)
+    tables = len({one.verdict == "PASS" for one in results})
+    assert len(rows) == len(results) + 2 * tables
 
 
 def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
@@ -110,15 +111,38 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     )
     lines = page.splitlines()
     assert lines[2] == "3 results: 1 INVALID, 1 REGRESSED, 1 PASS, 1 skipped, 2 failed"
-    assert lines[4].startswith("* **INVALID** veth\\-64B\\-b32\\-1vs1\\-Rmax: died, gone")
-    assert lines[5].startswith("* **REGRESSED, waived** throughput")
-    assert "(waived until 2999" in lines[5].replace("\\", "")
-    assert lines[6] == "* **failed** t.py::b: boom"
+    notable = lines.index("* **INVALID** `veth-64B-b32-1vs1-Rmax`: died, gone")
+    assert lines[notable + 1].startswith("* **REGRESSED, waived** `vpp-64B-b32-1vs1-Rmax`: throughput")
+    assert "(waived until 2999" in lines[notable + 1].replace("\\", "")
+    assert lines[notable + 2] == "* **failed** `t.py::b`: boom"
+    folded = lines.index("<details><summary>1 PASS</summary>")
+    assert next(line for line in lines[folded:] if line.startswith("| `")).startswith(
+        "| `ovs-64B-b32-1vs1-Rmax` | 5.00 Mpps"
+    )
     assert sum("failed**" in line for line in lines) == 1
     assert "| \\-20.0 % \\(\\-21.0 to \\-19.0\\) | switch | REGRESSED, waived |" in page
     assert "* switch.version: 3.1 → 3.2" in lines
     assert "cpus.switch" not in page
-    assert "* t.py::a: no &lt;card\\>" in lines
+    assert "* 1 test: no &lt;card\\> (`t.py::a`)" in lines
+
+
+def test_a_summary_says_the_host_the_answer_and_each_reason_once() -> None:
+    facts = {"identity": {"machine": "m", "cpu_model": "Example CPU", "cpus": 4}}
+    versions = {"kernel": "6.1", "dpdk": "22.11", "pytest_icbench": "0.1.0", "switch": {"version": "3.1.0"}}
+    fast = result(Case("ovs"), verdict="PASS", treatment=versions, **facts)
+    slow = result(
+        Case("veth"), verdict="PASS", treatment={}, throughput_pps=290_000, throughput_pps_low=280_000,
+        throughput_pps_high=300_000, **facts,
+    )  # fmt: skip
+    skipped = [(f"t.py::a[vpp-{size}B-b32-1vs1-Rmax]", "vpp is not installed") for size in range(64, 72)]
+    page = markdown.summary([fast, slow, result(Case("testpmd"), verdict="PASS", **facts)], skipped, [])
+    text = page.replace("\\", "")
+    assert "Example CPU, 4 CPUs, Linux 6.1, DPDK 22.11, pytest-icbench 0.1.0, ovs 3.1.0" in text
+    assert "testpmd: intervals overlap with that of ovs" in text
+    assert "| `veth-64B-b32-1vs1-Rmax` | 0.290 Mpps frmol | 0.280 to 0.300 |" in text
+    assert text.count("vpp is not installed") == 1
+    assert "* 8 tests: vpp is not installed (`t.py::a[vpp-64B-b32-1vs1-Rmax]`, " in page
+    assert "<details><summary>8 skipped</summary>" in page
 
 
 def versions() -> list[Result]:
@@ -140,7 +164,7 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
     assert "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version" in lines
     assert "| -10.0 % (-11.0 to -9.0) | switch | REGRESSED |" in page
     # Nobody judges a base: there is nothing to say of it.
-    assert [line for line in lines if line.startswith("* ")] == ["* **REGRESSED** ovs:new-512B-b32-1vs1-Rmax: slower"]
+    assert [line for line in lines if line.startswith("* ")] == ["* **REGRESSED** `ovs:new-512B-b32-1vs1-Rmax`: slower"]
 
 
 def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
