@@ -99,9 +99,14 @@ def _demo(arguments: argparse.Namespace) -> int:
     """Runs the demo's scenario with pytest, with its results below this directory. Returns pytest's exit code."""
     import pytest
 
-    demo = packaged_scenarios() / "test_demo.py"
-    # Without a root directory pytest takes that of the file, which is somewhere in the installation.
-    return int(pytest.main([str(demo), "--rootdir=.", "-o", "icbench_run_files=yes", *arguments.others]))
+    directory = packaged_scenarios()
+    others = [f"--ignore={path}" for path in sorted(directory.glob("test_*.py")) if path.name != "test_demo.py"]
+    # Of a single file outside of the root directory pytest's ids would not have the name.
+    # Without a root directory pytest takes one somewhere in the installation.
+    options = ["--rootdir=.", "-o", "icbench_run_files=yes", *others]
+    # That this package is imported already keeps pytest from rewriting its assertions, of which it has none.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([str(directory), *options, *arguments.others]))
 
 
 def _hlog(arguments: argparse.Namespace) -> int:

@@ -95,7 +95,7 @@ class ResultCollector:
         invocation, root, nodeid = self.config.invocation_params, self.config.rootpath, report.nodeid
         arguments = list(map(str, invocation.args))
         file, *_ = nodeid.partition("::")
-        if not (root / file).exists():  # of --pyargs: ids are relative to a directory of the installation
+        if not (root / file).is_file():  # of --pyargs: ids are relative to a directory of the installation
             nodeid = os.path.normpath(root / report.location[0]) + nodeid.removeprefix(file)
             # Given that path, pytest would look for its ini file elsewhere.
             ini = [] if self.config.inipath is None else ["-c", str(self.config.inipath)]
