@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command that repeats one test of a run. Pure."""
+"""The command that repeats one test of a run."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
 
 from pytest_icbench.config.option_table import TABLE
 
@@ -22,7 +24,9 @@ def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None 
         arguments: the arguments of pytest, as they were given.
         directory: the directory to change to first, if ids are not relative to the directory of the call.
     """
-    command = shlex.join(["pytest", nodeid, *_bearing(arguments)])
+    module = _by_module(nodeid, arguments)
+    named = [nodeid] if module is None else ["--pyargs", module]
+    command = shlex.join(["pytest", *named, *_bearing(arguments)])
     return command if directory is None else f"cd {shlex.quote(directory)} && {command}"
 
 
@@ -42,15 +46,40 @@ def resume_command(run: str, arguments: Sequence[str]) -> str:
     return shlex.join(["pytest", *kept, f"--icbench-resume={run}"])
 
 
+def _by_module(nodeid: str, arguments: Sequence[str]) -> str | None:
+    """Returns the test by the name of its module, for ``--pyargs``: its id is relative to the package then.
+
+    Of a module that was named itself, the id has no file. None if nothing that was named has the test's file.
+    """
+    if "--pyargs" not in arguments:
+        return None
+    file, separator, test = nodeid.partition("::")
+    relative = file.removesuffix(".py").replace("/", ".")
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        if _takes_next(before) or before in ("-k", "-m"):
+            continue
+        module = argument.partition("::")[0]
+        whole = module if not relative or module.endswith(f".{relative}") else f"{module}.{relative}"
+        with suppress(ImportError, ValueError):
+            if not module.startswith("-") and find_spec(whole) is not None:
+                return whole + separator + test
+    return None
+
+
+def _takes_next(argument: str) -> bool:
+    """Whether the next argument is the value of this one."""
+    is_ours = argument.startswith("--icbench-")
+    return "=" not in argument and (argument in _KEPT or (is_ours and argument not in _FLAGS))
+
+
 def _bearing(arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     place = 0
     while place < len(arguments):
         argument = arguments[place]
-        name, equals, _ = argument.partition("=")
+        name = argument.partition("=")[0]
         is_ours = name.startswith("--icbench-")
-        takes_next = not equals and (name in _KEPT or (is_ours and name not in _FLAGS))
-        words = arguments[place : place + 2] if takes_next else [argument]
+        words = arguments[place : place + 2] if _takes_next(argument) else [argument]
         attached = argument[:2] in ("-o", "-p", "-c") and not argument.startswith("--") and len(argument) > 2
         ini = words[-1].removeprefix("--override-ini=").removeprefix("-o").partition("=")[0]
         session = name in _SESSION or f"--{ini.replace('_', '-')}" in _SESSION
