@@ -173,6 +173,14 @@ def test_every_page_stands_in_the_index() -> None:
     ] == []
 
 
+def test_pictures_are_small_and_shown() -> None:
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert len(pictures) > 1
+    assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
+    assert [picture.name for picture in pictures if f"pictures/{picture.name})" not in text] == []
+
+
 def test_make_targets_named_in_documents_exist() -> None:
     rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     named = {
