@@ -60,7 +60,7 @@ _PROCESSES = {
     "forward": ("icbench-workload dpdk-forward", _DELAY),
     "forward-raw": ("icbench-workload forward", _DELAY),
 }
-_STALLS = r"stalled|no-forwarding|has not|hangs|does not answer|INVALID"
+_STALLS = r"stalled|no-forwarding|has not|did not say|hangs|does not answer|INVALID"
 
 
 def _switches() -> Iterator[Fault]:

@@ -128,5 +128,5 @@ def test_a_hostile_call_ends_in_a_sentence(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_hundreds_of_hostile_calls_end_in_a_sentence(name: str) -> None:
-    assert tried_command(name, 500, 2)[1] == {}
+def test_more_hostile_calls_end_in_a_sentence(name: str) -> None:
+    assert tried_command(name, 150, 2)[1] == {}
