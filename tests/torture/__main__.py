@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         "--count", type=int, help="how many kills, faults, or inputs a parser in C (default: 200, all, 10^7)"
     )
     result.add_argument("--seed", type=int, help="repeats moments and inputs (default: a new one)")
-    result.add_argument("--match", default="", help="only faults whose name has this text")
+    result.add_argument("--match", default="", help="only faults and sessions whose name has this text")
     return result
 
 
@@ -80,7 +80,7 @@ def _run(part: str, count: int, seed: int, seconds: float, names: str) -> Tally:
         print(f"[{time.monotonic() - began:5.0f} s] {text}", flush=True)
 
     runs: dict[str, Callable[[], Iterator[str | None]]] = {
-        "kills": lambda: kills.run(count, seed, enough, tell),
+        "kills": lambda: kills.run(count, seed, names, enough, tell),
         "faults": lambda: faults.run(count, seed, names, enough, tell),
         "fuzz": lambda: fuzz.run(count, seed, seconds, tell),
     }

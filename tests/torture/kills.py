@@ -59,14 +59,17 @@ def planned(count: int, kinds: int, seed: int) -> list[Kill]:
     return kills
 
 
-def run(count: int, seed: int, enough: Callable[[], bool], tell: Callable[[str], None]) -> Iterator[str | None]:
+def run(
+    count: int, seed: int, names: str, enough: Callable[[], bool], tell: Callable[[str], None]
+) -> Iterator[str | None]:
     """Kills sessions. Yields None for each after which all is well, else what is not.
 
     Args:
+        names: only lives whose name has this text.
         enough: tells that the time is over.
         tell: shows the progress.
     """
-    kinds = lives.lives()
+    kinds = [life for life in lives.lives() if names in life.name]
     lengths: dict[int, float] = {}
     with ExitStack() as stack:
         top = Path(stack.enter_context(TemporaryDirectory(prefix="torture-")))
@@ -75,7 +78,7 @@ def run(count: int, seed: int, enough: Callable[[], bool], tell: Callable[[str],
             other = stack.enter_context(second_host(top))
         else:
             kinds = [life for life in kinds if not life.two_hosts]
-        for kill in planned(count, len(kinds), seed):
+        for kill in planned(count if kinds else 0, len(kinds), seed):
             if enough():
                 return
             life, directory = kinds[kill.life], top / f"k{kill.number}"
