@@ -313,6 +313,12 @@ class Options:
         "go on with an interrupted run (its name below the reports, or its directory): what it had finished is taken"
         " from it; refused if command line, host or versions are others",
     )
+    order: str = option(
+        "ORDER",
+        "the order of cases: given (that of the files), random, or the seed of a random one (default: given)",
+        values.order,
+        default="given",
+    )
     history: Path | None = option(
         "FILE", "append every result to this history, for icbench history and its change points", path=True
     )

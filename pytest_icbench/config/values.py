@@ -128,6 +128,14 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
     return parse
 
 
+def order(text: str, where: str) -> str:
+    """Parses ``given``, ``random`` or the seed of a random order, up to nine digits."""
+    word = text.strip()
+    if word in ("given", "random") or (word.isascii() and word.isdigit() and len(word) <= 9):
+        return word
+    raise UsageError(f"{where}: '{word}' is none of given, random, and no seed (a whole number of up to nine digits)")
+
+
 def boolean(text: str, where: str) -> bool:
     """Parses ``yes no true false on off 1 0``."""
     word = text.strip().lower()

@@ -28,6 +28,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.drivers import catalogue
+from pytest_icbench.plugin.order import seed_of, shuffled
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -62,6 +63,8 @@ class Benchmark:
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
+#: Seed of the order of a session's cases; None for that of the files.
+ORDER_SEED = pytest.StashKey[int | None]()
 
 
 def bring_nodes(config: pytest.Config, kind: str) -> None:
@@ -137,6 +140,10 @@ def arrange(
             item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
     check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
     items[:] = grouped(items, _rig_key)
+    seed = seed_of(options.order, config)
+    if seed is not None:
+        items[:] = shuffled(items, _rig_key, seed)
+    config.stash[ORDER_SEED] = seed
     return switches, configs
 
 

@@ -14,7 +14,9 @@ _FLAGS = frozenset(name for row in TABLE if row.flag for name in (row.option, ro
 #: pytest's own options that decide what a test is; those that select, report or repeat are left out.
 _KEPT = {"-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode"}
 #: Options of this package that concern the session and not the case, or write what a repetition must not change.
-_SESSION = frozenset(f"--icbench-{name}" for name in ("budget", "plan", "resume", "reports", "save", "history"))
+_SESSION = frozenset(
+    f"--icbench-{name}" for name in ("budget", "plan", "resume", "reports", "save", "history", "order")
+)
 
 
 def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None = None) -> str:

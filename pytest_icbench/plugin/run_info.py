@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.plugin.anonymous import hidden
-from pytest_icbench.plugin.items import BENCHMARK
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED
 from pytest_icbench.store.run import RunInfo
 
 #: A longer file is replaced by its hash.
@@ -58,6 +58,7 @@ def gather(
         resumed=options.resume,
         baseline=options.compare,
         incomparable=options.incomparable,
+        order_seed=config.stash.get(ORDER_SEED, None),
     )
 
 

@@ -47,6 +47,7 @@ class RunInfo:
         incomparable: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken; None if it resumed no run.
         fitness: whether the host was fit when the run began; None where it was not examined.
+        order_seed: seed of the random order of the cases; None for that of the files.
     """
 
     run: str
@@ -65,6 +66,7 @@ class RunInfo:
     baseline: str | None = None
     incomparable: tuple[str, ...] = ()
     fitness: Fitness | None = None
+    order_seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
