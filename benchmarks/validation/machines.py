@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import NormalDist
@@ -18,9 +18,13 @@ LAUNCH_S = 1.5
 LEVEL = 100.0
 #: Family of the machines whose launches have one of two levels.
 BANDED = "two bands"
+#: Family of the machines whose launches depend on those before them.
+DEPENDENT = "dependent"
 #: Deviation within a band, in per cent, where a machine's name has none.
 BAND_NOISE = 0.5
 
+#: Says of the launches so far, the settings, the time spent and that of another launch why no other is needed.
+StoppingRule = Callable[[Sequence[float], Lengths, float, float], str | None]
 #: The levels of the launches of one session, one after the other.
 Levels = Callable[[Random], Iterator[float]]
 
@@ -35,6 +39,7 @@ class Machine:
         launch: draws one launch around a level.
         levels: by default a level that stays.
         offset: median of ``launch`` around level 0.
+        lasting: the truth is ``LEVEL`` and not the level while a session ran.
     """
 
     family: str
@@ -42,8 +47,9 @@ class Machine:
     launch: Callable[[Random], float]
     levels: Levels | None = None
     offset: float = 0.0
+    lasting: bool = False
 
-    def session(self, random: Random, lengths: Lengths) -> tuple[list[float], float]:
+    def session(self, random: Random, lengths: Lengths, why_stop: StoppingRule = why_stop) -> tuple[list[float], float]:
         """The launches of one session, stopping rule included, and the truth: the median level while it ran."""
         levels = self.levels(random) if self.levels else _steady()
         seen: list[float] = []
@@ -51,7 +57,7 @@ class Machine:
         while why_stop(values, lengths, LAUNCH_S * len(values), LAUNCH_S) is None:
             seen.append(next(levels))
             values.append(seen[-1] + self.launch(random))
-        return values, median(seen) + self.offset
+        return values, (LEVEL if self.lasting else median(seen)) + self.offset
 
 
 def _steady() -> Iterator[float]:
@@ -119,6 +125,90 @@ def wandering(step: float, deviation: float) -> Machine:
     return Machine("drift", name, lambda random: random.gauss(0, deviation), levels)
 
 
+def dependent(correlation: float, deviation: float) -> Machine:
+    """What disturbs a launch lasts: neighbours correlate, the next but one by the square of that, and so on."""
+
+    def levels(random: Random) -> Iterator[float]:
+        level = random.gauss(0, deviation)
+        while True:
+            yield LEVEL + level
+            level = correlation * level + random.gauss(0, deviation) * math.sqrt(1 - correlation * correlation)
+
+    name = f"correlation {correlation:g}, {deviation:g} %"
+    return Machine(DEPENDENT, name, lambda _random: 0.0, levels, lasting=True)
+
+
+def sticky(correlation: float, apart: float, deviation: float) -> Machine:
+    """Two bands, 80 % of the launches in the upper one, of which a launch keeps that of the one before."""
+
+    def levels(random: Random) -> Iterator[float]:
+        upper = random.random() < 0.8
+        while True:
+            yield LEVEL if upper else LEVEL - apart
+            if random.random() > correlation:
+                upper = random.random() < 0.8
+
+    name = f"bands kept with {correlation:g}, {apart:g} % apart"
+    offset = _mixture_median(0.8, apart, deviation)
+    return Machine(DEPENDENT, name, lambda random: random.gauss(0, deviation), levels, offset, lasting=True)
+
+
+def slow_at_first(drop: float, deviation: float) -> Machine:
+    """The first launch of each session is slower."""
+
+    def levels(_random: Random) -> Iterator[float]:
+        yield LEVEL - drop
+        while True:
+            yield LEVEL
+
+    name = f"first launch {drop:g} % slow, {deviation:g} %"
+    return Machine("outlying", name, lambda random: random.gauss(0, deviation), levels, lasting=True)
+
+
+def heavy(deviation: float) -> Machine:
+    """Launches of Student's distribution with three degrees of freedom."""
+
+    def launch(random: Random) -> float:
+        return deviation * random.gauss(0, 1) / math.sqrt(random.gammavariate(1.5, 2) / 3)
+
+    return Machine("outlying", f"Student's t3, {deviation:g} %", launch)
+
+
+def outlying(share: float, drop: float, deviation: float) -> Machine:
+    """Now and then a launch is far off."""
+
+    def launch(random: Random) -> float:
+        return random.gauss(0, deviation) - (drop if random.random() < share else 0.0)
+
+    offset = _mixture_median(1 - share, drop, deviation)
+    return Machine("outlying", f"{share:.0%} of launches {drop:g} % slow, {deviation:g} %", launch, offset=offset)
+
+
+def differing(between: float, deviation: float) -> Machine:
+    """Each session, with its rig, has a level of its own; the truth is that of all sessions."""
+
+    def levels(random: Random) -> Iterator[float]:
+        level = LEVEL + random.gauss(0, between)
+        while True:
+            yield level
+
+    name = f"sessions {between:g} % apart, {deviation:g} %"
+    return Machine("sessions that differ", name, lambda random: random.gauss(0, deviation), levels, lasting=True)
+
+
+#: Machines whose launches depend on those before them.
+CORRELATED = (
+    *(dependent(correlation, deviation) for correlation in (0.3, 0.6, 0.9) for deviation in (0.5, 2, 5)),
+    *(sticky(correlation, 6, 0.5) for correlation in (0.3, 0.6)),
+)
+#: Machines with launches that are unlike the rest.
+OUTLYING = (
+    *(slow_at_first(30, deviation) for deviation in (1, 4)),
+    *(heavy(deviation) for deviation in (1, 4)),
+    outlying(0.05, 30, 2),
+)
+#: No launch of a session tells what another session will find: told, not bound.
+DIFFERING = (*(differing(between, 1) for between in (1, 2, 5)), sticky(0.9, 6, 0.5))
 #: All at three sizes of noise: stopping at once, after many looks, at the end of the time.
 MACHINES = (
     *(normal(deviation) for deviation in (0.5, 2, 5, 8)),

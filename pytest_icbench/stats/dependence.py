@@ -26,7 +26,7 @@ from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 #: Correlations of neighbouring launches that are considered, and the probability of each before a series is seen. Those
 #: of dependence shrink with the number of launches below ``FEWEST_TELLING``. Otherwise what is not known of few
 #: launches would make their intervals more than twice as wide, whether they depend on each other or not.
-PRIOR = ((0.0, 0.85), (0.5, 0.05), (0.8, 0.05), (0.97, 0.05))
+PRIOR = ((0.0, 0.88), (0.5, 0.04), (0.8, 0.04), (0.97, 0.04))
 #: The fewest launches that can tell dependence from chance: with fewer, independent and dependent ones look alike.
 FEWEST_TELLING = 20
 #: Launches depend on each other if that is more likely than not.

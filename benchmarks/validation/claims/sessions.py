@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.stopping import confidence, why_stop
+from pytest_icbench.measure.stopping import why_stop
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.intervals import median_over_launches
@@ -69,7 +69,7 @@ def assemble(series: Sequence[Sequence[float]], order: Sequence[tuple[int, int]]
     intervals, held = [], 0
     for number, own in enumerate(level):
         others = median([value for other, values in enumerate(level) if other != number for value in values])
-        found = median_over_launches(own, confidence(LENGTHS))
+        found = median_over_launches(own)
         assert found.low is not None
         assert found.high is not None
         holds = found.low <= others <= found.high

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import sys
@@ -211,7 +212,7 @@ def test_coverage_tells_how_many_sessions_name_the_bands(
     validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
-    _, _, named = coverage.covered(machines.HALVES, 40, seed=1)
+    _, _, named, _ = coverage.covered(machines.HALVES, 40, seed=1)
     assert named > 0.5
     assert coverage.covered(machines.normal(2), 40, seed=1)[2] < 0.1
     monkeypatch.setattr(coverage, "MACHINES", (machines.normal(2),))
@@ -252,3 +253,23 @@ def test_searches_are_repeated_and_their_spread_is_told(
     assert rows["MLRsearch, cost4000: greatest rate over least"] == "12.22% more"
     assert rows["plain search, cost4000: rates, pps"] == "100 / 102"
     assert rows["flat out beside them, cost4000: greatest rate over least"] == "5.05% more"
+
+
+@pytest.mark.parametrize("correlation", [0.6, 0.9])
+def test_coverage_has_machines_that_the_earlier_rule_fails_on(validation: Any, correlation: float) -> None:
+    coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
+    machine = machines.dependent(correlation, 2)
+    share, launches, _, told = coverage.covered(machine, 300, seed=1)
+    before, few = coverage.covered_before(machine, 300, seed=1)
+    assert share >= 0.9 - 3 * (0.09 / 300) ** 0.5
+    assert before < 0.9 - 3 * (0.09 / 300) ** 0.5
+    assert few < 20 <= launches
+    assert told > 0.4
+
+
+def test_the_truth_of_round_trips_is_that_of_many_launches(validation: Any) -> None:
+    tails = validation("validation.tails")
+    assert tails.truth(0.0)["mean"] == pytest.approx(15)
+    assert tails.truth(0.0)["p99"] == pytest.approx(10 + 100 * math.log(5), rel=1e-3)
+    (mean, stretched) = tails.coverage(1.0, 20, 200, 1)["mean"]
+    assert mean > 0.9 - 3 * (0.09 / 200) ** 0.5 > stretched
