@@ -21,7 +21,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.strategy.side_by_side import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.wording import printable, suggestion
@@ -124,7 +124,14 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
         binaries[name] = Path(arguments.binary)
     options = options_for(Options(node=arguments.node, binaries=binaries), case)
     duration = values.Seconds(0.05, 3600.0)(arguments.duration, "--duration")
-    settings = Settings(duration_s=duration, window_s=min(0.1, duration / 5), reference=False, ring=options.ring)
+    settings = Settings(
+        warmup_s=LEAST_WARMUP_S,  # as the launches of a comparison, whose noise and time it tells
+        max_warmup_s=MOST_WARMUP_S,
+        duration_s=duration,
+        window_s=min(0.1, duration / 5),
+        reference=False,
+        ring=options.ring,
+    )
     return case, options, settings
 
 

@@ -13,6 +13,8 @@ from pytest_icbench.cli import main
 from pytest_icbench.cli.calibrate.command import evaluate, plan
 from pytest_icbench.cli.calibrate.curve import Point, lengths, point, sentence, table
 from pytest_icbench.cli.calibrate.launches import Recorded, candidates, slowed
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.settings import settings_for
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 
@@ -134,3 +136,10 @@ def test_the_command_refuses_before_it_measures(
 ) -> None:
     assert main.main(["calibrate", *arguments]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_its_launches_warm_up_as_those_of_a_comparison() -> None:
+    _, _, calibrated = plan(Namespace(**DEFAULTS))
+    compared = settings_for(Options(), {}, {}, "here")
+    assert (calibrated.warmup_s, calibrated.max_warmup_s) == (compared.warmup_s, compared.max_warmup_s)
+    assert calibrated.settles
