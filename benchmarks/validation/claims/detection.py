@@ -37,8 +37,8 @@ a suspect in a session.
 
 The rule, the costs, and the share of a launch for which the forwarder may wait for its CPU before the launch is
 repeated (another process of the host ran there; the figure itself is not looked at) were fixed on a pilot of 14 units
-that is not part of the pool. The drawn comparisons take six of all rounds at random, either side as the new version;
-beside them stand those that take six and six of all launches, neighbours or not.
+that is not part of the pool. The drawn comparisons take six of all rounds at random, one rig as the new version in
+all six; beside them stand those that take six and six of all launches, neighbours or not.
 
 The pool takes 23 minutes of the whole machine and is recorded before, in blocks, by `benchmarks/detection_pool.py` into
 `benchmarks/detection.jsonl`; a pool of another host is begun anew. The claim is about what stands there.
@@ -118,17 +118,18 @@ def drawn(units: Sequence[Unit], settings: Settings) -> list[Row]:
     """False alarms among comparisons drawn from the launches of the same version."""
     random, times = Random(settings.seed), settings.count(DRAWN, 200)
     rounds = [pair for unit in units for pair in zip(unit.pps["a"], unit.pps["b"], strict=True)]
-    every = [value for pair in rounds for value in pair]
+    rigs = list(zip(*rounds, strict=True))
     rows = []
     for name, bound in (("neighbours", True), ("launches of any time", False)):
         alarms = {0.03: 0, 0.0: 0}
         for _ in range(times):
             if bound:
-                pairs = [random.sample(random.choice(rounds), 2) for _ in range(ROUNDS)]
+                pairs = [random.choice(rounds) for _ in range(ROUNDS)]
             else:
-                values = random.sample(every, 2 * ROUNDS)
-                pairs = [values[place : place + 2] for place in range(0, 2 * ROUNDS, 2)]
-            found = factor([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+                pairs = list(zip(*(random.sample(rig, ROUNDS) for rig in rigs), strict=True))
+            # One rig is the new version in all pairs: what the rigs differ by must not cancel.
+            new, old = random.sample((0, 1), 2)
+            found = factor([pair[new] for pair in pairs], [pair[old] for pair in pairs])
             for allowance in alarms:
                 alarms[allowance] += Margin("higher", allowance=allowance).change(found) == "worse"
         for allowance, count in alarms.items():

@@ -80,3 +80,16 @@ def test_the_costs_make_the_slow_downs(pools: Any) -> None:
     assert pools.cost_of(0.0) == pools.COST
     for slower in (0.05, 0.1):
         assert whole / (pools.cost_of(slower) + pools.FORWARDING) == pytest.approx(1 - slower, abs=1e-4)
+
+
+def test_a_rig_that_is_slower_throughout_is_seen_among_the_drawn_comparisons(
+    load: Callable[[str], Any], pools: Any
+) -> None:
+    """With the sign of each pair drawn at random, a rig that is 4 % slower would cancel."""
+    claim, model = load("validation.claims.detection"), load("validation.model")
+    units = [
+        replace(unit, pps={**unit.pps, "b": [value * 0.96 for value in unit.pps["b"]]}) for unit in pool(pools).units
+    ]
+    bound = [row for row in claim.drawn(units, model.Settings(quick=True)) if row.bound]
+    assert bound
+    assert not any(row.held for row in bound)
