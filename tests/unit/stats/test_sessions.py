@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A new session is told from earlier ones only by more than sessions differ."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.sessions import change_of_session
+from pytest_icbench.stats.student import student_quantile
+
+COMPARISONS, LAUNCHES = 1200, 7
+launches = st.lists(st.floats(min_value=1, max_value=1e6), min_size=1, max_size=7)
+
+
+def session(generator: random.Random, between: float, correlation: float, heavy: bool) -> list[float]:
+    """Launches of 2 % around a level that the session draws; with ``heavy`` the level is Student's with 3 degrees."""
+    draw = generator.gauss(0, between)
+    if heavy:
+        draw /= math.sqrt(generator.gammavariate(1.5, 2))
+    series, now, share = [], generator.gauss(0, 0.02), math.sqrt(1 - correlation * correlation)
+    for _ in range(LAUNCHES):
+        series.append(100 * math.exp(draw + now))
+        now = correlation * now + share * generator.gauss(0, 0.02)
+    return series
+
+
+@pytest.mark.parametrize("earlier", [2, 3, 5, 10])
+@pytest.mark.parametrize(
+    ("between", "correlation", "heavy"), [(0.0, 0.0, False), (0.05, 0.6, False), (0.2, 0.9, False), (0.1, 0.3, True)]
+)
+def test_an_unchanged_session_is_held_however_far_sessions_lie_apart(
+    earlier: int, between: float, correlation: float, heavy: bool
+) -> None:
+    generator, held = random.Random(f"{earlier} {between}"), 0
+    for _ in range(COMPARISONS):
+        now, *before = (session(generator, between, correlation, heavy) for _ in range(earlier + 1))
+        found = change_of_session(now, before)
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 1 <= found.high
+    assert held / COMPARISONS == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_session_far_off_is_told_by_several_alike() -> None:
+    alike = [[100.0 + place, 101.0 + place, 99.0 + place] for place in range(5)]
+    told = change_of_session([80.0, 81.0, 82.0], alike)
+    assert told.high is not None
+    assert told.high < 1
+    assert told == pytest.approx(81 / 102, rel=0.01)
+
+
+def test_one_session_tells_no_spread_and_none_is_refused() -> None:
+    assert change_of_session([2.0], [[1.0]]) == Estimate(2.0)
+    with pytest.raises(ValueError, match="needs an earlier session"):
+        change_of_session([1.0], [])
+    with pytest.raises(ValueError, match="needs positive medians"):
+        change_of_session([1.0], [[0.0], [1.0]])
+
+
+@given(launches, st.lists(launches, min_size=2, max_size=6), st.floats(min_value=1e-3, max_value=1e3))
+def test_the_change_has_no_unit(now: list[float], earlier: list[list[float]], unit: float) -> None:
+    plain = change_of_session(now, earlier)
+    scaled = change_of_session([v * unit for v in now], [[v * unit for v in one] for one in earlier])
+    assert scaled == pytest.approx(plain, rel=1e-6)
+    assert plain.low is not None
+    assert plain.high is not None
+    assert plain.low <= plain <= plain.high
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (2, 4.303), (3, 3.182)])
+def test_few_degrees_of_freedom_have_their_quantiles(freedom: int, t: float) -> None:
+    assert student_quantile(freedom, 0.975) == pytest.approx(t, rel=0.01)
