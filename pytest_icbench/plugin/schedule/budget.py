@@ -18,6 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from pytest_icbench.stats.dependence import FEWEST_TELLING
 from pytest_icbench.stats.quantiles import median
 
 #: The ratio of half-width to precision that is assumed before anything was measured.
@@ -74,7 +75,9 @@ def _gain(entry: Entry, width: float, more: int) -> float:
     """Returns by how much the next launch narrows the interval, per second; 0 once it is narrow enough."""
     scale, launches = width * sqrt(entry.launches), entry.launches + more
     now = scale / sqrt(launches)
-    return (now - scale / sqrt(launches + 1)) / entry.launch_s if now > entry.precision else 0.0
+    # Fewer launches claim no precision, however narrow their interval is.
+    wanted = now > entry.precision or launches <= FEWEST_TELLING
+    return (now - scale / sqrt(launches + 1)) / entry.launch_s if wanted else 0.0
 
 
 class Budget:
