@@ -8,7 +8,7 @@ from typing import cast
 
 from validation.model import Claim
 
-NAMES = ("accounts", "latency", "rate", "meters", "coverage", "sessions", "time", "search", "detection")
+NAMES = ("accounts", "latency", "rate", "meters", "coverage", "sessions", "disturbance", "time", "search", "detection")
 
 
 def load() -> dict[str, Claim]:

@@ -21,7 +21,8 @@ WAITED_LIMIT = 0.05
 #: Share of the kept windows that an endpoint loses in gaps of its loop from which a launch is disturbed.
 GAP_LIMIT = 0.05
 #: How much longer than in the quickest launch the canary takes in one that is disturbed. On a shared virtual CPU it
-#: varies by a factor of two and more within one quiet launch, without any effect on the rate; see docs/validation.md.
+#: varies by a factor of two and more within one quiet launch, and hardly goes along with the rate
+#: (docs/explanation/validation.md).
 CANARY_LIMIT = 3.0
 #: The kernel counts CPU time in ticks, so less than this says nothing, in seconds.
 LEAST_S = 0.03

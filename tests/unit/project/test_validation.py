@@ -273,3 +273,29 @@ def test_the_truth_of_round_trips_is_that_of_many_launches(validation: Any) -> N
     assert tails.truth(0.0)["p99"] == pytest.approx(10 + 100 * math.log(5), rel=1e-3)
     (mean, stretched) = tails.coverage(1.0, 20, 200, 1)["mean"]
     assert mean > 0.9 - 3 * (0.09 / 200) ** 0.5 > stretched
+
+
+def test_a_witness_explains_what_it_goes_along_with(validation: Any) -> None:
+    disturbance = validation("validation.claims.disturbance")
+
+    def point(taken: float, kpps: float, *, beside: bool, told: bool) -> dict[str, Any]:
+        return {
+            "beside": beside,
+            "told": told,
+            "kpps": kpps,
+            "taken": taken,
+            "waited": 0.0,
+            "gaps": None,
+            "canary": 1.0,
+        }
+
+    alone = [point(0.0, 1000.0, beside=False, told=False)] * 6
+    beside = [point(1.0, 500.0, beside=True, told=number < 5) for number in range(6)]
+    rows = {row.what: row for row in disturbance.assemble([*alone, *beside]).rows}
+    told = rows["launches of 6 beside a spinning process that are told"]
+    assert (told.value, told.held) == (5, False)
+    assert rows["launches of 6 alone that are told"].value == 0
+    assert rows["R² of the rate on CPU time of others, all launches"].value == "1.00"
+    assert rows["R² of the rate on CPU time of others, launches alone"].value == "not known"
+    assert rows["R² of the rate on canary, all launches"].value == "not known"
+    assert rows["R² of the rate on gaps of a loop, all launches"].value == "not known"
