@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.verdict import Verdict
 
 #: With a greater share of disturbed launches no REGRESSED is claimed.
 MOST_DISTURBED = 0.25
-TOO_DISTURBED = "more than a quarter of its launches were disturbed, so that nothing is REGRESSED"
+TOO_DISTURBED = f"more than a quarter of its launches were disturbed, so that nothing is {Verdict.REGRESSED}"
 
 
 def too_disturbed(result: Measurement) -> bool:
