@@ -100,6 +100,8 @@ def recomputed(whole: Measurement) -> Measurement:
         measurement = _sweep(parts)
     else:
         measurement = _plain(parts)
+    # Its launches were found valid, and counted, by the rules of their time.
+    measurement = replace(measurement, rules=whole.rules)
     if whole.loss_events is not None:
         measurement = with_losses(measurement)
     # The base is another result, so the comparison of the two is copied as it was recorded.

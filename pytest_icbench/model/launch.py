@@ -107,6 +107,11 @@ class PairCounts:
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
 
+    @property
+    def unanswered(self) -> int:
+        """The requests that were due and have no answer: lost on the way, refused, or never sent in time."""
+        return self.lost + self.refused + self.not_offered
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointWork:

@@ -84,7 +84,7 @@ class Measurement:
         ratio_to_reference: throughput over throughput for ``frmol``, reference p50 over p50 for latency.
         reference_evidence: why the ratio is missing although a reference link was measured, or would be on one host.
         rtt_…: round-trip times of all launches' histograms merged; lost frames count as slower than any percentile.
-        rtt_lost: requests that were never answered.
+        rtt_lost: requests that were due and have no answer: lost, refused, or never sent in time.
         rtt_first_…: round-trip times of the requests that were the first of their burst.
         pdv_…: packet delay variation (RFC 5481): round-trip time less the least of its pair in its launch.
         floor_…: round-trip times of the reference link: those of the tool and the machine without any switch.

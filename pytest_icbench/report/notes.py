@@ -107,7 +107,8 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("launches depend on those before them", widened, dependence)
     if drift := remarks.drift(result):
         yield Note("drifted while measured", f"{result.drift or 0.0:+.1%}", drift)
-    for text in (longruns.back_to_back(result), longruns.losses(result, longruns.FEW_EVENTS)):
+    missing = remarks.unanswered(result) if result.is_number else ""
+    for text in (longruns.back_to_back(result), missing, longruns.losses(result, longruns.FEW_EVENTS)):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:

@@ -10,7 +10,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report.axes import is_latency, number, short
-from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
@@ -57,6 +57,28 @@ def round_trips(result: Measurement) -> dict[str, Estimate | None]:
         "p99.9": result.rtt_p99_9_ns,
         "p99.99": result.rtt_p99_99_ns,
     }
+
+
+def unanswered(result: Measurement) -> str:
+    """Returns how many requests have no answer, and which percentiles are not given; empty where nothing is missing.
+
+    Only p50 and p99 are missed for want of requests: the others take more than a short launch has.
+    """
+    requests = result.rtt_samples + result.rtt_lost
+    among, few = [], ""
+    for name, value in round_trips(result).items():
+        beyond = 1 - float(name.removeprefix("p")) / 100
+        if value is not None:
+            continue
+        if round(requests * beyond, 6) >= SAMPLES_BEYOND:
+            among.append(name)
+        elif requests and name in ("p50", "p99") and not few:
+            few = f"{name} takes {SAMPLES_BEYOND / beyond:,.0f} requests, there were {requests:,}"
+    if not result.rtt_lost:
+        return few
+    text = f"{result.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
+    missing = f"{', '.join(among)} would be among them" if among else ""
+    return "; ".join(part for part in (text, missing, few) if part)
 
 
 def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:

@@ -33,7 +33,6 @@ def test_who_is_stopped_has_a_gap(veth: Path2, who: str) -> None:
     time.sleep(0.5)
     stall(client if who == "client" else server)
     ended = client.end()
-    server.say("stop")
     outcomes = {"client": ended, "server": server.end()}
     for outcome in outcomes.values():
         check_lines(outcome)

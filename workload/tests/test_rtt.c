@@ -73,7 +73,7 @@ static void percentiles(unsigned digits)
 	for (unsigned i = 0; i < sizeof(QUANTILES) / sizeof(QUANTILES[0]); i++) {
 		uint64_t exact = samples[(size_t)ceil(QUANTILES[i] * SAMPLES) - 1], found = 0;
 
-		CHECK(rtt_quantile(&h, QUANTILES[i], &found));
+		CHECK(rtt_quantile(&h, QUANTILES[i], 0, &found));
 		CHECK(found >= exact && (double)(found - exact) <= bound(digits) * (double)exact);
 	}
 	CHECK_EQUAL(h.count, SAMPLES);
@@ -90,17 +90,30 @@ static void too_few_samples(void)
 	uint64_t value = 42;
 
 	CHECK(rtt_init(&h, 3));
-	CHECK(!rtt_quantile(&h, 0.5, &value));
+	CHECK(!rtt_quantile(&h, 0.5, 0, &value));
 	rtt_record(&h, 100, 19);
-	CHECK(!rtt_quantile(&h, 0.5, &value));
+	CHECK(!rtt_quantile(&h, 0.5, 0, &value));
 	rtt_record(&h, 100, 1);
-	CHECK(rtt_quantile(&h, 0.5, &value));
+	CHECK(rtt_quantile(&h, 0.5, 0, &value));
 	CHECK_EQUAL(value, 100);
 	rtt_record(&h, 200, 979);
-	CHECK(!rtt_quantile(&h, 0.99, &value));
+	CHECK(!rtt_quantile(&h, 0.99, 0, &value));
 	rtt_record(&h, 200, 1);
-	CHECK(rtt_quantile(&h, 0.99, &value));
-	CHECK(!rtt_quantile(&h, 0.999, &value));
+	CHECK(rtt_quantile(&h, 0.99, 0, &value));
+	CHECK(!rtt_quantile(&h, 0.999, 0, &value));
+	/* A tenth more that have no answer move the rank up, and those of the top hundredth are among them.
+	 */
+	rtt_reset(&h);
+	for (uint64_t i = 1; i <= 900; i++)
+		rtt_record(&h, i, 1);
+	CHECK(rtt_quantile(&h, 0.5, 100, &value));
+	CHECK_EQUAL(value, 500);
+	CHECK(rtt_quantile(&h, 0.9, 100, &value));
+	CHECK_EQUAL(value, 900);
+	CHECK(!rtt_quantile(&h, 0.99, 100, &value));
+	/* They count among the samples that a percentile needs. */
+	CHECK(!rtt_quantile(&h, 0.99, 0, &value));
+	CHECK(rtt_quantile(&h, 0.89, 99, &value));
 	rtt_free(&h);
 }
 

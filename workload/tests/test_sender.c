@@ -5,44 +5,8 @@
 #include "traffic/sender.h"
 
 #include "check.h"
+#include "sender_port.h"
 #include "traffic/client.h"
-
-#define PORT_BURST 8u
-
-/* A port that takes what it is told to. */
-static struct {
-	unsigned takes; /* frames of each hand-over */
-	uint8_t buffers[PORT_BURST][FRAME_PACKET_MIN];
-	uint64_t taken;
-} port;
-
-static unsigned port_acquire(struct io *io, uint8_t *payload[], unsigned n)
-{
-	(void)io;
-	for (unsigned i = 0; i < n; i++)
-		payload[i] = port.buffers[i];
-	return n;
-}
-
-static int port_commit(struct io *io, unsigned n)
-{
-	unsigned taken = n < port.takes ? n : port.takes;
-
-	(void)io;
-	port.taken += taken;
-	return (int)taken;
-}
-
-static const struct io_ops PORT = {.name = "test", .tx_acquire = port_acquire, .tx_commit = port_commit};
-
-static struct window_tx windows[8];
-
-static void keep(void *context, uint16_t number, const struct window_tx *w)
-{
-	(void)context;
-	CHECK(number < 8);
-	windows[number] = *w;
-}
 
 static void until_the_end(struct sender *s, struct run *r, const struct options *o)
 {
@@ -151,160 +115,122 @@ static void refusals_are_idle(void)
 	sender_free(&s);
 }
 
-static void laps(void)
+/* A sender that insists offers what was refused again, due when it was; nothing is refused then. */
+static void what_was_refused_is_late(void)
 {
-	struct meter m;
-	struct meter_cycles c = {0};
-
-	meter_start(&m, 100, 1000);
-	meter_lap(&m, 150, 1, &c);
-	meter_lap(&m, 250, 0, &c);
-	m.given_away = 30;
-	meter_lap(&m, 300, 32, &c);
-	CHECK_EQUAL(c.busy, 70);
-	CHECK_EQUAL(c.idle, 130);
-	m.given_away = 5;
-	meter_lap(&m, 310, 0, &c);
-	meter_lap(&m, 320, 7, &c);
-	CHECK_EQUAL(c.busy, 80);
-	CHECK_EQUAL(c.idle, 140);
-	CHECK_EQUAL(c.frames, 40);
-	CHECK_EQUAL(c.gaps, 0);
-}
-
-static void laps_that_last_too_long(void)
-{
-	struct meter m;
-	struct meter_cycles c = {0}, window = {.busy = 5000, .gap = 1000, .frames = 40};
-
-	meter_start(&m, 0, 1000);
-	meter_lap(&m, 1000, 0, &c);
-	CHECK_EQUAL(c.gaps, 0);
-	meter_lap(&m, 2001, 0, &c);
-	CHECK_EQUAL(c.gaps, 1);
-	CHECK_EQUAL(c.gap, 1001);
-	/* What frames take is not known yet. */
-	meter_lap(&m, 12000, 4, &c);
-	CHECK_EQUAL(c.gaps, 1);
-	meter_learn(&m, &window);
-	CHECK_EQUAL(m.per_frame, 101);
-	/* Four frames may take four times as long as usual, and the limit. */
-	meter_lap(&m, 12000 + 1000 + 4 * 404, 4, &c);
-	CHECK_EQUAL(c.gaps, 1);
-	meter_lap(&m, 14616 + 2617, 4, &c);
-	CHECK_EQUAL(c.gaps, 2);
-	CHECK_EQUAL(c.gap, 1001 + 2617 - 404);
-	/* A window without frames teaches nothing. */
-	meter_learn(&m, &(struct meter_cycles){.idle = 1});
-	CHECK_EQUAL(m.per_frame, 101);
-}
-
-static void what_the_loop_gives_away_is_no_gap(void)
-{
-	struct meter m;
-	struct meter_cycles c = {0};
-
-	meter_start(&m, 0, 1000);
-	m.given_away = 3000;
-	m.excused = 1500;
-	meter_lap(&m, 5500, 0, &c);
-	CHECK_EQUAL(c.gaps, 0);
-	/* The next lap starts with nothing excused. */
-	meter_lap(&m, 7000, 0, &c);
-	CHECK_EQUAL(c.gaps, 1);
-	CHECK_EQUAL(c.gap, 1500);
-	m.given_away = 3000;
-	meter_lap(&m, 11500, 0, &c);
-	CHECK_EQUAL(c.gaps, 2);
-	CHECK_EQUAL(c.gap, 3000);
-}
-
-static void burn(double ns)
-{
-	uint64_t until = clock_monotonic_ns() + (uint64_t)ns;
-
-	while (clock_monotonic_ns() < until)
-		;
-}
-
-/* A port that is away for three milliseconds in each of its hand-overs. */
-static int slow_commit(struct io *io, unsigned n)
-{
-	burn(3e6);
-	return port_commit(io, n);
-}
-
-static void slow_output(void *context, uint16_t number, const struct window_tx *w)
-{
-	keep(context, number, w);
-	burn(3e6);
-}
-
-/* Lines of output and yields are the loop's own time; hand-overs that are as slow as they always were are no
- * gap either, one that is not, is. */
-static void a_loop_that_is_kept_away(void)
-{
-	static const struct io_ops SLOW = {
-	        .name = "slow", .tx_acquire = port_acquire, .tx_commit = slow_commit};
 	struct options o = {.packet_size = 64,
 	        .burst = PORT_BURST,
-	        .window_s = 0.05,
-	        .duration_s = 0.2,
-	        .rate_pps = 800,
-	        .stream_id = 1,
-	        .yield_every = 1};
+	        .window_s = 0.02,
+	        .duration_s = 0.06,
+	        .rate_pps = 8000,
+	        .stream_id = 1};
 	struct run r = {.o = &o, .ops = &PORT};
 	struct sender s;
-	uint64_t gaps = UINT64_MAX, gap_ns;
+	uint64_t closed_until;
 
-	port.takes = PORT_BURST;
 	clock_calibrate(&r.clock);
-	/* A busy host makes gaps of its own: the quietest of some attempts is asked. */
-	for (unsigned attempt = 0; attempt < 20 && gaps > 1; attempt++) {
-		uint64_t now = 0;
-
-		memset(windows, 0, sizeof(windows));
-		r.start = clock_cycles();
-		CHECK(sender_init(&s, &r, 1, slow_output, NULL));
-		sender_start(&s);
-		while (sender_step(&s) != SENDER_ENDED)
-			;
-		for (unsigned number = 1; number <= 4; number++)
-			now += windows[number].cycles.gaps;
-		gaps = now < gaps ? now : gaps;
-		sender_free(&s);
-	}
-	CHECK(gaps <= 1);
-
-	r.ops = &SLOW;
 	memset(windows, 0, sizeof(windows));
 	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 1, keep, NULL));
+	CHECK(sender_init(&s, &r, 2, keep, NULL));
+	s.insists = true;
+	s.sent_at = calloc(ACCOUNT_HORIZON, sizeof(*s.sent_at));
+	CHECK(s.sent_at);
 	sender_start(&s);
-	while (windows[1].start_ns == 0 || s.cursor.number < 3)
-		sender_step(&s);
-	CHECK(s.meter.per_frame > 0);
-	gaps = s.total.cycles.gaps + s.now.cycles.gaps;
-	gap_ns = clock_cycles_to_ns(&r.clock, s.total.cycles.gap + s.now.cycles.gap);
-	burn(50e6);
-	sender_step(&s);
-	CHECK(s.total.cycles.gaps + s.now.cycles.gaps > gaps);
-	CHECK(clock_cycles_to_ns(&r.clock, s.total.cycles.gap + s.now.cycles.gap) - gap_ns >= 49000000);
+	closed_until = r.start + clock_ns_to_cycles(&r.clock, 30e6);
+	port.takes = 0;
+	while (clock_cycles() < closed_until)
+		CHECK(sender_step(&s) == SENDER_SENT || s.next_sequence == 0);
+	CHECK_EQUAL(s.now.scheduled, 0);
+	CHECK(s.now.tx_full > 1);
+	CHECK(sender_behind(&s, clock_cycles()));
+	port.takes = 3;
+	while (sender_step(&s) != SENDER_ENDED)
+		;
+	for (unsigned number = 1; number <= 3; number++) {
+		CHECK_EQUAL(windows[number].scheduled, 160);
+		CHECK_EQUAL(windows[number].sent, 160);
+		CHECK_EQUAL(windows[number].refused + windows[number].not_offered, 0);
+		CHECK_EQUAL(windows[number].bursts, 20);
+	}
+	CHECK(windows[1].lateness_max_ns + windows[2].lateness_max_ns >= 10000000);
+	/* Every eighth frame is the first of its burst, in however many parts the burst left. */
+	for (unsigned sequence = 0; sequence < 480; sequence++)
+		CHECK_EQUAL(s.sent_at[sequence] & 1, sequence % PORT_BURST == 0);
+	/* A burst has one lateness, however often it was offered. */
+	CHECK_EQUAL(s.lateness_total.count, 60);
 	sender_free(&s);
 }
 
-static void a_fixed_piece_of_work(void)
+/* Later than the backlog allows it is given up: in the window it was due in, also what is left of a burst. */
+static void what_is_too_late_is_not_offered(void)
 {
-	struct canary c;
-	uint64_t before, took;
+	struct options o = {.packet_size = 64,
+	        .burst = PORT_BURST,
+	        .window_s = 0.02,
+	        .duration_s = 0.06,
+	        .rate_pps = 8000,
+	        .stream_id = 1};
+	struct run r = {.o = &o, .ops = &PORT};
+	struct sender s;
+	uint64_t sent = 0, missing = 0, calls = 0;
 
-	canary_init(&c);
-	before = clock_monotonic_ns();
-	took = canary_ns(&c);
-	CHECK(took > 100000);
-	CHECK(took <= clock_monotonic_ns() - before);
-	canary_free(&c);
-	CHECK_EQUAL(canary_ns(&c), 0);
+	clock_calibrate(&r.clock);
+	memset(windows, 0, sizeof(windows));
+	r.start = clock_cycles();
+	CHECK(sender_init(&s, &r, 0.01, keep, NULL));
+	s.insists = true;
+	sender_start(&s);
+	port.takes = 3;
+	while (sender_step(&s) == SENDER_IDLE)
+		;
+	port.takes = 0;
+	while (sender_step(&s) != SENDER_ENDED)
+		;
+	for (unsigned number = 1; number <= 3; number++) {
+		CHECK_EQUAL(windows[number].scheduled, windows[number].sent);
+		CHECK_EQUAL(windows[number].sent + windows[number].not_offered, 160);
+		calls += windows[number].tx_full;
+		sent += windows[number].sent;
+		missing += windows[number].not_offered;
+	}
+	CHECK_EQUAL(sent, 3);
+	CHECK_EQUAL(missing, 477);
+	CHECK(calls > 0);
+	sender_free(&s);
+}
+
+static void ignore(void *context, uint16_t number, const struct window_tx *w)
+{
+	(void)context;
+	(void)number;
+	(void)w;
+}
+
+/* Told to stop while it is behind: what was due by then is missing. */
+static void stopped_in_a_stall(void)
+{
+	struct options o = {
+	        .packet_size = 64, .burst = PORT_BURST, .window_s = 0.01, .rate_pps = 8000, .stream_id = 1};
+	struct run r = {.o = &o, .ops = &PORT};
+	struct sender s;
+	uint64_t before, after;
+
+	clock_calibrate(&r.clock);
+	r.start = clock_cycles();
+	CHECK(sender_init(&s, &r, 20, ignore, NULL));
+	s.insists = true;
+	sender_start(&s);
+	port.takes = 0;
+	while (clock_cycles() - r.start < clock_ns_to_cycles(&r.clock, 25e6))
+		sender_step(&s);
+	before = clock_cycles();
+	sender_cut(&s);
+	after = clock_cycles();
+	CHECK_EQUAL(s.total.scheduled, 0);
+	CHECK(s.total.not_offered + PORT_BURST >=
+	        clock_cycles_to_ns(&r.clock, before - r.start) * 8 / 1000000);
+	CHECK(s.total.not_offered <= clock_cycles_to_ns(&r.clock, after - r.start) * 8 / 1000000);
+	sender_free(&s);
 }
 
 /* Three answers: the first of a burst, another one of it, and one of the warm-up. */
@@ -313,11 +239,12 @@ static void first_frames_have_a_histogram(void)
 	enum { FRAMES = 3 };
 	struct clock clock = {.hz = 1000000000, .ns_per_cycle = 1};
 	uint64_t *sent_at = calloc(ACCOUNT_HORIZON, sizeof(*sent_at));
+	static const struct window_tx no_windows[WINDOW_COUNT];
 	uint8_t payloads[FRAMES][64], verdicts[FRAMES] = {RECEIVER_FIRST, RECEIVER_FIRST, RECEIVER_FIRST};
 	struct io_frame frames[FRAMES];
 	struct client_times t;
 
-	CHECK(sent_at && client_times_init(&t, &clock, 3, sent_at));
+	CHECK(sent_at && client_times_init(&t, &clock, 3, sent_at, no_windows));
 	for (unsigned i = 0; i < FRAMES; i++) {
 		struct frame_label label = {1, i < 2 ? 1 : FRAME_WINDOW_WARMUP, i};
 
@@ -342,11 +269,9 @@ int main(void)
 	one_train_a_window();
 	the_first_of_a_burst();
 	refusals_are_idle();
-	laps();
-	laps_that_last_too_long();
-	what_the_loop_gives_away_is_no_gap();
-	a_loop_that_is_kept_away();
-	a_fixed_piece_of_work();
+	what_was_refused_is_late();
+	what_is_too_late_is_not_offered();
+	stopped_in_a_stall();
 	first_frames_have_a_histogram();
 	return 0;
 }

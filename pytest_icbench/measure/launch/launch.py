@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.launch import Launch, PairCounts, Window
+from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.quantiles import Histogram, merge
 
@@ -53,6 +54,9 @@ START_DELAY_S = 0.02
 BUSY_MARGIN_S = 0.03
 #: Time between the end of a client and the stop of its server, in seconds.
 FOLLOWER_GRACE_S = 0.2
+
+#: A client sends what it owes until it is this late (docs/reference/workload.md), in seconds.
+CLIENT_BACKLOG_S = 2.0
 
 #: Numbers of launches, of all rigs.
 _LAUNCHES = itertools.count()
@@ -215,7 +219,7 @@ class Run:
         first_window = asked_ns / 1e9 + self.settings.warmup_s
         senders_end = first_window + self.settings.sending_s
         # A client waits for its last answers, then its server drains: twice the drain.
-        deadline = senders_end + 2 * self.settings.drain_s + END_MARGIN_S
+        deadline = senders_end + self._backlog_s + 2 * self.settings.drain_s + END_MARGIN_S
         samples = [first_window, senders_end - BUSY_MARGIN_S]
         stop_at: float | None = None
         check_at = time.monotonic() + CHECK_S
@@ -260,6 +264,11 @@ class Run:
         return time.monotonic() - began
 
     @property
+    def _backlog_s(self) -> float:
+        """How long a client that is behind its schedule goes on after its last window."""
+        return CLIENT_BACKLOG_S if self.case.dimension == "latency" else 0.0
+
+    @property
     def _grace(self) -> float:
         """How long followers may run on by themselves: a receiver drains, but a server has nothing to wait for."""
         return FOLLOWER_GRACE_S if self.case.dimension == "latency" else self.settings.drain_s + END_MARGIN_S / 2
@@ -279,7 +288,7 @@ class Run:
     def _check_silence(self, now: float, senders_end: float) -> None:
         if now >= senders_end:
             return
-        patience = max(SILENCE_S, 5 * self.settings.window_s + self.settings.warmup_s)
+        patience = max(SILENCE_S, 5 * self.settings.window_s + self.settings.warmup_s) + self._backlog_s
         for output in self.launch_output.outputs.values():
             silent = now - self.last_line_at.get(output.index, now)
             if output.leads and not output.over and silent > patience:
@@ -322,7 +331,7 @@ class Run:
             throughput_pps=throughput,
             offered_pps=sum(pair.offered_pps for pair in pairs),
             steal_share=self.steal.share,
-            generator_bound=self._generator_bound(pairs, windows),
+            generator_bound=validity.generator_bound(self.case, windows),
             pairs=pairs,
             rtt=merge(self._round_trips(couples, pairs, "rtt")),
             rtt_actual=merge(self._round_trips(couples, pairs, "rtt_actual")),
@@ -344,33 +353,31 @@ class Run:
             disturbed=disturbed,
         )
 
-    @staticmethod
     def _round_trips(
+        self,
         couples: Sequence[tuple[ProcessOutput, ProcessOutput]],
         pairs: Sequence[PairCounts],
         name: Literal["rtt", "rtt_actual", "rtt_first"],
     ) -> list[Histogram]:
-        """Returns the pairs' samples. Lost requests are counted from the windows, like samples without the warm-up."""
+        """Returns the pairs' samples. Requests without an answer are counted from the windows, without the warm-up.
+
+        A request that was due and never left is as slow as a lost one: who waits for its answer waits as long. From the
+        actual send time only those count that left.
+        """
         histograms = []
         for (client, _), counts in zip(couples, pairs, strict=True):
             histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
             if histogram is not None:
-                lost = counts.lost if name != "rtt_first" else max(counts.bursts - histogram.count, 0)
-                histograms.append(replace(histogram, lost=lost))
+                unsent = counts.unanswered - counts.lost
+                lost = {
+                    "rtt": counts.unanswered,
+                    "rtt_actual": counts.lost,
+                    "rtt_first": max(counts.bursts - histogram.count, 0) + math.ceil(unsent / self.case.burst),
+                }
+                histograms.append(replace(histogram, lost=lost[name]))
         return histograms
 
     @staticmethod
     def variation(by_pair: Sequence[Histogram]) -> Histogram | None:
         """Returns the delay variation of all pairs, each a stream by itself (RFC 5481); None for one pair."""
         return merge(histogram.less_minimum() for histogram in by_pair) if len(by_pair) > 1 else None
-
-    def _generator_bound(self, pairs: Sequence[PairCounts], windows: Sequence[Window]) -> bool:
-        """Whether the senders scheduled less than 99 % of a fixed rate, so that they themselves were too slow.
-
-        A burst that is due just behind the kept windows does not count as missed.
-        """
-        rate_pps = self.case.rate.pps
-        if rate_pps is None:
-            return False
-        due = sum(rate_pps * w.duration_ns / 1e9 for w in windows if w.kept) - self.case.burst * self.case.pairs
-        return sum(pair.scheduled for pair in pairs) < 0.99 * due

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
 from pytest_icbench.measure.launch.processes import ProcessOutput
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.path import FramePath
 
 #: Version of the rules for a launch's validity and the counting of its windows. Results by other rules are not
 #: comparable. A change that moves figures has to raise it: here, in the workload's accounts, or in the bottleneck's
 #: load indicators.
-RULES = 2
+RULES = 3
 
 #: Foreign frames at a receiver, as a share of its own frames, above which the switch floods.
 FLOODED_SHARE = 0.001
@@ -30,6 +32,11 @@ STALLED_LEAST = 3
 #: many frames were to be expected from its earlier rate. A path that loses almost everything is silent by chance.
 STALLED_S = 0.3
 STALLED_FRAMES = 10
+#: A sender that offers less than this share of what is due is itself too slow.
+OFFERED_SHARE = 0.99
+#: A client makes up for what it owes. It is too slow if half of its windows left later than this part of the measured
+#: time, and not less than a time slice or two of a shared CPU.
+LATE_SHARE, LATE_LEAST_S = 0.01, 0.02
 
 
 def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
@@ -148,6 +155,27 @@ def _too_long(windows: Sequence[Window], silent: int) -> bool:
     before, after = windows[: len(windows) - silent], windows[len(windows) - silent :]
     seconds = sum(window.duration_ns for window in after) / 1e9
     return seconds >= STALLED_S and sum(w.received for w in before) * silent >= STALLED_FRAMES * len(before)
+
+
+def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
+    """Whether the senders themselves were too slow for a fixed rate.
+
+    A burst that is due just behind the kept windows does not count as missed. A client whose port was full in most
+    windows was kept from sending by the path: what its requests waited for that is in their round trips.
+    """
+    rate_pps = case.rate.pps
+    kept = [window for window in windows if window.kept]
+    if rate_pps is None or not kept:
+        return False
+    due = sum(rate_pps * window.duration_ns / 1e9 for window in kept) - case.burst * case.pairs
+    short = sum(window.scheduled for window in kept) < OFFERED_SHARE * due
+    if case.dimension != "latency":
+        return short
+    if 2 * sum(window.tx_full > 0 for window in kept) > len(kept):
+        return False
+    measured_s = sum(window.duration_ns for window in kept) / 1e9 / case.pairs
+    late_ns = median(window.lateness_p99_ns for window in kept)
+    return short or late_ns > max(LATE_SHARE * measured_s, LATE_LEAST_S) * 1e9
 
 
 def judge_launch(

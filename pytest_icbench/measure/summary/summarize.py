@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_icbench.measure.launch import ports
-from pytest_icbench.measure.launch.validity import RULES
+from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
@@ -177,7 +177,10 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     if 2 * bound <= len(launches):
         return None
     offered = median([launch.offered_pps for launch in launches]) / case.pairs
-    return "generator-bound", f"the client offered {offered:,.0f} of {rate_pps:,} frames per second; ask for less"
+    ask = f"{rate_pps:,} frames per second; ask for less"
+    if offered >= OFFERED_SHARE * rate_pps:
+        return "generator-bound", f"the client sent most of its requests late, it cannot keep {ask}"
+    return "generator-bound", f"the client offered {offered:,.0f} of {ask}"
 
 
 def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:

@@ -35,6 +35,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("floor", _times(result, remarks.floor(result), None, result.floor_samples, of_reference)),
         ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
         ("disturbed", remarks.disturbance(result)),
+        ("requests", remarks.unanswered(result)),
         ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),

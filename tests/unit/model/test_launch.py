@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -56,6 +57,29 @@ def test_a_client_is_matched_with_itself() -> None:
     assert found.invalid is None
     assert found.total("lost") == 3
     assert (found.rtt.count, found.rtt.lost, found.rtt.percentile(0.5)) == (999, 3, 10)
+
+
+def test_requests_that_never_left_are_slower_than_all_answers() -> None:
+    """In each of three windows 10 were lost, 20 refused, and 70 too late to be sent; 990 answers came in all."""
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if index or line["type"] not in ("window", "summary"):
+            return line
+        of_each = 1 if line["type"] == "window" else 3
+        first = {"rtt_first_ns": {**line["rtt_ns"], "count": 90, "counts": [[10, 90]]}} if "rtt_ns" in line else {}
+        missing = {"refused": 20 * of_each, "not_offered": 70 * of_each, "bursts": 32 * of_each}
+        return {**line, **first, **missing, "scheduled": line["sent"] + 20 * of_each}
+
+    launched = one(ScriptedRig(back=lambda sent: sent - 10, edit=edit), RTT)
+    assert launched.invalid is None
+    (pair,) = launched.pairs
+    assert (pair.lost, pair.unanswered) == (30, 30 + 60 + 210)
+    assert (launched.rtt.lost, launched.rtt_actual.lost) == (300, 30)
+    assert launched.rtt.percentile(0.75) == 10
+    assert launched.rtt.percentile(0.8) is None
+    assert launched.rtt_actual.percentile(0.95) == 10
+    # Bursts of which the port took something have their first request with or without an answer, the others have none.
+    assert launched.rtt_first.lost == 96 - 90 + math.ceil(270 / RTT.burst)
 
 
 def test_gaps_and_the_fixed_piece_of_work_stand_by_process() -> None:

@@ -14,11 +14,11 @@
 #include "traffic/receiver.h"
 #include "traffic/sender.h"
 
-/* A client keeps to its schedule through a whole window's stall: frames given up would be missing from the
- * very tail it measures. */
-#define BACKLOG_WINDOWS 1.0
+/* A client keeps to its schedule through a stall: a request is late then, by as much as it would be for those
+ * who wait for its answer. This late, the time for which RFC 2544 waits for frames, it counts as lost. */
+#define BACKLOG_S 2.0
 
-/* At the maximum rate an answer that takes longer than this is not waited for. */
+/* An answer that takes longer than this is not waited for, at the maximum rate and when catching up. */
 #define ANSWER_PATIENCE_NS 10e6
 
 struct client {
@@ -31,6 +31,8 @@ struct client {
 	bool threaded;          /* --blocking: answers are received by a thread of their own */
 	pthread_t thread;
 	pthread_mutex_t lock; /* around rx and times while the thread runs */
+	uint64_t usual;       /* frames under way when it was last on time */
+	uint64_t held_since;  /* cycles; 0: not held back */
 	atomic_bool finish;
 	atomic_int thread_errno;
 };
@@ -40,7 +42,7 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	struct json *j = &c->r->json;
 	const struct window_tx *tx = &c->sent[number];
 	const struct window_rx *rx = &c->rx.windows[number];
-	struct client_rtt rtt = client_times_window(&c->times, number);
+	struct client_rtt rtt = client_times_window(&c->times, number, !provisional);
 
 	json_begin_line(j, "window");
 	json_string(j, "role", "client");
@@ -169,17 +171,44 @@ static void drain(struct client *c)
 	}
 }
 
-/* Whether the last frame sent has come back. */
-static bool last_is_back(struct client *c)
+/* Frames sent after the last one that has come back. */
+static uint64_t under_way(struct client *c)
 {
-	bool back;
+	uint64_t next;
 
-	if (!c->threaded)
-		return account_next(c->rx.account) >= c->tx.next_sequence;
-	pthread_mutex_lock(&c->lock);
-	back = account_next(c->rx.account) >= c->tx.next_sequence;
-	pthread_mutex_unlock(&c->lock);
-	return back;
+	if (c->threaded)
+		pthread_mutex_lock(&c->lock);
+	next = account_next(c->rx.account);
+	if (c->threaded)
+		pthread_mutex_unlock(&c->lock);
+	return next < c->tx.next_sequence ? c->tx.next_sequence - next : 0;
+}
+
+/* A client that catches up has no more frames under way than a ring holds, or twice as many as are usual on
+ * this path: a burst of all that it owes would be lost on the way, and the loss would be its own. Who does
+ * not answer is not waited for long. */
+static bool held_back(struct client *c)
+{
+	uint64_t now = clock_cycles(), frames, most;
+
+	if (!sender_behind(&c->tx, now)) {
+		c->held_since = 0;
+		return false;
+	}
+	frames = under_way(c);
+	most = 2 * c->usual > c->r->o->ring ? 2 * c->usual : c->r->o->ring;
+	if (!frames || frames + c->r->o->burst <= most) {
+		c->held_since = 0;
+		return false;
+	}
+	if (!c->held_since) {
+		c->held_since = now;
+		c->tx.now.tx_full++;
+	}
+	if (now - c->held_since < clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS))
+		return true;
+	c->held_since = now;
+	return false;
 }
 
 /* At the maximum rate one burst is under way at a time, or the queues would be all that is measured. (Waiting
@@ -189,7 +218,7 @@ static bool await_answers(struct client *c)
 {
 	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS);
 
-	while (!last_is_back(c) && clock_cycles() < deadline) {
+	while (under_way(c) && clock_cycles() < deadline) {
 		poll_answers(c);
 		if (c->r->error.call || control_stopped())
 			return false;
@@ -210,7 +239,13 @@ static void send_all(struct client *c)
 	do {
 		if (c->tx.pace.unlimited && !await_answers(c))
 			break;
-		step = sender_step(&c->tx);
+		step = SENDER_IDLE;
+		if (!held_back(c))
+			step = sender_step(&c->tx);
+		else if (r->o->yield_every)
+			sender_yield(&c->tx);
+		if (step == SENDER_SENT && !sender_behind(&c->tx, clock_cycles()))
+			c->usual = under_way(c);
 		poll_answers(c);
 		if (r->error.call)
 			break;
@@ -255,10 +290,11 @@ static bool set_up(struct client *c, struct run *r)
 	*c = (struct client){
 	        .r = r, .threaded = r->o->blocking && (r->o->io == IO_UDP || r->o->io == IO_RAW)};
 	pthread_mutex_init(&c->lock, NULL);
-	ok = sender_init(&c->tx, r, BACKLOG_WINDOWS, on_window, c) && receiver_init(&c->rx, r, NULL, NULL);
+	ok = sender_init(&c->tx, r, BACKLOG_S, on_window, c) && receiver_init(&c->rx, r, NULL, NULL);
+	c->tx.insists = !c->tx.pace.unlimited;
 	c->tx.sent_at = calloc(ACCOUNT_HORIZON, sizeof(*c->tx.sent_at));
 	c->sent = calloc(WINDOW_COUNT, sizeof(*c->sent));
-	ok = client_times_init(&c->times, &r->clock, r->o->histogram_digits, c->tx.sent_at) && ok;
+	ok = client_times_init(&c->times, &r->clock, r->o->histogram_digits, c->tx.sent_at, c->sent) && ok;
 	return ok && c->tx.sent_at && c->sent;
 }
 

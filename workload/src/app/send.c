@@ -47,7 +47,7 @@ static int loop(struct run *r)
 {
 	struct sender s;
 
-	if (!sender_init(&s, r, BACKLOG_WINDOWS, write_window, r)) {
+	if (!sender_init(&s, r, BACKLOG_WINDOWS * r->o->window_s, write_window, r)) {
 		fprintf(stderr, "icbench-workload %s: out of memory\n", r->o->app_name);
 		return EXIT_SETUP;
 	}

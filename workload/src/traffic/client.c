@@ -9,12 +9,12 @@
 
 #define WINDOW_DIGITS 2
 
-bool client_times_init(
-        struct client_times *t, const struct clock *clock, unsigned digits, const uint64_t *sent_at)
+bool client_times_init(struct client_times *t, const struct clock *clock, unsigned digits,
+        const uint64_t *sent_at, const struct window_tx *due)
 {
 	bool ok;
 
-	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .from = 1};
+	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .due = due, .from = 1};
 	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits) && rtt_init(&t->first, digits);
 	for (unsigned i = 0; ok && i < CLIENT_OPEN_WINDOWS; i++)
 		ok = rtt_init(&t->open[i].rtt, WINDOW_DIGITS);
@@ -33,12 +33,21 @@ void client_times_free(struct client_times *t)
 	t->closed = NULL;
 }
 
-static struct client_rtt figures(const struct rtt *h)
+/* Requests of a window that were sent or should have been, and have no answer. */
+static uint64_t missing(const struct client_times *t, uint16_t number, uint64_t answers)
+{
+	const struct window_tx *w = &t->due[number];
+	uint64_t requests = w->scheduled + w->not_offered;
+
+	return requests > answers ? requests - answers : 0;
+}
+
+static struct client_rtt figures(const struct rtt *h, uint64_t unanswered)
 {
 	struct client_rtt w = {.count = h->count, .min = h->min, .max = h->max, .mean = rtt_mean(h)};
 
-	rtt_quantile(h, 0.5, &w.p50);
-	rtt_quantile(h, 0.99, &w.p99);
+	rtt_quantile(h, 0.5, unanswered, &w.p50);
+	rtt_quantile(h, 0.99, unanswered, &w.p99);
 	return w;
 }
 
@@ -52,7 +61,8 @@ static struct rtt *open_window(struct client_times *t, uint16_t number)
 	if (number < t->open[i].number)
 		return NULL;
 	if (t->open[i].number)
-		t->closed[t->open[i].number] = figures(&t->open[i].rtt);
+		t->closed[t->open[i].number] =
+		        figures(&t->open[i].rtt, missing(t, t->open[i].number, t->open[i].rtt.count));
 	rtt_reset(&t->open[i].rtt);
 	t->open[i].number = number;
 	return &t->open[i].rtt;
@@ -100,11 +110,14 @@ void client_times_restart(struct client_times *t, uint16_t from)
 	t->from = from;
 }
 
-struct client_rtt client_times_window(struct client_times *t, uint16_t number)
+struct client_rtt client_times_window(struct client_times *t, uint16_t number, bool final)
 {
-	unsigned i = number % CLIENT_OPEN_WINDOWS;
+	const unsigned i = number % CLIENT_OPEN_WINDOWS;
+	const struct rtt *open = &t->open[i].rtt;
 
-	return t->open[i].number == number ? figures(&t->open[i].rtt) : t->closed[number];
+	if (t->open[i].number != number)
+		return t->closed[number];
+	return figures(open, final ? missing(t, number, open->count) : 0);
 }
 
 static void json_known(struct json *j, const char *key, uint64_t value, bool known)

@@ -59,12 +59,10 @@ double rtt_mean(const struct rtt *h)
 	return h->count ? (double)h->sum / (double)h->count : 0;
 }
 
-uint64_t rtt_quantile_any(const struct rtt *h, double q)
+static uint64_t value_of_rank(const struct rtt *h, uint64_t rank)
 {
-	uint64_t rank = (uint64_t)ceil(q * (double)h->count), seen = 0;
+	uint64_t seen = 0;
 
-	if (!h->count)
-		return 0;
 	for (size_t i = 0; i < h->buckets; i++) {
 		seen += h->counts[i];
 		if (seen >= rank && seen) {
@@ -76,12 +74,23 @@ uint64_t rtt_quantile_any(const struct rtt *h, double q)
 	return h->max;
 }
 
-bool rtt_quantile(const struct rtt *h, double q, uint64_t *value)
+uint64_t rtt_quantile_any(const struct rtt *h, double q)
 {
+	return h->count ? value_of_rank(h, (uint64_t)ceil(q * (double)h->count)) : 0;
+}
+
+bool rtt_quantile(const struct rtt *h, double q, uint64_t beyond, uint64_t *value)
+{
+	double samples = (double)(h->count + beyond);
+	uint64_t rank;
+
 	/* The product of a decimal q is not exact: 1000 * (1 - 0.99) is 10.000000000000009 or a little less.
 	 */
-	if ((double)h->count * (1 - q) < SAMPLES_BEYOND - 1e-6)
+	if (samples * (1 - q) < SAMPLES_BEYOND - 1e-6)
 		return false;
-	*value = rtt_quantile_any(h, q);
+	rank = (uint64_t)ceil(q * samples - 1e-6);
+	if (rank > h->count)
+		return false;
+	*value = value_of_rank(h, rank);
 	return true;
 }

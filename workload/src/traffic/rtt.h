@@ -55,9 +55,10 @@ uint64_t rtt_bucket_value(const struct rtt *h, size_t bucket);
 /* Mean of what was recorded, exact; 0 if nothing was. */
 double rtt_mean(const struct rtt *h);
 
-/* The value below or at which a share q (0 to 1) of the samples lies. Defined only if samples * (1 - q) >=
- * 10: returns false else, since a percentile from fewer samples is chance. */
-bool rtt_quantile(const struct rtt *h, double q, uint64_t *value);
+/* The value below or at which a share q (0 to 1) of the samples lies, of which `beyond` more than were
+ * recorded lie above all of these. False if samples * (1 - q) < 10, since a percentile from fewer samples is
+ * chance, and if it lies among those beyond. */
+bool rtt_quantile(const struct rtt *h, double q, uint64_t beyond, uint64_t *value);
 
 /* The same without the rule about few samples; 0 if nothing was recorded. */
 uint64_t rtt_quantile_any(const struct rtt *h, double q);

@@ -14,11 +14,10 @@
 /* Pauses before the second and the third end mark: long enough for a full queue to empty. */
 static const long END_MARK_PAUSE_NS[] = {10000000, 40000000};
 
-bool sender_init(
-        struct sender *s, struct run *r, double backlog_windows, sender_window on_window, void *context)
+bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_window on_window, void *context)
 {
 	const struct options *o = r->o;
-	uint64_t backlog = clock_ns_to_cycles(&r->clock, o->window_s * 1e9 * backlog_windows);
+	uint64_t backlog = clock_ns_to_cycles(&r->clock, backlog_s * 1e9);
 
 	*s = (struct sender){.r = r, .on_window = on_window, .context = context};
 	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->burst, o->catch_up, backlog);
@@ -135,7 +134,8 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 		uint64_t now = clock_cycles();
 
 		for (unsigned i = 0; i < n; i++)
-			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] = sender_sent_at(now, i == 0);
+			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] =
+			        sender_sent_at(now, i == 0 && !s->begun);
 	}
 }
 
@@ -145,6 +145,7 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	struct run *r = s->r;
 	uint8_t *payload[IO_BURST_MAX];
 	unsigned lent = r->ops->tx_acquire(r->io, payload, n);
+	const bool again = s->pace.unlimited || s->insists;
 	int taken = 0;
 
 	if (lent) {
@@ -155,15 +156,18 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 			return false;
 		}
 	}
-	/* What an unlimited sender could not hand over is offered again, with a new stamp, and counts then.
-	 */
-	s->now.scheduled += s->pace.unlimited ? (unsigned)taken : n;
-	s->now.refused += s->pace.unlimited ? 0 : n - (unsigned)taken;
+	/* What is offered again counts when it is taken: of an unlimited sender with a new stamp. */
+	s->now.scheduled += again ? (unsigned)taken : n;
+	s->now.refused += again ? 0 : n - (unsigned)taken;
 	s->now.sent += (unsigned)taken;
 	s->next_sequence += (unsigned)taken;
 	s->since_yield += (unsigned)taken;
 	s->moved = (unsigned)taken;
-	s->now.bursts += taken > 0;
+	s->now.bursts += taken > 0 && !s->begun;
+	if (s->insists) {
+		s->owed = n - (unsigned)taken;
+		s->begun = s->owed && (s->begun || taken > 0);
+	}
 	if (s->r->o->train_from)
 		s->train_left -= (unsigned)taken;
 	if ((unsigned)taken < n) {
@@ -199,6 +203,24 @@ static unsigned burst_size(const struct sender *s)
 	return left > o->burst ? o->burst : (unsigned)left;
 }
 
+/* Gives up what is left of the burst that is due next, in the window it was due in. False if the run's last
+ * window has ended. */
+static bool give_up(struct sender *s)
+{
+	if (!enter_window(s, s->pace.next))
+		return false;
+	s->now.not_offered += s->owed ? s->owed : s->pace.burst;
+	s->owed = 0;
+	s->begun = false;
+	pace_next(&s->pace);
+	return true;
+}
+
+bool sender_behind(const struct sender *s, uint64_t now)
+{
+	return !s->pace.unlimited && (int64_t)(now - s->pace.next) >= (int64_t)s->pace.step;
+}
+
 enum sender_step sender_step(struct sender *s)
 {
 	uint64_t now = clock_cycles();
@@ -206,12 +228,9 @@ enum sender_step sender_step(struct sender *s)
 	unsigned n;
 
 	sender_lap(s, now, s->moved);
-	while (pace_overdue(&s->pace, now)) {
-		if (!enter_window(s, s->pace.next))
+	while (pace_overdue(&s->pace, now))
+		if (!give_up(s))
 			return SENDER_ENDED;
-		s->now.not_offered += s->pace.burst;
-		pace_next(&s->pace);
-	}
 	if (!pace_due(&s->pace, now, &due)) {
 		/* A window ends on time even if its successor's first burst is far off. */
 		if (now >= s->cursor.end && s->pace.next >= s->cursor.end && !enter_window(s, now))
@@ -224,12 +243,12 @@ enum sender_step sender_step(struct sender *s)
 		return SENDER_IDLE;
 	if (!enter_window(s, due.intended))
 		return SENDER_ENDED;
-	if (!s->pace.unlimited) {
+	if (!s->pace.unlimited && !s->owed) {
 		note_lateness(s, clock_cycles_to_ns(&s->r->clock, due.lateness));
 		if (due.due_frames > s->pace.burst && due.due_frames > s->now.catch_up_max)
 			s->now.catch_up_max = due.due_frames;
 	}
-	n = burst_size(s);
+	n = s->owed ? s->owed : burst_size(s);
 	if (!n) { /* the train has left: silence until the next window */
 		if (s->r->o->yield_every)
 			sender_yield(s);
@@ -237,6 +256,8 @@ enum sender_step sender_step(struct sender *s)
 	}
 	if (!offer(s, n, due.intended))
 		return SENDER_ENDED;
+	if (s->owed)
+		return SENDER_SENT;
 	pace_next(&s->pace);
 	if (s->r->o->count && s->total.scheduled + s->now.scheduled >= s->r->o->count) {
 		s->ended = "count";
@@ -249,6 +270,10 @@ void sender_cut(struct sender *s)
 {
 	uint64_t now = clock_cycles();
 
+	/* Told to stop in the middle of a stall: what was due by now is missing. */
+	while (s->insists && !s->ended && sender_behind(s, now))
+		if (!give_up(s))
+			break;
 	if (s->ended && s->cursor.number == s->cursor.last && s->now.scheduled == 0 && now >= s->cursor.end)
 		return; /* the last window has been closed */
 	close_window(s, now < s->cursor.end ? now : s->cursor.end);

@@ -32,6 +32,9 @@ struct sender {
 	struct meter meter;
 	unsigned moved;      /* frames, in the present lap */
 	uint64_t train_left; /* with --train: frames of this window's train still to be sent */
+	bool insists;        /* what a port refuses is offered again, still due when it was */
+	unsigned owed;       /* frames of the present burst that were refused; 0: none was offered yet */
+	bool begun;          /* others of that burst have left */
 	sender_window on_window;
 	void *context;
 };
@@ -48,10 +51,9 @@ enum sender_step {
 	SENDER_ENDED, /* duration, count or an error */
 };
 
-/* backlog_windows: how far, in windows, a sender may lag behind its schedule before frames are given up.
+/* backlog_s: how far, in seconds, a sender may lag behind its schedule before frames are given up.
  * False if memory is short. */
-bool sender_init(
-        struct sender *s, struct run *r, double backlog_windows, sender_window on_window, void *context);
+bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_window on_window, void *context);
 void sender_free(struct sender *s);
 
 /* From r->start on. */
@@ -59,6 +61,9 @@ void sender_start(struct sender *s);
 
 /* Offers the burst that is due, if one is. */
 enum sender_step sender_step(struct sender *s);
+
+/* Whether more than one burst is due at time now (cycles). */
+bool sender_behind(const struct sender *s, uint64_t now);
 
 /* Ends the present lap of the cycle account, in which so many frames moved, at time now (cycles). A client's
  * polls are laps, too. */

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a result does not claim is said: requests without an answer, and percentiles that want more of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.report.remarks import unanswered
+from pytest_icbench.report.terminal import table
+from tests.measurements import measurement, result
+
+LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+KNOWN: dict[str, Any] = {f"rtt_{name}_ns": 30_000.0 for name in ("p50", "p90", "p99")}
+
+
+def latency(**changed: Any) -> Measurement:
+    return measurement(LATENCY, **{"verdict": "PASS", **KNOWN, **changed})
+
+
+def test_nothing_is_said_where_nothing_is_missing() -> None:
+    assert unanswered(latency(rtt_samples=6000, rtt_lost=0)) == ""
+
+
+def test_requests_without_an_answer_are_counted() -> None:
+    said = unanswered(latency(rtt_samples=5990, rtt_lost=10))
+    assert said == "10 of 6,000 requests have no answer, and are slower than those that have"
+
+
+def test_percentiles_among_them_are_named() -> None:
+    said = unanswered(latency(rtt_samples=5000, rtt_lost=1000, rtt_p90_ns=None, rtt_p99_ns=None))
+    assert said.endswith("slower than those that have; p90, p99 would be among them")
+
+
+def test_too_few_requests_are_a_reason_of_their_own() -> None:
+    said = unanswered(latency(rtt_samples=320, rtt_lost=0, rtt_p99_ns=None))
+    assert said == "p99 takes 1,000 requests, there were 320"
+    both = unanswered(latency(rtt_samples=300, rtt_lost=20, rtt_p99_ns=None))
+    assert both.endswith("; p99 takes 1,000 requests, there were 320")
+    # The first of those that are wanting is enough.
+    none = unanswered(latency(rtt_samples=5, rtt_lost=0, rtt_p50_ns=None, rtt_p90_ns=None, rtt_p99_ns=None))
+    assert none == "p50 takes 20 requests, there were 5"
+
+
+def test_the_table_says_it() -> None:
+    lines = table([result(LATENCY, verdict="PASS", rtt_samples=300, rtt_lost=0)])
+    assert "ovs-64B-b4-1vs1-R1k: p99 takes 1,000 requests, there were 300" in lines

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A port for tests of the sender, and the windows that it ended. */
+#ifndef ICBENCH_TEST_SENDER_PORT_H
+#define ICBENCH_TEST_SENDER_PORT_H
+
+#include "check.h"
+#include "io/io.h"
+#include "traffic/sender.h"
+
+#define PORT_BURST 8u
+
+/* A port that takes what it is told to. */
+static struct {
+	unsigned takes; /* frames of each hand-over */
+	uint8_t buffers[PORT_BURST][FRAME_PACKET_MIN];
+	uint64_t taken;
+} port;
+
+static unsigned port_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	(void)io;
+	for (unsigned i = 0; i < n; i++)
+		payload[i] = port.buffers[i];
+	return n;
+}
+
+static int port_commit(struct io *io, unsigned n)
+{
+	unsigned taken = n < port.takes ? n : port.takes;
+
+	(void)io;
+	port.taken += taken;
+	return (int)taken;
+}
+
+static const struct io_ops PORT = {.name = "test", .tx_acquire = port_acquire, .tx_commit = port_commit};
+
+static struct window_tx windows[8];
+
+static void keep(void *context, uint16_t number, const struct window_tx *w)
+{
+	(void)context;
+	CHECK(number < 8);
+	windows[number] = *w;
+}
+
+#endif

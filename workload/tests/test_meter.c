@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a loop's cycles go, when it was kept from its CPU, and how fast the CPU is. */
+#include "base/meter.h"
+
+#include "base/canary.h"
+#include "check.h"
+#include "sender_port.h"
+
+static void laps(void)
+{
+	struct meter m;
+	struct meter_cycles c = {0};
+
+	meter_start(&m, 100, 1000);
+	meter_lap(&m, 150, 1, &c);
+	meter_lap(&m, 250, 0, &c);
+	m.given_away = 30;
+	meter_lap(&m, 300, 32, &c);
+	CHECK_EQUAL(c.busy, 70);
+	CHECK_EQUAL(c.idle, 130);
+	m.given_away = 5;
+	meter_lap(&m, 310, 0, &c);
+	meter_lap(&m, 320, 7, &c);
+	CHECK_EQUAL(c.busy, 80);
+	CHECK_EQUAL(c.idle, 140);
+	CHECK_EQUAL(c.frames, 40);
+	CHECK_EQUAL(c.gaps, 0);
+}
+
+static void laps_that_last_too_long(void)
+{
+	struct meter m;
+	struct meter_cycles c = {0}, window = {.busy = 5000, .gap = 1000, .frames = 40};
+
+	meter_start(&m, 0, 1000);
+	meter_lap(&m, 1000, 0, &c);
+	CHECK_EQUAL(c.gaps, 0);
+	meter_lap(&m, 2001, 0, &c);
+	CHECK_EQUAL(c.gaps, 1);
+	CHECK_EQUAL(c.gap, 1001);
+	/* What frames take is not known yet. */
+	meter_lap(&m, 12000, 4, &c);
+	CHECK_EQUAL(c.gaps, 1);
+	meter_learn(&m, &window);
+	CHECK_EQUAL(m.per_frame, 101);
+	/* Four frames may take four times as long as usual, and the limit. */
+	meter_lap(&m, 12000 + 1000 + 4 * 404, 4, &c);
+	CHECK_EQUAL(c.gaps, 1);
+	meter_lap(&m, 14616 + 2617, 4, &c);
+	CHECK_EQUAL(c.gaps, 2);
+	CHECK_EQUAL(c.gap, 1001 + 2617 - 404);
+	/* A window without frames teaches nothing. */
+	meter_learn(&m, &(struct meter_cycles){.idle = 1});
+	CHECK_EQUAL(m.per_frame, 101);
+}
+
+static void what_the_loop_gives_away_is_no_gap(void)
+{
+	struct meter m;
+	struct meter_cycles c = {0};
+
+	meter_start(&m, 0, 1000);
+	m.given_away = 3000;
+	m.excused = 1500;
+	meter_lap(&m, 5500, 0, &c);
+	CHECK_EQUAL(c.gaps, 0);
+	/* The next lap starts with nothing excused. */
+	meter_lap(&m, 7000, 0, &c);
+	CHECK_EQUAL(c.gaps, 1);
+	CHECK_EQUAL(c.gap, 1500);
+	m.given_away = 3000;
+	meter_lap(&m, 11500, 0, &c);
+	CHECK_EQUAL(c.gaps, 2);
+	CHECK_EQUAL(c.gap, 3000);
+}
+
+static void burn(double ns)
+{
+	uint64_t until = clock_monotonic_ns() + (uint64_t)ns;
+
+	while (clock_monotonic_ns() < until)
+		;
+}
+
+/* A port that is away for three milliseconds in each of its hand-overs. */
+static int slow_commit(struct io *io, unsigned n)
+{
+	burn(3e6);
+	return port_commit(io, n);
+}
+
+static void slow_output(void *context, uint16_t number, const struct window_tx *w)
+{
+	keep(context, number, w);
+	burn(3e6);
+}
+
+/* Lines of output and yields are the loop's own time; hand-overs that are as slow as they always were are no
+ * gap either, one that is not, is. */
+static void a_loop_that_is_kept_away(void)
+{
+	static const struct io_ops SLOW = {
+	        .name = "slow", .tx_acquire = port_acquire, .tx_commit = slow_commit};
+	struct options o = {.packet_size = 64,
+	        .burst = PORT_BURST,
+	        .window_s = 0.05,
+	        .duration_s = 0.2,
+	        .rate_pps = 800,
+	        .stream_id = 1,
+	        .yield_every = 1};
+	struct run r = {.o = &o, .ops = &PORT};
+	struct sender s;
+	uint64_t gaps = UINT64_MAX, gap_ns, usual_ns;
+
+	port.takes = PORT_BURST;
+	clock_calibrate(&r.clock);
+	/* A busy host makes gaps of its own: the quietest of some attempts is asked. */
+	for (unsigned attempt = 0; attempt < 20 && gaps > 1; attempt++) {
+		uint64_t now = 0;
+
+		memset(windows, 0, sizeof(windows));
+		r.start = clock_cycles();
+		CHECK(sender_init(&s, &r, 1, slow_output, NULL));
+		sender_start(&s);
+		while (sender_step(&s) != SENDER_ENDED)
+			;
+		for (unsigned number = 1; number <= 4; number++)
+			now += windows[number].cycles.gaps;
+		gaps = now < gaps ? now : gaps;
+		sender_free(&s);
+	}
+	CHECK(gaps <= 1);
+
+	r.ops = &SLOW;
+	memset(windows, 0, sizeof(windows));
+	r.start = clock_cycles();
+	CHECK(sender_init(&s, &r, 1, keep, NULL));
+	sender_start(&s);
+	while (windows[1].start_ns == 0 || s.cursor.number < 3)
+		sender_step(&s);
+	CHECK(s.meter.per_frame > 0);
+	gaps = s.total.cycles.gaps + s.now.cycles.gaps;
+	gap_ns = clock_cycles_to_ns(&r.clock, s.total.cycles.gap + s.now.cycles.gap);
+	usual_ns = clock_cycles_to_ns(&r.clock, PORT_BURST * s.meter.per_frame);
+	burn(50e6 + METER_PATIENCE * (double)usual_ns);
+	sender_step(&s);
+	CHECK(s.total.cycles.gaps + s.now.cycles.gaps == gaps + 1);
+	gap_ns = clock_cycles_to_ns(&r.clock, s.total.cycles.gap + s.now.cycles.gap) - gap_ns;
+	CHECK(gap_ns >= 49000000 + (METER_PATIENCE - 1) * usual_ns);
+	sender_free(&s);
+}
+
+static void a_fixed_piece_of_work(void)
+{
+	struct canary c;
+	uint64_t before, took;
+
+	canary_init(&c);
+	before = clock_monotonic_ns();
+	took = canary_ns(&c);
+	CHECK(took > 100000);
+	CHECK(took <= clock_monotonic_ns() - before);
+	canary_free(&c);
+	CHECK_EQUAL(canary_ns(&c), 0);
+}
+
+int main(void)
+{
+	laps();
+	laps_that_last_too_long();
+	what_the_loop_gives_away_is_no_gap();
+	a_loop_that_is_kept_away();
+	a_fixed_piece_of_work();
+	return 0;
+}
