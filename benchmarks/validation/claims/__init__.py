@@ -8,7 +8,10 @@ from typing import cast
 
 from validation.model import Claim
 
-NAMES = ("accounts", "latency", "rate", "meters", "coverage", "sessions", "disturbance", "time", "search", "detection")
+NAMES = (
+    *("accounts", "latency", "stalls", "rate", "meters", "coverage", "sessions", "disturbance", "time", "search"),
+    "detection",
+)
 
 
 def load() -> dict[str, Claim]:
