@@ -60,7 +60,7 @@ _PROCESSES = {
     "forward": ("icbench-workload dpdk-forward", _DELAY),
     "forward-raw": ("icbench-workload forward", _DELAY),
 }
-_STALLS = r"stalled|no-forwarding|has not|did not say|hangs|does not answer|INVALID"
+_STALLS = r"stalled|no-forwarding|has not|did not say|not ready within|hangs|does not answer|INVALID"
 
 
 def _switches() -> Iterator[Fault]:
@@ -110,7 +110,7 @@ def _kernel() -> Iterator[Fault]:
     }
     for subject, (what, action) in broken.items():
         for when in _MOMENTS:
-            yield Fault(subject, what, when, "linux-bridge", "fails", r"INVALID|stalled|no-forwarding", action)
+            yield Fault(subject, what, when, "linux-bridge", "fails", r"INVALID|the address of no interface", action)
 
 
 _OWN_RUN = "mkdir -p /run/icbench && mount -t tmpfs -o mode=700"
@@ -159,7 +159,14 @@ def _circumstances() -> Iterator[Fault]:
         ("open files", "are 40 at most", "linux-bridge", "fails", "Too many open files", "ulimit -n 40"),
         ("huge pages", "cannot be set", "testpmd", "fails", "huge pages", f"mount --bind /dev/null $(echo {pages})"),
         ("switch", "is missing", "testpmd", "passes", "2 skipped", "mount --bind /dev/null $(command -v dpdk-testpmd)"),
-        ("workload", "is no program", "veth", "refused", "icbench-workload", "export ICBENCH_WORKLOAD=/etc/passwd"),
+        (
+            "workload",
+            "is no program",
+            "veth",
+            "refused",
+            "is no executable file",
+            "export ICBENCH_WORKLOAD=/etc/passwd",
+        ),
         ("control groups", "are read-only", "linux-bridge", "fails", "cgroup|Read-only", _CLOSED_GROUPS),
         ("clock", "is a day ahead", "veth", "passes", "2 passed", _AHEAD),
         ("terminal", "is unknown", "veth", "passes", "2 passed", "export TERM=nonsense COLUMNS=-1"),

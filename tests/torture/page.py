@@ -11,9 +11,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "torture.md"
 _HEAD = """# Torture
 
 `make torture` does for an hour to a host what happens to it in years. It needs root. `ARGS="--only kills --count 20"`
-runs a part, `--match TEXT` only faults and sessions with this text in
-their name. The summary has the seed, which draws the same
-moments and inputs again. The exit status is 1 if anything was not as it has to be.
+runs a part, `--match TEXT` only faults and sessions with this text in their name. The summary has the seed, which
+draws the same moments and inputs again. The exit status is 1 if anything was not as it has to be.
 
 * **Kills**: sessions over every switch of this host in every kind of node, over two hosts with an uplink, and with
   versions side by side get a SIGKILL at moments drawn from their whole life. Every fourth recovery is killed, too.
