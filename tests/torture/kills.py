@@ -106,7 +106,7 @@ def _killed(
             old.unlink()
         else:
             old.rename(directory / f"whole-{old.name}")
-    before = host.take()
+    before = _settled()
     there = other.snapshot() if other is not None and life.two_hosts else None
     process = lives.start(life, directory, other)
     moment_s = kill.share * length_s
@@ -136,6 +136,16 @@ def _killed(
     wrong += lost(directory)
     tell(f"{where}: {'; '.join(said.split(chr(10))).strip('; ')}")
     return None if not wrong else f"{where}: {'; '.join(wrong)}\n{lives.output(directory)[-2000:]}"
+
+
+def _settled(timeout_s: float = 20.0) -> dict[str, dict[str, str]]:
+    """Returns what the host has once nothing of an earlier session is left: its end on a second host ends later."""
+    deadline = time.monotonic() + timeout_s
+    taken = host.take()
+    while any("icb" in group for group in taken["cgroup"]) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        taken = host.take()
+    return taken
 
 
 def _left_there(other: SecondHost, before: dict[str, dict[str, str]]) -> Sequence[str]:
