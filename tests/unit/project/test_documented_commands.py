@@ -106,7 +106,9 @@ def test_arguments_of_icbench_are_accepted(document: str, command: str) -> None:
     words = shlex.split(re.split(r" > | \[", command.replace("…", ""))[0])[1:]
     if len(words) == 1 and words[0] in ("accept", "waive", "compare", "report", "history", "topology", "scenarios"):
         words.append("--help")
-    if "--help" in words:
+    if words[0] == "demo":  # the rest is pytest's
+        words = ["demo"]
+    if words[-1] in ("--help", "--version"):
         with pytest.raises(SystemExit, match=r"^0$"):
             parser().parse_args(words)
     else:
@@ -145,7 +147,10 @@ class Workspace:
     def plan(self, command: str) -> subprocess.CompletedProcess[str]:
         words = self.arguments(command)
         asked = [] if {"--icbench-plan", "--collect-only"} & set(words) else ["--icbench-plan"]
-        argv = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", *words, *asked]
+        program = ["pytest", "-p", "no:cacheprovider"]
+        if command.startswith("icbench demo"):
+            program, words = ["pytest_icbench.cli", "demo"], words[1:]
+        argv = [sys.executable, "-P", "-m", *program, *words, *asked]
         return subprocess.run(
             argv,
             cwd=self.directory,
@@ -165,7 +170,7 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def with_commands() -> list[Path]:
-    return [document for document in DOCUMENTS if any(line.startswith("pytest ") for line in shown(document))]
+    return [document for document in DOCUMENTS if re.search("^(pytest|icbench demo)", "\n".join(shown(document)), re.M)]
 
 
 @pytest.mark.slow
@@ -177,9 +182,9 @@ def test_blocks_of_commands_run_or_are_planned(
     monkeypatch.chdir(tmp_path)
     assert main(["accept", "main", "--all"]) == 0
     for command in shown(document):
-        if command.startswith("icbench ") and command.split()[1] not in PARSED:
+        if command.startswith("icbench ") and command.split()[1] not in {*PARSED, "demo"}:
             run_icbench(command, tmp_path, capsys)
-        elif command.startswith("pytest "):
+        elif command.startswith(("pytest ", "icbench demo")):
             planned = workspace.plan(command)
             assert planned.returncode == 0, f"{command}\n{planned.stdout[-1500:]}\n{planned.stderr[-1500:]}"
             assert re.search(r"cases, at least|tests? collected|\d+ tests", planned.stdout), planned.stdout[-1500:]
