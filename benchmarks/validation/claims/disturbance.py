@@ -119,8 +119,8 @@ def assemble(points: Sequence[dict[str, Any]]) -> Found:
         value = f"{median(taken):.2f}" if taken else "not known"
         rows.append(Row(f"CPU time of others, launches {which}, median, CPUs", value))
     for witness, name in WITNESSES.items():
-        for which, group in (("all launches", points), ("launches alone", alone)):
-            share = explained(group, witness)
+        for which, explaining in (("all launches", points), ("launches alone", alone)):
+            share = explained(explaining, witness)
             what = f"R² of the rate on {name.partition(',')[0]}, {which}"
             rows.append(Row(what, "not known" if share is None else f"{share:.2f}"))
     return Found(tuple(rows), {"case": CASE.id, "points": list(points)})

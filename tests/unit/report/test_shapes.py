@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.report_shapes import charts_of, page
-from benchmarks.shapes import PATHS, SHAPES, SIZES
 from tests.charts import compiled
+from tests.shapes import PATHS, SHAPES, SIZES
 
 ROOT = Path(__file__).parents[3]
 BY_ROW = {shape.row: shape for shape in SHAPES}

@@ -3,9 +3,9 @@
  * successor, or doubled. By counting, never by chance, so that a receiver's counters can be foretold.
  *
  * The three stand in this order, and each counts the frames that reach it: of 10000 frames, drop 100 and
- * duplicate 100 drop 100 and double 99. Control frames (docs/reference/workload.md) are neither counted nor struck, and
- * none of the frames before one is still held when it leaves. A sender's first frame and an end mark begin
- * all counts anew: the one can be lost before it comes here, the other too.
+ * duplicate 100 drop 100 and double 99. Control frames (docs/reference/workload.md) are neither counted nor
+ * struck, and none of the frames before one is still held when it leaves. A sender's first frame and an end
+ * mark begin all counts anew: the one can be lost before it comes here, the other too.
  */
 #ifndef ICBENCH_IMPAIR_H
 #define ICBENCH_IMPAIR_H

@@ -8,13 +8,9 @@ machine of that size. They are no measurements.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
