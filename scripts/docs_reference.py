@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench import api
-from pytest_icbench.config.option_table import INI_ONLY, TABLE
+from pytest_icbench.config.groups import GROUP_OF, GROUPS
+from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
 from pytest_icbench.model.measurement import Measurement
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -34,13 +35,25 @@ def cell(text: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", text).replace("\n", " ")
 
 
+def table_of(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of options with their meanings."""
+    lines = [f"| `{cell(name.strip())}` | {cell(meaning.replace('%%', '%'))} |" for name, meaning in rows]
+    return "\n".join(["| option | meaning |", "| --- | --- |", *lines])
+
+
 def options() -> str:
-    """The options of the command line in their order."""
-    rows = ["| option | meaning |", "| --- | --- |"]
-    for row in TABLE:
-        name = f"{row.option} {row.metavar}".strip()
-        rows.append(f"| `{cell(name)}` | {cell(row.help.replace('%%', '%'))} |")
-    return "\n".join(rows)
+    """The options of the command line in the groups of `pytest --help`, and the older names."""
+    current = [row for row in TABLE if row not in ALIASES]
+    places = {name: place for place, name in enumerate(" ".join(GROUPS.values()).split())}
+    parts = []
+    for title in GROUPS:
+        group = [row for row in current if GROUP_OF.get(row.name, list(GROUPS)[-1]) == title]
+        group.sort(key=lambda row: places.get(row.name, len(places)))
+        heading = title.removeprefix("icbench, ").capitalize()
+        parts += [f"## {heading}", table_of((f"{row.option} {row.metavar}", row.help) for row in group)]
+    older = [(f"{row.older_option} {row.metavar}", f"an older name of {row.option}") for row in current if row.older]
+    older += [(f"{row.option} {row.metavar}", row.help) for row in ALIASES]
+    return "\n\n".join([*parts, "## Older names", table_of(older)])
 
 
 def ini_values() -> str:
