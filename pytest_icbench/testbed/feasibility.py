@@ -33,14 +33,15 @@ class Feasibility:
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every case can have.
+        cases: those of the run: ``auto`` placement resolves to what every case can have. Where a baseline is saved or
+            compared with, it resolves for each case by itself: which others are selected must not matter then.
         binaries: the user's paths by switch, candidate or tool.
         unsupported: why no host can run a case, as far as that is known.
         user_topology: the user's endpoints; None for the default ones.
         remote: the second host, where one is named.
 
     Attributes:
-        policy: the placement of all cases, resolved; ``auto`` if none of them can run.
+        policy: the placement of all cases, resolved; ``auto`` if none of them can run, or if they differ.
         session: for looking at the host; a run puts its session here once it holds the host.
         switch_facts: facts of each probed switch, by the names of binaries.
     """
@@ -75,7 +76,8 @@ class Feasibility:
         self._pairs_reason = cache(self._why_no_pairs)
         self._uplink_reason = cache(self._why_no_uplink)
         self._answers: dict[Case, Placement | str] = {}
-        self.policy = self._resolve_policy(cases)
+        self._by_case = options.save is not None or options.compare is not None
+        self.policy = self._resolve_policies(cases)
 
     def placement(self, case: Case) -> Placement:
         """Returns where the threads of a case run, the same at each call.
@@ -99,7 +101,7 @@ class Feasibility:
             self._check_candidates(case)
         self._probe(case)
         _refuse(self._pairs_reason(case.switch, case.pairs))
-        return self._place(case, self.policy)
+        return self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
 
     def measuring_cpus(self) -> set[int]:
         """Returns this host's CPUs on which switches and endpoints of the run's cases work."""
@@ -148,6 +150,12 @@ class Feasibility:
         except UsageError as error:
             raise Unsupported(str(error)) from None
         self._probe(case.base)
+
+    def _resolve_policies(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
+        if not self._by_case:
+            return self._resolve_policy(cases)
+        policies = {self._resolve_policy([case]) for case in cases} - {"auto"}
+        return policies.pop() if len(policies) == 1 else "auto"
 
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":

@@ -18,6 +18,7 @@ from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.resource import cpu
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
@@ -30,6 +31,7 @@ from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
+from tests.unit.testbed.test_placement import machine
 
 
 class Kernel:
@@ -178,6 +180,22 @@ def test_the_placement_is_what_all_cases_that_can_run_can_have() -> None:
     assert bench(few, skipped).policy == bench(few).policy
     assert bench(skipped).policy == "auto"
     assert bench(few, placement="dedicated").policy == "dedicated"
+
+
+@pytest.mark.parametrize("baseline", [{"save": "main"}, {"compare": "main"}])
+def test_beside_a_baseline_a_cases_placement_is_its_own(
+    baseline: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what else is selected would decide whether the case can be compared."""
+    monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=4))
+    few, many = Case("bridge"), Case("bridge", pairs=2)
+    assert bench(few, many).placement(few).policy == "cooperative"
+    for cases in ((few, many), (few,)):
+        assert bench(*cases, **baseline).placement(few).policy == "dedicated"
+    assert bench(few, many, **baseline).placement(many).policy == "cooperative"
+    assert bench(few, many, **baseline).policy == "auto"
+    assert bench(few, **baseline).policy == "dedicated"
+    assert bench(few, placement="cooperative", **baseline).placement(few).policy == "cooperative"
 
 
 @pytest.mark.parametrize(
