@@ -177,15 +177,15 @@ def test_the_progress_line_shows_trial_and_bounds(
 
 def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
-    inner.run("--icbench-plan").stdout.fnmatch_lines(["*0:4?  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
-    plan = inner.run("--icbench-plan", "--icbench-search-preset=tst009", "--icbench-rate=ndr")
+    inner.run("--icbench-plan", "-v").stdout.fnmatch_lines(["*0:4?  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
+    plan = inner.run("--icbench-plan", "-v", "--icbench-search-preset=tst009", "--icbench-rate=ndr")
     plan.stdout.fnmatch_lines(["*2:??  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
 
 
 def planned_s(inner: Runner, *options: str) -> dict[str, int]:
-    """Seconds of each test in the plan."""
+    """Seconds of each case in the plan."""
     seconds = {}
-    for line in inner.run("--icbench-plan", *options).outlines:
+    for line in inner.run("--icbench-plan", "-v", *options).outlines:
         found = re.match(r" *(?:(\d+):)?(\d+):(\d\d) +test_x.py::(\S+)", line)
         if found:
             hours, minutes, rest, name = found.groups()

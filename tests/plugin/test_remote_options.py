@@ -28,7 +28,7 @@ def test_a(icbench): pass
 def test_what_cannot_be_on_two_hosts_is_skipped_with_its_reason(inner: Runner) -> None:
     """Nobody is connected to: only what can be there asks for the second host."""
     inner.write(test_x=PLAIN)
-    result = inner.spawn("--icbench-plan", *TWO_HOSTS, "-k", "not direct-64B-b32-1vs1")
+    result = inner.spawn("--icbench-plan", "-v", *TWO_HOSTS, "-k", "not direct-64B-b32-1vs1")
     assert result.ret == 0
     skips = sorted(line.partition(": ")[2] for line in result.outlines if line.strip().startswith("skip"))
     assert skips == [

@@ -45,6 +45,6 @@ def test_the_plan_says_what_it_does_not_serve(inner: Runner) -> None:
     inner.write(test_x=SCENARIO)
     inner.ini("icbench_topology = lab.toml")
     (inner.path / "lab.toml").write_text(PAIR)
-    result = inner.run("--icbench-plan")
+    result = inner.run("--icbench-plan", "-v")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*skip *2vs2*: the topology has 1 pair, not 2: lower --icbench-pairs*"])

@@ -110,7 +110,7 @@ DEFAULTS: dict[str, Any] = {
         ({"variant": "wire"}, "--variant: forward has no variant 'wire'; its variants: parts joined"),
         ({"variant": "swap"}, "icbench calibrate: forward:swap costs no cycles"),
         ({"api": "udp"}, "--api: forward has no API udp; it has dpdk"),
-        ({"rate": "ndr"}, "--rate: 'ndr' is not one load; give max or frames per second"),
+        ({"rate": "ndr"}, "--rate: 'ndr' is not one load; give max, frames or bits per second"),
         ({"rate": "1k 2k"}, "--rate: '1k 2k' is not one load"),
         ({"packet_size": "64 128"}, "--packet-size: '64 128' is not one size"),
         ({"binary": "/none"}, "--binary: there is no file /none"),
