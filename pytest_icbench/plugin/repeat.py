@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib.util import find_spec
 
 from pytest_icbench.config.option_table import TABLE
 
@@ -26,9 +24,7 @@ def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None 
         arguments: the arguments of pytest, as they were given.
         directory: the directory to change to first, if ids are not relative to the directory of the call.
     """
-    module = _by_module(nodeid, arguments)
-    named = [nodeid] if module is None else ["--pyargs", module]
-    command = shlex.join(["pytest", *named, *_bearing(arguments)])
+    command = shlex.join(["pytest", nodeid, *_bearing(arguments)])
     return command if directory is None else f"cd {shlex.quote(directory)} && {command}"
 
 
@@ -46,26 +42,6 @@ def resume_command(run: str, arguments: Sequence[str]) -> str:
         if not argument.startswith("--icbench-resume="):
             kept.append(argument)
     return shlex.join(["pytest", *kept, f"--icbench-resume={run}"])
-
-
-def _by_module(nodeid: str, arguments: Sequence[str]) -> str | None:
-    """Returns the test by the name of its module, for ``--pyargs``: its id is relative to the package then.
-
-    Of a module that was named itself, the id has no file. None if nothing that was named has the test's file.
-    """
-    if "--pyargs" not in arguments:
-        return None
-    file, separator, test = nodeid.partition("::")
-    relative = file.removesuffix(".py").replace("/", ".")
-    for before, argument in zip(("", *arguments), arguments, strict=False):
-        if _takes_next(before) or before in ("-k", "-m"):
-            continue
-        module = argument.partition("::")[0]
-        whole = module if not relative or module.endswith(f".{relative}") else f"{module}.{relative}"
-        with suppress(ImportError, ValueError):
-            if not module.startswith("-") and find_spec(whole) is not None:
-                return whole + separator + test
-    return None
 
 
 def _takes_next(argument: str) -> bool:

@@ -113,10 +113,11 @@ def test_a_rate_in_bits_is_one_in_frames(inner: Runner, bench: type[FakeTestbed]
     assert [found.case for found in results(inner)] == ["ovs-64B-b32-1vs1-R14880952", "ovs-1500B-b32-1vs1-R822368"]
 
 
+@pytest.mark.parametrize("named", ["a_package", "a_package.test_y"])
 def test_the_repeat_command_of_a_test_outside_of_the_root_has_its_path(
-    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
-    """As with ``--pyargs``, whose ids are relative to a directory of the installation."""
+    """As with ``--pyargs``, whose ids are relative to a directory of the installation, or have no file."""
     package = inner.path / "elsewhere" / "a_package"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -126,7 +127,7 @@ def test_the_repeat_command_of_a_test_outside_of_the_root_has_its_path(
     (root / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.chdir(root)
-    result = inner.run("--pyargs", "a_package", "-k", "ovs-64B")
+    result = inner.run("--pyargs", named, "-k", "ovs-64B")
     result.assert_outcomes(failed=1, deselected=3)
     (command,) = [line for line in result.outlines if line.startswith("repeat with: ")]
     words = command.removeprefix("repeat with: ").replace("'", "").split()
