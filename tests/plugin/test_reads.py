@@ -16,7 +16,9 @@ import pytest_icbench.plugin.fixture
 import pytest_icbench.plugin.items
 import pytest_icbench.testbed.feasibility
 from tests.plugin.conftest import Runner
+from tests.plugin.fakes import FakeTestbed
 from tests.plugin.test_topology import PAIR
+from tests.plugin.test_versions import gives
 
 SCENARIO = """
 @pytest.mark.icbench(switch=["veth", "ovs"], packet_size=[64, 128])
@@ -94,12 +96,14 @@ def test_a_plan_reads_and_asks_once(inner: Runner, opened: list[str], asked: dic
     assert len(asked["unsupported_reason"]) == len(set(asked["unsupported_reason"])) + 1  # veth-64B is in both tests
 
 
-@pytest.mark.usefixtures("bench")
-def test_a_run_reads_and_asks_once(inner: Runner, opened: list[str], asked: dict[str, list[Any]]) -> None:
+def test_a_run_reads_and_asks_once(
+    inner: Runner, bench: type[FakeTestbed], opened: list[str], asked: dict[str, list[Any]]
+) -> None:
     """With what a run writes down of the files."""
+    bench.compared = staticmethod(gives("PASS", 1.0))
     written(inner)
     opened.clear()
-    inner.run(*OPTIONS, "-k", "veth").assert_outcomes(passed=4, deselected=2)
+    inner.run(*OPTIONS).assert_outcomes(passed=6)
     assert {name: Counter(opened)[name] for name in FILES} == dict.fromkeys(FILES, 1)
     assert len(asked["settings_for"]) == 2
 
