@@ -86,16 +86,20 @@ class CaseLines:
         return report.when == "call" or (report.when == "setup" and report.failed)
 
     def _lines(self, report: pytest.TestReport) -> list[str]:
+        from pytest_icbench.model.codec import DamagedData
         from pytest_icbench.model.result import Result
         from pytest_icbench.report.line import result_line
 
-        results = [Result.from_dict(line) for line in getattr(report, "icbench", [])]
+        name = label(report.nodeid.partition("[")[2].removesuffix("]") or report.nodeid, self.left_out)
+        try:
+            results = [Result.from_dict(line) for line in getattr(report, "icbench", [])]
+        except (DamagedData, TypeError):  # a worker's report can hold anything; the session's end says what was wrong
+            return [f"{name.ljust(self.width)}  its results cannot be read"]
         lines = [result_line(result, self.left_out, self.width) for result in results]
         if not report.failed or any(result.verdict in (Verdict.REGRESSED, Verdict.INVALID) for result in results):
             return lines
         if lines:  # the sentence stands in pytest's summary
             return [*lines[:-1], f"{lines[-1].removesuffix('-').rstrip()}  {_FAILED}"]
-        name = label(report.nodeid.partition("[")[2].removesuffix("]") or report.nodeid, self.left_out)
         return [cut(f"{name.ljust(self.width)}  {_FAILED}: {printable(first_line(report))}", _WIDEST)]
 
 
