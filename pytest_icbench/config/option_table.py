@@ -9,11 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import candidates, values
+from pytest_icbench.config import candidates, named, values
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
-from pytest_icbench.model import circumstances, toml
-from pytest_icbench.model import uplink as uplinks
+from pytest_icbench.model import circumstances
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import (
     BAD,
@@ -45,27 +44,6 @@ _SPEC = (
 
 def _traffic(text: str, where: str) -> tuple[Traffic, ...]:
     return tuple(map(Traffic, values.packet_sizes(text, where)))
-
-
-def _protocol(text: str, where: str) -> str:
-    from pytest_icbench.model.settings import PROTOCOLS  # other suites load this module, too
-
-    return values.one_of(*PROTOCOLS)(text, where)
-
-
-def _search_preset(text: str, where: str) -> str:
-    from pytest_icbench.model.search_goal import PRESETS  # other suites load this module, too
-
-    return values.one_of(*PRESETS)(text, where)
-
-
-def _uplinks(text: str, where: str) -> Mapping[str, Uplink]:
-    return MappingProxyType(dict(uplinks.parse_all(text, where)))
-
-
-def _configurations(text: str, where: str, base: Path) -> Mapping[str, TomlFile]:
-    files = values.files(text, where, base)
-    return MappingProxyType({switch: toml.read(path, where) for switch, path in files.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +158,7 @@ class Options:
         "NAME",
         "measure and discard as a publication did: thesis (a minute, without the first and last second) or paper"
         " (a minute, 20 seconds of it after the first 20); single options still win",
-        _protocol,
+        named.protocol,
         setting="protocol",
     )
     warmup: float | None = option(
@@ -206,7 +184,7 @@ class Options:
         "NAME",
         "goals of the searches for ndr and pdr: csit (trials of 1 s), rfc2544 (60 s, no loss), tst009 (60 s, a loss is"
         " verified) or icpe2018 (60 s, for pdr:0.01%%) (default: csit)",
-        _search_preset,
+        named.search_preset,
         setting="search_preset",
     )
     search_width: float | None = option(
@@ -341,7 +319,7 @@ class Options:
         "[HOST=]NIC",
         "the network interface that leads to the second host, and with HOST= the one there if it has another name;"
         " several with spaces between; NIC+af_xdp for AF_XDP, a PCI address for DPDK's own driver",
-        _uplinks,
+        named.uplinks,
         default=MappingProxyType({}),
     )
     host_names: bool = flag("write the names of the hosts into results")
@@ -363,7 +341,7 @@ class Options:
         "SWITCH=FILE",
         "the user's own configuration of a switch, in TOML (docs/reference/switches.md); several with spaces between",
         default=MappingProxyType({}),
-        parse_at=_configurations,
+        parse_at=named.switch_configurations,
     )
     variant: tuple[Candidate, ...] = option(
         "SWITCH:NAME=WHAT",

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The plan of a run, and a budget shared out over its cases."""
+"""The plan of a run, a budget shared out over its cases, and their order."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
@@ -87,3 +89,32 @@ def test_a_plan_refuses_a_baseline_that_is_not_there(inner: Runner, bench: type[
     result = inner.run("--icbench-plan", "--icbench-compare=nosuch")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*there is no baseline 'nosuch' in *; --icbench-save makes one"])
+
+
+def test_a_random_order_is_recorded_and_repeated_by_its_seed(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.write(
+        test_x="""
+@pytest.mark.icbench(switch=["ovs", "veth"], packet_size=[64, 128, 256, 512, 1024, 1500])
+def test_a(icbench):
+    icbench.throughput()
+"""
+    )
+
+    def ran(*options: str) -> tuple[list[str], int | None]:
+        inner.run(*options).assert_outcomes(passed=12)
+        latest = inner.path / "reports" / "latest"
+        order = [json.loads(line)["case"] for line in (latest / "results.jsonl").read_text().splitlines()]
+        seed = json.loads((latest / "run.json").read_text())["order_seed"]
+        assert seed is None or isinstance(seed, int)
+        return order, seed
+
+    given, none = ran()
+    drawn, seed = ran("--icbench-order=random")
+    assert none is None
+    assert seed is not None
+    assert sorted(drawn) == sorted(given)
+    assert ran(f"--icbench-order={seed}") == (drawn, seed)
+    assert ran("--icbench-order=7")[0] != given
+    refused = inner.run("--icbench-order=shuffled")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["*--icbench-order: 'shuffled' is none of given, random, and no seed*"])

@@ -370,32 +370,3 @@ def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeTestbed], tmp_path: 
     # The same process in the same second is the same run; else there are two.
     lines = [line for run in runs for line in (run / "results.jsonl").read_text().splitlines()]
     assert [json.loads(line)["case"] for line in lines] == ["ovs-64B-b32-1vs1-Rmax"] * 2
-
-
-def test_a_random_order_is_recorded_and_repeated_by_its_seed(inner: Runner, bench: type[FakeTestbed]) -> None:
-    inner.write(
-        test_x="""
-@pytest.mark.icbench(switch=["ovs", "veth"], packet_size=[64, 128, 256, 512, 1024, 1500])
-def test_a(icbench):
-    icbench.throughput()
-"""
-    )
-
-    def ran(*options: str) -> tuple[list[str], int | None]:
-        inner.run(*options).assert_outcomes(passed=12)
-        latest = inner.path / "reports" / "latest"
-        order = [json.loads(line)["case"] for line in (latest / "results.jsonl").read_text().splitlines()]
-        seed = json.loads((latest / "run.json").read_text())["order_seed"]
-        assert seed is None or isinstance(seed, int)
-        return order, seed
-
-    given, none = ran()
-    drawn, seed = ran("--icbench-order=random")
-    assert none is None
-    assert seed is not None
-    assert sorted(drawn) == sorted(given)
-    assert ran(f"--icbench-order={seed}") == (drawn, seed)
-    assert ran("--icbench-order=7")[0] != given
-    refused = inner.run("--icbench-order=shuffled")
-    assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["*--icbench-order: 'shuffled' is none of given, random, and no seed*"])
