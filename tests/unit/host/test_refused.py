@@ -62,13 +62,16 @@ def test_what_could_not_be_undone_is_no_refusal(tmp_path: Path) -> None:
 def test_processes_of_its_session_end(tmp_path: Path) -> None:
     prepared(tmp_path)
     environment = {**os.environ, "ICBENCH_SESSION": "aaaaaa"}
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"], env=environment)
+    program = "import time; print(flush=True); time.sleep(100)"
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE)
     try:
+        assert process.stdout is not None
+        process.stdout.readline()  # Popen returns before the kernel shows the new program's environment
         undo_dead_sessions(tmp_path, UNDO_KINDS, once=True)
         assert process.wait(5) == -9
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")
