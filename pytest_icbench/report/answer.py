@@ -95,18 +95,19 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         untold = len([item for item in group if _undecided(item.verdict)])
         parts = []
         if slower:
-            lead, verdict = f"{len(slower)} of {len(group)} cases REGRESSED against {name}.", Verdict.REGRESSED
+            verdict = Verdict.REGRESSED
+            lead = f"{len(slower)} of {len(group)} cases {verdict} against {name}."
             parts.append(f"Worst: {_changes(slower)}.")
         elif untold:
             lead, verdict = f"Nothing is known to be slower than {name}.", Verdict.INCONCLUSIVE
         else:
             lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
         if better:
-            parts.append(f"{len(better)} IMPROVED: {_changes(better)}.")
+            parts.append(f"{len(better)} {Verdict.IMPROVED}: {_changes(better)}.")
         if untold:
             parts.append(f"Undecided: {untold} of {len(group)} cases.")
         if verdicts[Verdict.PASS]:
-            parts.append(f"{verdicts[Verdict.PASS]} PASS.")
+            parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
         out.append(Sentence(lead, " ".join(parts), verdict))
     return out
 

@@ -48,7 +48,8 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
     passed = [result for result in results if result.verdict == Verdict.PASS]
     lines += _table([result for result in _ordered(results) if result.verdict != Verdict.PASS], or_base)
     if passed:
-        lines += [f"<details><summary>{len(passed)} PASS</summary>", "", *_table(passed, or_base), "</details>", ""]
+        lines += [f"<details><summary>{len(passed)} {Verdict.PASS}</summary>", ""]
+        lines += [*_table(passed, or_base), "</details>", ""]
     hindrances = _hindrances(results)
     lines += [*_limited(hindrances), ""] if hindrances else []
     changes = sorted({change for result in results for change in _changes(result)})

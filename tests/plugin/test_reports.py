@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -30,6 +31,12 @@ def cases(path: Path) -> dict[str, ElementTree.Element]:
     return {case.attrib["name"]: case for case in ElementTree.parse(path).getroot().iter("testcase")}
 
 
+def said(out: ElementTree.Element) -> tuple[str, dict[str, Any]]:
+    """The first line of a case's output, which is for readers, and the last one, which is the result."""
+    lines = (out.text or "").splitlines()
+    return lines[0], json.loads(lines[-1])
+
+
 def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=ONE)
     inner.run("--junitxml=own.xml")
@@ -42,7 +49,8 @@ def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeTestbe
     assert float(properties["icbench.throughput_pps"]) == 5e6
     out = case.find("system-out")
     assert out is not None
-    line = json.loads(out.text or "")
+    sentence, line = said(out)
+    assert sentence.startswith("ovs-64B-b32-1vs1-Rmax      5.00 Mpps  4.90..5.10 ")
     assert line == json.loads((inner.path / "reports/latest/results.jsonl").read_text().splitlines()[0])
     assert {name.removeprefix("icbench.") for name in properties} <= set(line)
     assert list(found["test_plain"]) == []
@@ -56,7 +64,9 @@ def test_hostile_texts_leave_the_xml_well_formed(inner: Runner, bench: type[Fake
     inner.run("--junitxml=own.xml", "-k", "ovs-64B")
     out = cases(inner.path / "own.xml")["test_a[ovs-64B-b32-1vs1-Rmax]"].find("system-out")
     assert out is not None
-    assert json.loads(out.text or "")["evidence"] == "\x1b[31m]]><a>&\x00\ud800 é"
+    sentence, line = said(out)
+    assert sentence == "ovs-64B-b32-1vs1-Rmax  INVALID died"
+    assert line["evidence"] == "\x1b[31m]]><a>&\x00\ud800 é"
 
 
 def test_run_files_are_written_into_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:

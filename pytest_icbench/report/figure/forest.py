@@ -100,7 +100,7 @@ def _finding(changes: Sequence[Change]) -> str:
             shown = "; ".join(f"{change.case} {change.text}, {change.values}" for change in named[:5])
             rest = f"; and {len(named) - 5} more" if len(named) > 5 else ""
             sentences.append(f"{verdict}: {shown}{rest}.")
-    return " ".join(sentences) or f"None of {len(changes)} is REGRESSED or IMPROVED."
+    return " ".join(sentences) or f"None of {len(changes)} is {Verdict.REGRESSED} or {Verdict.IMPROVED}."
 
 
 def _row(place: int, label: str, change: Change, factor: float) -> tuple[Any, ...]:

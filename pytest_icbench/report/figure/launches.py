@@ -137,11 +137,14 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
     low, high = min(ratios), max(ratios)
     wide = low > 0 and high / low > 10
     span = max(high - low, 0.02)
-    domain = [low / 1.05, high * 1.05] if wide else [low - span * 0.04, high + span * 0.04]
+    if wide:
+        scale: dict[str, Any] = {"type": "log", "domain": [low / 1.05, high * 1.05], "nice": True}
+    else:
+        scale = {"zero": False, "domain": [low - span * 0.04, high + span * 0.04], "nice": False}
     x = {
         "field": "ratio",
         "type": "quantitative",
-        "scale": {"type": "log" if wide else "linear", "zero": False, "domain": domain, "nice": wide},
+        "scale": scale,
         "axis": {
             "title": "a launch over the median",
             "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",

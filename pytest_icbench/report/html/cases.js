@@ -79,7 +79,7 @@ const icCases = (function () {
 
   function link(result) {
     const tail = result.case.startsWith(`${result.path}-`) ? result.case.slice(result.path.length + 1) : result.case;
-    const verdict = result.verdict && result.verdict !== "PASS" ? [" ", make("b", {}, result.verdict)] : [];
+    const verdict = result.remarkable ? [" ", make("b", {}, result.verdict)] : [];
     return make("li", {}, make("a", { href: `#${result.anchor}` }, `${tail}, ${result.dimension}`), ...verdict);
   }
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import NOTABLE
+from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.report.deciding import deciding
@@ -92,6 +92,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
         "anchor": printable(page.anchors[place]).replace(" ", "_"),
         "dimension": result.dimension,
         "verdict": result.verdict or "",
+        "remarkable": result.verdict not in (None, Verdict.PASS),
         "value": None if value is None else value * factor,
         "low": None if low is None else low * factor,
         "high": None if high is None else high * factor,
