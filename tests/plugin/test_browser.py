@@ -164,15 +164,25 @@ def test_it_opens_without_an_error_or_a_request_and_shows_every_kind_of_figure(o
         "Launches",
         "History",
     ]
-    for figure in opened.page.locator("#ic-figures details.ic-figure[open] .ic-plot").all():
-        box = figure.locator("svg").bounding_box()
+    charts = [chart for section in drawn(opened) for chart in section["charts"]]
+    height_of = {f"ic-fig-{chart['id']}": chart["height"] for chart in charts}
+    for figure in opened.page.locator("#ic-figures details.ic-figure[open]").all():
+        box = figure.locator(".ic-plot svg").bounding_box()
         assert box["width"] > 200
-        assert box["height"] > 200
-        assert figure.get_attribute("aria-label")
+        assert box["height"] >= height_of[figure.get_attribute("id")] > 20
+        assert figure.locator(".ic-plot").get_attribute("aria-label")
     # Lines, marks and intervals are really there.
     marks = opened.page.locator("#ic-fig-size-0-pps svg .mark-symbol path").count()
     assert marks >= 9
     assert opened.page.locator("#ic-fig-size-0-pps svg .mark-rule line").count() >= 9
+
+
+def drawn(opened: Opened) -> list[dict[str, Any]]:
+    """The sections of the page's data."""
+    found: list[dict[str, Any]] = opened.page.evaluate(
+        "JSON.parse(document.getElementById('ic-data').textContent).sections"
+    )
+    return found
 
 
 def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
