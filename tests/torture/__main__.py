@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tortures the host as root: python -m tests.torture [--only kills|faults|fuzz] [--minutes M] [--count N] [--seed S].
+"""Tortures the host as root: python -m tests.torture [--only kills|faults|fuzz] [further options].
 
 Exit status 1 if anything was not as it has to be; the summary has the counts and the seed that repeats them.
 """
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--seed", type=int, help="repeats moments and inputs (default: a new one)")
     result.add_argument("--match", default="", help="only faults and sessions whose name has this text")
+    result.add_argument("--short", action="store_true", help="only the faults that make test-all tries, in their order")
     return result
 
 
@@ -62,14 +63,14 @@ def main() -> int:
     for part in parts:
         count = arguments.count or PARTS[part][0]
         seconds = 60 * arguments.minutes * PARTS[part][1] / whole
-        tallies.append(_run(part, count, seed, seconds, arguments.match))
+        tallies.append(_run(part, count, seed, seconds, arguments))
     print(f"seed {seed}")
     for tally in tallies:
         print(tally)
     return int(any(tally.wrong for tally in tallies))
 
 
-def _run(part: str, count: int, seed: int, seconds: float, names: str) -> Tally:
+def _run(part: str, count: int, seed: int, seconds: float, arguments: argparse.Namespace) -> Tally:
     tally = Tally(part)
     began = time.monotonic()
 
@@ -80,8 +81,8 @@ def _run(part: str, count: int, seed: int, seconds: float, names: str) -> Tally:
         print(f"[{time.monotonic() - began:5.0f} s] {text}", flush=True)
 
     runs: dict[str, Callable[[], Iterator[str | None]]] = {
-        "kills": lambda: kills.run(count, seed, names, enough, tell),
-        "faults": lambda: faults.run(count, seed, names, enough, tell),
+        "kills": lambda: kills.run(count, seed, arguments.match, enough, tell),
+        "faults": lambda: faults.run(faults.selected(seed, arguments.match, arguments.short)[:count], enough, tell),
         "fuzz": lambda: fuzz.run(count, seed, seconds, tell),
     }
     for trouble in runs[part]():

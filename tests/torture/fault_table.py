@@ -175,4 +175,27 @@ def _circumstances() -> Iterator[Fault]:
         yield Fault(subject, what, before, switch, end, says, action, stays=end in ("fails", "passes"))
 
 
-FAULTS: tuple[Fault, ...] = (*_switches(), *_workloads(), *_nodes(), *_kernel(), *_circumstances())
+#: The faults by what they break.
+KINDS: dict[str, tuple[Fault, ...]] = {
+    "switch": tuple(_switches()),
+    "workload": tuple(_workloads()),
+    "node": tuple(_nodes()),
+    "kernel": tuple(_kernel()),
+    "circumstance": tuple(_circumstances()),
+}
+FAULTS: tuple[Fault, ...] = tuple(fault for kind in KINDS.values() for fault in kind)
+
+#: The names of those in the short form: of every kind, the ones that take the least time.
+SHORT = (
+    "switch killed at the start (testpmd)",
+    "switch crashed in a launch (basicfwd)",
+    "sender killed in a launch (linux-bridge)",
+    "container killed in a launch (linux-bridge, lxc)",
+    "bridge deleted in a launch (linux-bridge)",
+    "disk of the reports has 24 kB before the session (veth)",
+    "disk of the sessions is full before the session (veth)",
+    "lock is a link before the session (veth)",
+    "journal has an unknown entry before the session (veth)",
+    "huge pages cannot be set before the session (testpmd)",
+    "workload is no program before the session (veth)",
+)

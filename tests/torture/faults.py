@@ -9,19 +9,21 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.torture import host, lives
-from tests.torture.fault_table import FAULTS, Fault
+from tests.torture.fault_table import FAULTS, SHORT, Fault
 from tests.torture.lives import Life
 
 _SESSION_MAX_S = 60.0
 #: How long a launch is and how far into it a fault comes, in seconds.
 _LAUNCH_S = 1.0
 _INTO_S = 0.6
+#: Where sessions have their state; gone from the host when none is left.
+_SESSIONS = Path("/run/icbench")
 
 TEST = """
 import pytest
@@ -33,20 +35,25 @@ def test_rate(icbench):
 """
 
 
-def selected(seed: int, names: str = "") -> list[Fault]:
-    """Returns the faults whose name has a text, in an order drawn by the seed."""
+def selected(seed: int, names: str = "", short: bool = False) -> list[Fault]:
+    """Returns the faults whose name has a text, in an order drawn by the seed.
+
+    Args:
+        short: only those of the short form, in its order.
+    """
+    if short:
+        table = {fault.name: fault for fault in FAULTS}
+        return [table[name] for name in SHORT if names in name]
     chosen = [fault for fault in FAULTS if names in fault.name]
     random.Random(seed).shuffle(chosen)
     return chosen
 
 
-def run(
-    count: int, seed: int, names: str, enough: Callable[[], bool], tell: Callable[[str], None]
-) -> Iterator[str | None]:
+def run(chosen: Sequence[Fault], enough: Callable[[], bool], tell: Callable[[str], None]) -> Iterator[str | None]:
     """Tries faults. Yields None for each that ends as the table says, else what is not so."""
     possible = {life.switch for life in lives.lives()}
     with TemporaryDirectory(prefix="torture-") as top:
-        for number, fault in enumerate(selected(seed, names)[:count]):
+        for number, fault in enumerate(chosen):
             if enough():
                 return
             if fault.switch not in possible:
@@ -64,6 +71,7 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
     wrapped: list[str] = []
     if fault.when == "before the session":
         wrapped = ["unshare", "--mount", "sh", "-c", f'{fault.action} && exec "$@"', "sh"]
+    point = None if _SESSIONS.exists() or str(_SESSIONS) not in fault.action else _SESSIONS
     process = lives.start(life, directory, before=wrapped, test=test)
     trouble = None
     try:
@@ -76,6 +84,9 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
     finally:
         if process.poll() is None:
             process.kill()
+    if point is not None:
+        with suppress(OSError):
+            point.rmdir()  # the action made it on the host, to mount over it; the session sees only what is mounted
     said = lives.output(directory)
     wrong = [] if trouble is None else [trouble]
     wrong += _judged(fault, status, said)
@@ -145,7 +156,7 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
 
 def _rig_began(session: int) -> bool:
     """Whether a rig is being made: what runs before examines the host."""
-    for journal in Path("/run/icbench").glob("*/journal"):
+    for journal in _SESSIONS.glob("*/journal"):
         with suppress(OSError):
             if f'"pid":{session},' in journal.read_text(encoding="utf-8") and any(journal.parent.glob("r*")):
                 return True

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.torture import page
-from tests.torture.fault_table import FAULTS
+from tests.torture.fault_table import FAULTS, KINDS, SHORT
 from tests.torture.faults import selected
 from tests.torture.kills import lost, planned
 
@@ -24,6 +24,16 @@ def test_there_are_a_hundred_faults_each_with_a_name_and_words_of_its_own() -> N
     assert len(set(names)) == len(names)
     for fault in FAULTS:
         assert re.compile(fault.says).search("") is None, fault.name
+
+
+def test_the_short_form_has_the_same_faults_each_time_of_every_kind_moment_and_end() -> None:
+    short = selected(1, short=True)
+    assert tuple(fault.name for fault in short) == SHORT
+    assert selected(2, short=True) == short
+    assert selected(1, "lock", short=True) == [fault for fault in short if "lock" in fault.name]
+    assert all(set(faults) & set(short) for faults in KINDS.values())
+    assert {fault.when for fault in short} == {fault.when for fault in FAULTS}
+    assert {fault.end for fault in short} == {fault.end for fault in FAULTS}
 
 
 @pytest.mark.parametrize(("count", "kinds"), [(1, 1), (20, 3), (200, 12)])
