@@ -54,6 +54,24 @@ static void laps_that_last_too_long(void)
 	CHECK_EQUAL(m.per_frame, 101);
 }
 
+/* A loop that was away for most of one window counts no gaps in the next, whose laps are as long as ever. */
+static void a_window_of_gaps_is_forgotten(void)
+{
+	struct meter m;
+	struct meter_cycles away = {0}, after = {0};
+	uint64_t now = 0;
+
+	meter_start(&m, now, 1000);
+	for (unsigned i = 0; i < 10; i++)
+		meter_lap(&m, now += 2000, 32, &away);
+	meter_lap(&m, now += 50000, 0, &away);
+	CHECK_EQUAL(away.gaps, 1);
+	meter_learn(&m, &away);
+	for (unsigned i = 0; i < 10; i++)
+		meter_lap(&m, now += 2000, 32, &after);
+	CHECK_EQUAL(after.gaps, 0);
+}
+
 static void what_the_loop_gives_away_is_no_gap(void)
 {
 	struct meter m;
@@ -168,6 +186,7 @@ int main(void)
 {
 	laps();
 	laps_that_last_too_long();
+	a_window_of_gaps_is_forgotten();
 	what_the_loop_gives_away_is_no_gap();
 	a_loop_that_is_kept_away();
 	a_fixed_piece_of_work();

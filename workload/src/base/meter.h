@@ -68,10 +68,12 @@ static inline void meter_lap(struct meter *m, uint64_t now, unsigned frames, str
 	m->given_away = m->excused = 0;
 }
 
-/* Takes from a window that has ended what its frames took. */
+/* Takes from a window that has ended what its frames took. Gaps of laps without frames are among all gaps, so
+ * at most half of the busy time is taken for gaps: frames that seemed to take nothing would make a gap of
+ * every lap from then on. */
 static inline void meter_learn(struct meter *m, const struct meter_cycles *window)
 {
-	uint64_t gap = window->gap < window->busy ? window->gap : window->busy;
+	uint64_t gap = window->gap < window->busy / 2 ? window->gap : window->busy / 2;
 
 	if (window->frames)
 		m->per_frame = (window->busy - gap) / window->frames + 1;
