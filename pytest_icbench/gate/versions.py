@@ -10,7 +10,7 @@ from pytest_icbench.gate.limits import AT_LIMIT
 from pytest_icbench.gate.margins import CYCLES, Allowed
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
-from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.comparison import AT_LEAST, SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -32,7 +32,8 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
         return None
     by_cycles = comparison.figure == CYCLES
     more, note = None, comparison.note
-    if comparison.decision == Verdict.INCONCLUSIVE and (note is None or by_cycles or comparison.confirmed is False):
+    unsure = note is None or by_cycles or (comparison.confirmed is False and note != AT_LEAST)
+    if comparison.decision == Verdict.INCONCLUSIVE and unsure:
         more, why = _more_pairs(comparison, allowed.margin.of_cost if by_cycles else allowed.margin)
         note = note or why
     finding = Finding(

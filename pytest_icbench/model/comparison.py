@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pytest_icbench.model.verdict import Verdict
 
+#: The note on rates that decide nothing, which more pairs would not change.
+AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"
+
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:

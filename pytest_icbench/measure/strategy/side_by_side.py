@@ -24,7 +24,7 @@ from pytest_icbench.measure.stopping import TELLING, why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.comparison import AT_LEAST, SideBySide
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -38,7 +38,6 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
 SESSION_ERROR = 0.01
 #: The verdicts of a first look that fresh launches have to confirm.
 _SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
-_AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 
 
@@ -219,7 +218,7 @@ class PairStrategy(Strategy):
         begin, note, confirmed, confidence = 0, _RESTS_ON_CYCLES if self.by_cycles else None, None, CONFIDENCE
         decision = verdict
         if self._at_least(verdict):
-            decision, note = Verdict.INCONCLUSIVE, _AT_LEAST
+            decision, note = Verdict.INCONCLUSIVE, AT_LEAST
         elif len(self.gathered.launches) > self.screened:
             begin, confidence = self.screened, confirming(self.cases)
             ratio = self._ratio(begin, confidence)
@@ -229,7 +228,9 @@ class PairStrategy(Strategy):
                 ratio = self._ratio(begin, confidence)
                 fresh = self._verdict(ratio)
                 decision = Verdict.INCONCLUSIVE if fresh in _SUSPICIONS else fresh
-                if decision == Verdict.INCONCLUSIVE:
+                if self._at_least(fresh):
+                    decision, note = Verdict.INCONCLUSIVE, AT_LEAST
+                elif decision == Verdict.INCONCLUSIVE:
                     note = f"the first look said {verdict}, fresh launches do not say it surely enough"
         return SideBySide(
             base=self.base_id,

@@ -11,6 +11,7 @@ from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.comparison import AT_LEAST
 from pytest_icbench.model.finding import Finding
 from tests.plugin.test_versions import gives
 
@@ -53,6 +54,7 @@ def test_a_suspicion_that_was_not_confirmed() -> None:
         ({"ratio_low": None, "ratio_high": None, "pairs": 4}, 2, "too few pairs for an interval; about 2 launches"),
         ({"ratio": 0.97, "ratio_low": 0.96, "ratio_high": 0.98}, None, "no number of launches would tell"),
         ({"note": "the switch had idle share"}, None, ": the switch had idle share"),
+        ({"note": AT_LEAST, "confirmed": False, "ratio_low": 0.94, "ratio_high": 0.98}, None, f": {AT_LEAST}"),
     ],
 )
 def test_what_else_stands_in_the_way(found: dict[str, Any], more: int | None, told: str) -> None:

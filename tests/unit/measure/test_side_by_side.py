@@ -300,6 +300,14 @@ def test_cycles_of_one_side_decide_nothing(rigs: tuple[Model, Model]) -> None:
     assert (comparison.decision, comparison.figure) == ("INCONCLUSIVE", "throughput_pps")
 
 
+def test_a_path_that_does_not_fall_again_decides_nothing(rigs: tuple[Model, Model]) -> None:
+    rigs[0].pps, rigs[0].later_pps, rigs[0].idle = 4.5e6, 5e6, True
+    comparison = decided(compare(rigs)[0])
+    assert (comparison.screen, comparison.confirmed) == ("REGRESSED", False)
+    assert comparison.decision == "INCONCLUSIVE"
+    assert "at least" in str(comparison.note)
+
+
 def test_a_base_with_idle_share_can_be_fallen_short_of(rigs: tuple[Model, Model]) -> None:
     rigs[0].pps, rigs[1].idle = 4.5e6, True
     assert decided(compare(rigs)[0]).decision == "REGRESSED"
