@@ -121,7 +121,8 @@ class Strategy:
                 self._reference_turn(launches)
             figures = [main_figure(self.case, launch) for launch in self.gathered.launches]
             elapsed = self._elapsed()
-            why = why_stop(figures, self.settings, elapsed, self.a_turn * elapsed / len(figures))
+            next_s = self.a_turn * (elapsed - self.repeated_s) / len(figures)
+            why = why_stop(figures, self.settings, elapsed, next_s)
             if why is not None:
                 self.gathered.ended_by = why
                 return
@@ -228,11 +229,21 @@ class Strategy:
         alone = self.settings.stream is not None or self.settings.train is not None
         if launch.disturbed is None or alone or len(repeated) >= MOST_DISTURBED:
             return False
-        if self.repeated_s + spent_s > DISTURBED_TIME * self.settings.max_duration_s:
+        if self.repeated_s + spent_s > DISTURBED_TIME * self.settings.max_duration_s or self._takes_fewest(spent_s):
             return False
         self.repeated_s += spent_s
         repeated.append(replace(launch, index=len(repeated), repeated=phase))
         return True
+
+    def _takes_fewest(self, launch_s: float) -> bool:
+        """Whether the time for the case would end it before its fewest launches, if one more were repeated."""
+        rate = self.case.rate
+        if self.settings.repeats is not None or rate.is_search or rate.is_sweep:
+            return False
+        sides = [self.gathered.launches]
+        sides += [] if self.reference_rig is None else [self.gathered.reference]
+        missing = sum(max(self.settings.min_launches - len(launches), 0) for launches in sides)
+        return missing > 0 and self._elapsed() + missing * launch_s > self.settings.max_duration_s
 
     def _another_try(self, reason: str, evidence: str) -> bool:
         if len(self.gathered.faults) >= MOST_FAULTS:

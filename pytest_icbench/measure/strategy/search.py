@@ -154,12 +154,12 @@ class SearchStrategy(Strategy):
         """Runs one launch as a trial; ``load_pps`` is per pair, None for the maximum."""
         rate = Rate() if load_pps is None else Rate(max(round(load_pps), 1))
         whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
-        began = time.monotonic()
+        began, repeated_s = time.monotonic(), self.repeated_s
         try:
             launch = self._valid_launch(rig, replace(case, rate=rate), phase)
         finally:
             self.settings = whole
-        spent = time.monotonic() - began
+        spent = time.monotonic() - began - (self.repeated_s - repeated_s)  # what does not count proves nothing
         (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
         scheduled, received, missing = (launch.total(name) for name in ("scheduled", "received", "not_offered"))
         short = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)

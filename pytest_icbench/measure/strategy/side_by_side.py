@@ -187,7 +187,7 @@ class PairStrategy(Strategy):
 
     def _why_stop(self) -> str | None:
         done, elapsed = len(self.gathered.launches), self._elapsed()
-        return why_stop_after(done, self._narrow, self.settings, elapsed, elapsed / done)
+        return why_stop_after(done, self._narrow, self.settings, elapsed, (elapsed - self.repeated_s) / done)
 
     def _narrow(self, pairs: int) -> bool:
         self.by_cycles = self._cycles_tell(Verdict.INCONCLUSIVE)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,14 @@ from hypothesis import strategies as st
 
 from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed, why_slow
 from pytest_icbench.measure.recompute import recomputed
+from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
 from pytest_icbench.model.interference import Interference, Taker, joined
 from pytest_icbench.model.launch import EndpointWork, Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
 from tests.unit.scripted_rig import RTT, ScriptedRig, one, place, run
+from tests.unit.search_model import Model, find, timeless
 
 QUIET = Interference(2, 1.0, taken=0.02, stolen=0.0, waited=0.001, waited_by="endpoint 0")
 BUSY = replace(QUIET, taken=0.52, takers=(Taker("stress-ng-cpu", 0.48),))
@@ -175,3 +179,31 @@ def test_a_launch_with_a_slow_canary_is_repeated() -> None:
     assert (found.disturbed_repeated, found.launches) == (1, 3)
     assert found.per_repeated_launch[0].disturbed == "a fixed piece of work took 3.5 times as long as at best"
     assert all(window.disturbed for window in found.per_repeated_launch[0].windows)
+
+
+def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    """Launches that are models; those of these numbers, as they run, are disturbed."""
+    timeless(monkeypatch)
+    plain, ran = repeat.run_launch, itertools.count()
+
+    def run_launch(*args: Any, **named: Any) -> Launch:
+        launch = plain(*args, **named)
+        return replace(launch, disturbed="others took a CPU") if next(ran) in numbers else launch
+
+    monkeypatch.setattr(repeat, "run_launch", run_launch)
+
+
+def test_repeats_leave_the_time_for_the_fewest_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed(monkeypatch, *range(9))
+    found = find(Model(3e6), Model(15e6), Rate(), max_duration_s=27)  # enough for seven pairs
+    assert (found.launches, found.disturbed_repeated) == (6, 2)
+
+
+def test_a_trial_of_a_search_counts_without_its_repeated_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed(monkeypatch, 3)
+    found = find(Model(3e6), Model(15e6))
+    assert found.disturbed_repeated == 1
+    assert found.search is not None
+    trials = found.search.trials
+    launch_s = [trial.effective_s - trial.duration_s for trial in trials]
+    assert max(launch_s) == pytest.approx(min(launch_s))
