@@ -213,7 +213,7 @@ def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict
     disturbed = [launch for launch in launches if launch.disturbed is not None]
     told = max(disturbed or repeated, key=_strength, default=None)
     return {
-        "disturbed_launches": len(disturbed) if known else None,
+        "disturbed_launches": len(disturbed) if known or disturbed else None,
         "disturbance": None if told is None else told.disturbed,
         "disturbed_repeated": len(repeated),
     }

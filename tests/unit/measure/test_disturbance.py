@@ -15,6 +15,7 @@ from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed, wh
 from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
+from pytest_icbench.model.disturbed import too_disturbed
 from pytest_icbench.model.interference import Interference, Taker, joined
 from pytest_icbench.model.launch import EndpointWork, Launch
 from pytest_icbench.model.measurement import Measurement
@@ -118,6 +119,13 @@ def test_a_long_run_is_not_repeated(tmp_path: object) -> None:
 def test_without_a_watch_nothing_is_claimed() -> None:
     found = measured()
     assert (found.disturbed_launches, found.disturbance, found.disturbed_repeated) == (None, None, 0)
+
+
+def test_what_other_witnesses_say_counts_without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed(monkeypatch, *range(6))
+    found = find(Model(3e6), None, Rate(), repeats=6, max_duration_s=1)
+    assert (found.launches, found.disturbed_launches, found.disturbance) == (6, 6, "others took a CPU")
+    assert too_disturbed(found)
 
 
 def test_a_disturbed_result_is_computed_anew_as_it_was() -> None:
