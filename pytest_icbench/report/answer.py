@@ -86,7 +86,8 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
 
 
 def _baseline(results: Sequence[Result]) -> list[Sentence]:
-    judged = [result for result in results if result.baseline]
+    # The base of a candidate is no baseline: the sentence on the candidate has all its cases.
+    judged = [result for result in results if result.baseline and not _is_beside_its_base(result)]
     out = []
     for name, group in grouped(judged, lambda result: printable(str(result.baseline))).items():
         verdicts = Counter(str(result.verdict) for result in group)
@@ -110,6 +111,12 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
             parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
         out.append(Sentence(lead, " ".join(parts), verdict))
     return out
+
+
+def _is_beside_its_base(result: Result) -> bool:
+    """Whether a result was judged against the base that was measured beside it, not against an earlier run."""
+    comparison = result.side_by_side
+    return comparison is not None and str(result.baseline).startswith(f"{comparison.base} ")
 
 
 def _undecided(name: str | None) -> bool:

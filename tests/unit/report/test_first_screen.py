@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.case import Case
@@ -164,6 +165,15 @@ def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:
     assert sentence.lead == "ovs:new against its base: REGRESSED."
     assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10 % (-11 % to -9 %)." in sentence.text
     assert deciding([result(Case("ovs"))]) == [result(Case("ovs"))]
+
+
+def test_a_candidate_has_one_sentence_whatever_the_number_of_its_cases() -> None:
+    base, candidate = upgrade()
+    named = replace(candidate, baseline=f"{base.case} beside it")
+    assert answer([base, named]) == answer([base, candidate])
+    assert [sentence.lead for sentence in answer([base, named])] == ["ovs:new against its base: REGRESSED."]
+    # An earlier run is a baseline, of candidates too.
+    assert len(answer([base, replace(candidate, baseline="main")])) == 2
 
 
 def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> None:
