@@ -192,10 +192,10 @@ def test_a_launch_with_a_slow_canary_is_repeated() -> None:
 def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
     """Launches that are models; those of these numbers, as they run, are disturbed."""
     timeless(monkeypatch)
-    plain, ran = repeat.run_launch, itertools.count()
+    plain, ran = vars(repeat)["run_launch"], itertools.count()
 
     def run_launch(*args: Any, **named: Any) -> Launch:
-        launch = plain(*args, **named)
+        launch: Launch = plain(*args, **named)
         return replace(launch, disturbed="others took a CPU") if next(ran) in numbers else launch
 
     monkeypatch.setattr(repeat, "run_launch", run_launch)
