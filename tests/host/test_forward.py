@@ -17,7 +17,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
-from tests.host.rig_tools import built
+from tests.host.rig_tools import built, driver
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -31,7 +31,7 @@ ATTEMPTS = 4
 
 
 def forwarder(rig: Rig) -> Forwarder:
-    switch = rig.host.switch
+    switch = driver(rig)
     assert isinstance(switch, Forward)
     assert switch.forwarder is not None
     return switch.forwarder

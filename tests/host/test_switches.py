@@ -26,7 +26,7 @@ from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, cpu_ticks, session
-from tests.host.rig_tools import built
+from tests.host.rig_tools import built, driver
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -170,7 +170,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     from pytest_icbench.driver.switch.snabb.switch import Snabb
     from pytest_icbench.driver.switch.vpp.switch import Vpp
 
-    switch = rig.host.switch
+    switch = driver(rig)
     if isinstance(switch, OpenVSwitch):
         return [switch.daemons.switch.process.pid]
     if isinstance(switch, Forward):
