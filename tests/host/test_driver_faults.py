@@ -25,7 +25,7 @@ pytestmark = [
 TEST = """
 import pytest
 
-SETTINGS = {"repeats": 3, "warmup": 0.05, "duration": 0.15, "drain": 0.1}
+SETTINGS = {"repeats": 2, "warmup": 0.05, "duration": 0.4, "drain": 0.3}
 
 @pytest.mark.icbench(switch=["faulty", "linux-bridge"], packet_size=64, **SETTINGS)
 def test_rate(icbench):
