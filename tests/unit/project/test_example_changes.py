@@ -83,7 +83,7 @@ from pytest_icbench.measure.strategy.side_by_side import PairStrategy
 from pytest_icbench.model.settings import Settings
 
 pairs = SimpleNamespace(launches=[None] * 60)
-noisy = SimpleNamespace(settings=Settings(max_duration_s=900), gathered=pairs, _narrow=lambda _: False)
+noisy = SimpleNamespace(repeated_s=0.0, settings=Settings(max_duration_s=900), gathered=pairs, _narrow=lambda _: False)
 noisy._elapsed = lambda: 90.0
 compared = PairStrategy._why_stop(noisy)
 stopping.MOST_LAUNCHES = 8
