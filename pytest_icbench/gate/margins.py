@@ -9,7 +9,7 @@ rate tells nothing about the switch, because it is "at least" or was given, the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -69,12 +69,15 @@ class Margins:
         return margins
 
     def of_cycles(self) -> Allowed:
-        """Returns the margin of the cycles a frame: as named, else what the tolerated loss of rate comes to."""
-        named = [self.values.get(f"{base}_{CYCLES}") for base in (TOLERANCE["lower"], ALLOWANCE)]
-        if any(named) or TOLERANCE["lower"] in self.values:
-            return self._allowed(CYCLES, "lower", *named)
+        """Returns the margin of the cycles a frame: as named, else the rate's. ``max_rise`` is of times."""
         rate = self.of("throughput")[0]
-        return Allowed(CYCLES, "rise", rate.margin.of_cost, rate.source)
+        cost, source = rate.margin.of_cost, rate.source
+        tolerated, allowance = (self.values.get(f"{base}_{CYCLES}") for base in (TOLERANCE["lower"], ALLOWANCE))
+        if tolerated is not None:
+            cost, source = replace(cost, tolerated=tolerated[0]), tolerated[1]
+        if allowance is not None:
+            cost, source = replace(cost, allowance=allowance[0]), f"{source} and {allowance[1].rpartition(': ')[2]}"
+        return Allowed(CYCLES, "rise", cost, source)
 
     def _allowed(
         self, name: str, better: Better, tolerated: tuple[float, str] | None, allowance: tuple[float, str] | None

@@ -171,7 +171,9 @@ CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
         (1.1, "", "REGRESSED"),
         (0.9, "", "IMPROVED"),
         (1.1, '["*"]\nmax_drop = 0.1', "PASS"),
-        (1.1, '["*"]\nmax_rise = 0.1', "PASS"),
+        (1.1, '["*"]\nmax_rise = 0.1', "REGRESSED"),  # it is of round trips
+        (1.1, '["*"]\nmax_rise_cycles_per_packet = 0.1', "PASS"),
+        (1.1, '["*"]\nmax_drop = 0.1\nallowance_cycles_per_packet = 0.02', "PASS"),
         (1.1, '["*"]\nmax_drop = 0.5\nmax_rise_cycles_per_packet = 0.02', "REGRESSED"),
         (1.03, "", "INCONCLUSIVE"),
     ],

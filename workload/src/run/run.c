@@ -109,8 +109,10 @@ void run_canary_after(struct run *r)
 
 static void sleep_until(uint64_t ns)
 {
-	while (clock_monotonic_ns() + START_SPIN_NS < ns && !control_stopped()) {
-		uint64_t left = ns - START_SPIN_NS - clock_monotonic_ns();
+	uint64_t now;
+
+	while ((now = clock_monotonic_ns()) + START_SPIN_NS < ns && !control_stopped()) {
+		uint64_t left = ns - START_SPIN_NS - now;
 		struct timespec pause = {.tv_nsec = (long)(left < 50000000 ? left : 50000000)};
 
 		nanosleep(&pause, NULL);
