@@ -30,7 +30,7 @@ static void laps(void)
 static void laps_that_last_too_long(void)
 {
 	struct meter m;
-	struct meter_cycles c = {0}, window = {.busy = 5000, .gap = 1000, .frames = 40};
+	struct meter_cycles c = {0}, window = {.busy = 5000, .gap = 3000, .busy_gap = 1000, .frames = 40};
 
 	meter_start(&m, 0, 1000);
 	meter_lap(&m, 1000, 0, &c);
@@ -70,6 +70,27 @@ static void a_window_of_gaps_is_forgotten(void)
 	for (unsigned i = 0; i < 10; i++)
 		meter_lap(&m, now += 2000, 32, &after);
 	CHECK_EQUAL(after.gaps, 0);
+}
+
+/* A lap with frames that was far too long does not make frames look slow, so the next such lap is a gap, too.
+ */
+static void a_gap_among_frames_teaches_nothing(void)
+{
+	struct meter m;
+	struct meter_cycles first = {0}, away = {0}, after = {0};
+	uint64_t now = 0;
+
+	meter_start(&m, now, 1000);
+	for (unsigned i = 0; i < 10; i++)
+		meter_lap(&m, now += 320, 32, &first);
+	meter_learn(&m, &first);
+	meter_lap(&m, now += 320, 32, &away);
+	meter_lap(&m, now += 1000000, 32, &away);
+	CHECK_EQUAL(away.gaps, 1);
+	meter_learn(&m, &away);
+	meter_lap(&m, now += 1000000, 32, &after);
+	CHECK_EQUAL(after.gaps, 1);
+	CHECK_EQUAL(after.gap > 990000, 1);
 }
 
 static void what_the_loop_gives_away_is_no_gap(void)
@@ -187,6 +208,7 @@ int main(void)
 	laps();
 	laps_that_last_too_long();
 	a_window_of_gaps_is_forgotten();
+	a_gap_among_frames_teaches_nothing();
 	what_the_loop_gives_away_is_no_gap();
 	a_loop_that_is_kept_away();
 	a_fixed_piece_of_work();

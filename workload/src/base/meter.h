@@ -29,6 +29,7 @@ struct meter_cycles {
 	uint64_t busy, idle;
 	uint64_t frames;    /* moved in busy laps */
 	uint64_t gap, gaps; /* how much longer than usual laps took, and how many they were */
+	uint64_t busy_gap;  /* that part of the gap which is in busy laps */
 };
 
 /* limit: cycles. */
@@ -48,6 +49,8 @@ static inline void meter_judge(
 		return;
 	into->gap += lap - usual;
 	into->gaps++;
+	if (frames)
+		into->busy_gap += lap - usual;
 }
 
 /* Ends the lap, in which so many frames moved, at time now (cycles), and begins the next. */
@@ -68,15 +71,11 @@ static inline void meter_lap(struct meter *m, uint64_t now, unsigned frames, str
 	m->given_away = m->excused = 0;
 }
 
-/* Takes from a window that has ended what its frames took. Gaps of laps without frames are among all gaps, so
- * at most half of the busy time is taken for gaps: frames that seemed to take nothing would make a gap of
- * every lap from then on. */
+/* Takes from a window that has ended what its frames took, without the gaps of laps that had some. */
 static inline void meter_learn(struct meter *m, const struct meter_cycles *window)
 {
-	uint64_t gap = window->gap < window->busy / 2 ? window->gap : window->busy / 2;
-
 	if (window->frames)
-		m->per_frame = (window->busy - gap) / window->frames + 1;
+		m->per_frame = (window->busy - window->busy_gap) / window->frames + 1;
 }
 
 #endif
