@@ -161,17 +161,19 @@ def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
     """Whether the senders themselves were too slow for a fixed rate.
 
     A burst that is due just behind the kept windows does not count as missed. A client whose port was full in most
-    windows was kept from sending by the path: what its requests waited for that is in their round trips.
+    windows was kept from sending by the path: what its requests waited for that is in their round trips. One that sent
+    less than half of what was due never kept the rate, whatever its port did.
     """
     rate_pps = case.rate.pps
     kept = [window for window in windows if window.kept]
     if rate_pps is None or not kept:
         return False
     due = sum(rate_pps * window.duration_ns / 1e9 for window in kept) - case.burst * case.pairs
-    short = sum(window.scheduled for window in kept) < OFFERED_SHARE * due
+    scheduled = sum(window.scheduled for window in kept)
+    short = scheduled < OFFERED_SHARE * due
     if case.dimension != "latency":
         return short
-    if 2 * sum(window.tx_full > 0 for window in kept) > len(kept):
+    if 2 * sum(window.tx_full > 0 for window in kept) > len(kept) and 2 * scheduled > due:
         return False
     measured_s = sum(window.duration_ns for window in kept) / 1e9 / case.pairs
     late_ns = median(window.lateness_p99_ns for window in kept)
