@@ -40,6 +40,8 @@ def stalled(rig: Rig, case: Case, who: int) -> tuple[Launch, float]:
 
     def look(output: LaunchOutput) -> bool:
         if not lasted and len(output.outputs[CLIENT].windows) >= 8:
+            # On a shared CPU the client is still writing its line now, and what that takes is no gap.
+            time.sleep(0.01)
             pid, began = rig.pids(run.id)[who], time.monotonic()
             os.kill(pid, signal.SIGSTOP)
             time.sleep(STALL_S)
@@ -67,8 +69,8 @@ def test_a_stall_is_in_the_percentiles(session: HostSession, case: Case, who: in
     # Whatever else the host did makes round trips longer, never shorter.
     assert late >= 0.97 * (seconds - 0.015) * 1e9
     assert (launch.rtt.percentile(0.9) or 0) >= 0.9 * (seconds - 0.15) * 1e9
-    if who == SERVER:  # that a client's loop tells its gaps is held in test_workload_gaps.py
-        assert (launch.endpoints[SERVER].gap_s or 0) >= 0.95 * STALL_S
+    (client, server) = launch.endpoints
+    assert ((client, server)[who].gap_s or 0) >= 0.95 * STALL_S
 
 
 def test_a_server_that_answers_no_more_is_a_stall_of_the_path(session: HostSession) -> None:
