@@ -15,6 +15,7 @@ from typing import Any
 import pytest_icbench
 from pytest_icbench.store.results import FILE_NAME
 from tests.host import snapshot
+from tests.host.node_tools import tidy_snapshot
 from tests.plugin.conftest import LOAD
 from tests.second_host import HERE_NAME, THERE_NIC, SecondHost, under_a_name
 
@@ -134,7 +135,7 @@ def _here(word: str) -> bool:
 @contextmanager
 def clean_on_both(other: SecondHost, timeout_s: float = 20) -> Iterator[None]:
     """Afterwards neither host has what it had not before."""
-    here, there = snapshot.take(), other.snapshot()
+    here, there = tidy_snapshot(), other.snapshot()
     yield
     deadline = time.monotonic() + timeout_s
     while (left := [*_different(here, snapshot.take()), *_different(there, other.snapshot())]) and (

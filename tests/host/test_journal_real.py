@@ -22,7 +22,7 @@ from pytest_icbench.host.recover import recover
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
-from tests.host.node_tools import clean
+from tests.host.node_tools import clean, tidy_snapshot
 
 __all__ = ["clean"]  # fixture
 
@@ -112,7 +112,7 @@ def stand_still(process: subprocess.Popen[str]) -> snapshot.Snapshot:
 
 
 def test_recover_puts_everything_back() -> None:
-    before = snapshot.take()
+    before = tidy_snapshot()
     process = harness()
     session = line(process)
     assert line(process) == "up"
@@ -136,7 +136,7 @@ def test_recover_puts_everything_back() -> None:
 
 
 def test_the_next_session_puts_everything_back() -> None:
-    before = snapshot.take()
+    before = tidy_snapshot()
     process = harness()
     dead = line(process)
     assert line(process) == "up"
@@ -148,7 +148,7 @@ def test_the_next_session_puts_everything_back() -> None:
 
 
 def test_a_live_session_is_not_touched(capsys: pytest.CaptureFixture[str]) -> None:
-    before = snapshot.take()
+    before = tidy_snapshot()
     process = harness()
     session = line(process)
     try:
@@ -171,7 +171,7 @@ def test_a_live_session_is_not_touched(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_cleans_up_and_a_second_one_does_not_stop_that(number: signal.Signals) -> None:
-    before = snapshot.take()
+    before = tidy_snapshot()
     process = harness()
     line(process)
     assert line(process) == "up"
@@ -186,7 +186,7 @@ def test_a_signal_cleans_up_and_a_second_one_does_not_stop_that(number: signal.S
 
 def test_killed_at_random_moments() -> None:
     moments = random.Random(SEED)
-    before = snapshot.take()
+    before = tidy_snapshot()
     for _ in range(8):
         process = harness()
         line(process)
@@ -199,7 +199,7 @@ def test_killed_at_random_moments() -> None:
 
 def test_recovery_itself_can_be_killed() -> None:
     moments = random.Random(SEED + 1)
-    before = snapshot.take()
+    before = tidy_snapshot()
     process = harness()
     line(process)
     assert line(process) == "up"

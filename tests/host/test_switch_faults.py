@@ -185,7 +185,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherSwitch]:
 
 
 def test_an_open_vswitch_that_runs_already_is_untouched(other: OtherSwitch) -> None:
-    before, state = snapshot.take(), other.state()
+    before, state = tidy_snapshot(), other.state()
     with HostSession(UNDO_KINDS) as session, built(session, Case("ovs")) as rig:
         assert_heard(there_and_back(rig, Case("ovs")))
         assert other.state() == state

@@ -80,7 +80,8 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_what_git_knows_and_nothing_else(checkout: Path, wheel: Path) -> None:
-    expected = {name.replace("scenarios/", "pytest_icbench/scenarios/", 1) for name in tracked(checkout, *PACKAGED)}
+    files = tracked(checkout, *PACKAGED)
+    expected = {name if name.startswith("pytest_icbench/") else f"pytest_icbench/{name}" for name in files}
     found = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert found == expected | {EXECUTABLE}
 
