@@ -31,6 +31,9 @@ void clock_anchor(struct clock *clock);
 /* CLOCK_MONOTONIC, in ns. */
 uint64_t clock_monotonic_ns(void);
 
+/* CPU time of the calling thread, in ns: it stands still while others have the CPU. */
+uint64_t clock_thread_ns(void);
+
 uint64_t clock_to_monotonic(const struct clock *clock, uint64_t tsc);
 uint64_t clock_from_monotonic(const struct clock *clock, uint64_t ns);
 uint64_t clock_ns_to_cycles(const struct clock *clock, double ns);

@@ -51,6 +51,7 @@ static void add_cycles(struct meter_cycles *total, const struct meter_cycles *mo
 	total->frames += more->frames;
 	total->gap += more->gap;
 	total->gaps += more->gaps;
+	total->busy_gap += more->busy_gap;
 }
 
 void window_tx_add(struct window_tx *total, const struct window_tx *w)

@@ -34,7 +34,7 @@ static void note_switches(struct receiver *rx)
 /* Frames of a later window have begun to arrive. */
 static void advance_window(struct receiver *rx, uint16_t number)
 {
-	uint64_t began = clock_cycles();
+	uint64_t began = clock_thread_ns();
 	uint16_t before = rx->current;
 
 	note_switches(rx);
@@ -44,7 +44,7 @@ static void advance_window(struct receiver *rx, uint16_t number)
 	if (before != FRAME_WINDOW_WARMUP && rx->on_window)
 		rx->on_window(rx->context, before, &rx->windows[before]);
 	if (rx->meter)
-		rx->meter->excused += clock_cycles() - began;
+		rx->meter->excused += clock_ns_to_cycles(&rx->r->clock, (double)(clock_thread_ns() - began));
 }
 
 /* A stretch of frames of one window with ascending sequence numbers, accounted at once. */
