@@ -20,6 +20,7 @@ from pytest_icbench.plugin.collector import ReportListener, ResultCollector
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import sentence_of, told
+from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
@@ -81,7 +82,7 @@ class Session:
             from pytest_icbench.plugin.xdist.workers import plan_here
 
             self._hosts = plan_here(config)
-        elif is_distributed(config) and not self.is_worker:
+        elif is_distributed(config) and not (self.is_worker or config.option.collectonly):
             from pytest_icbench.plugin.xdist.hooks import ControllerHooks
 
             config.pluginmanager.register(ControllerHooks(config, self), "icbench-xdist")
@@ -159,7 +160,7 @@ class Session:
     def _announce(self) -> str:
         """Returns the number of cases and what all of them share, which their lines leave out."""
         ids = [benchmark.case.id for benchmark in self._benchmarks()]
-        cases = f"{len(ids)} case{'' if len(ids) == 1 else 's'}"
+        cases = counted(len(ids), "case")
         return cases if self._lines is None else cases + self._lines.expect(ids)
 
     def _select(self, items: Sequence[pytest.Item]) -> None:

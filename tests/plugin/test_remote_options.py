@@ -61,3 +61,12 @@ def test_a_mistyped_host_is_told_before_anything_is_done(inner: Runner) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = "--icbench-uplink: it names lab3, but the second host is root@lab2: write lab2=NIC"
     assert said in result.stderr.str()
+
+
+@pytest.mark.parametrize("hosts", [(), TWO_HOSTS])
+def test_what_other_hosts_would_run_is_collected_here(inner: Runner, hosts: tuple[str, ...]) -> None:
+    """xdist distributes no collection: the cases are this process's own, and no host is connected to."""
+    inner.write(test_x="@pytest.mark.icbench(switch='direct')\ndef test_a(icbench): pass")
+    result = inner.spawn("-p", "xdist.plugin", "--collect-only", "-q", "-d", "--tx", "ssh=root@lab1", *hosts)
+    assert (result.ret, result.stderr.str()) == (0, "")
+    assert any("test_a[direct-64B-b32-1vs1-Rmax" in line for line in result.outlines)
