@@ -17,7 +17,7 @@ from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.version import package_version
-from pytest_icbench.wording import printable
+from pytest_icbench.wording import counted, printable
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -84,7 +84,9 @@ def _scenarios(arguments: argparse.Namespace) -> int:
     )
     present = [str(target / name) for name in names if (target / name).exists()]
     if present and not arguments.force:
-        raise UsageError(f"{present[0]} exists ({len(present)} files in all): choose another directory, or --force")
+        raise UsageError(
+            f"{present[0]} exists ({counted(len(present), 'file')} in all): choose another directory, or --force"
+        )
     try:
         for name in names:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -102,8 +104,9 @@ def _demo(arguments: argparse.Namespace) -> int:
     directory = packaged_scenarios()
     others = [f"--ignore={path}" for path in sorted(directory.glob("test_*.py")) if path.name != "test_demo.py"]
     # Of a single file outside of the root directory pytest's ids would not have the name.
-    # Without a root directory pytest takes one somewhere in the installation.
-    options = ["--rootdir=.", "-o", "icbench_run_files=yes", *others]
+    # Without a root directory pytest takes one somewhere in the installation. Projects around that, or around this
+    # directory, have files of their own for pytest, which would change what is measured.
+    options = ["--rootdir=.", "-c", os.devnull, f"--confcutdir={directory}", "-o", "icbench_run_files=yes", *others]
     # That this package is imported already keeps pytest from rewriting its assertions, of which it has none.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([str(directory), *options, *arguments.others]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -161,7 +162,24 @@ def test_the_demo_runs_its_scenario_with_the_options_of_the_user(monkeypatch: py
     assert main.main(["demo", "--icbench-plan", "-k", "ovs"]) == 1
     ((file, *options),) = seen
     assert file.endswith("/scenarios")
-    assert options[:3] == ["--rootdir=.", "-o", "icbench_run_files=yes"]
+    assert options[:6] == ["--rootdir=.", "-c", os.devnull, f"--confcutdir={file}", "-o", "icbench_run_files=yes"]
     assert options[-3:] == ["--icbench-plan", "-k", "ovs"]
     assert not any(option.endswith("test_demo.py") for option in options)
     assert f"--ignore={file}/test_soak.py" in options
+
+
+def test_the_demo_reads_no_file_of_a_project_around_it(tmp_path: Path) -> None:
+    """Neither of the project that it is called in nor of the one that it is installed in."""
+    site = tmp_path / "project" / "site"
+    site.mkdir(parents=True)
+    (site / "pytest_icbench").symlink_to(Path(main.__file__).parents[1])
+    shutil.copytree(main.packaged_scenarios(), site / "scenarios")
+    for project in (tmp_path / "project", tmp_path / "here"):
+        project.mkdir(exist_ok=True)
+        (project / "pytest.ini").write_text("[pytest]\naddopts = --icbench-rate 1M\n")
+        (project / "conftest.py").write_text("raise RuntimeError('read')\n")
+    command = [sys.executable, "-m", "pytest_icbench.cli", "demo", "--collect-only", "-q", "-k", "direct"]
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    shown = subprocess.run(command, cwd=tmp_path / "here", env=environment, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "test_rate[direct-64B-b32-1vs1-Rmax]" in shown.stdout
