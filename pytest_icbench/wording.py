@@ -72,6 +72,12 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
 
 
+def counted(number: int, thing: str) -> str:
+    """Returns a number of things: ``1 case``, ``5,000 cases``, ``2 launches``."""
+    end = "" if number == 1 else "es" if thing.endswith("ch") else "s"
+    return f"{number:,} {thing}{end}"
+
+
 def alternatives(words: Sequence[str]) -> str:
     """Joins words: ``a, b or c``."""
     return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

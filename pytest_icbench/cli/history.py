@@ -16,7 +16,7 @@ from pytest_icbench.config import values
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history
-from pytest_icbench.wording import plain_name, printable, quantity
+from pytest_icbench.wording import counted, plain_name, printable, quantity
 
 #: The version of the format of ``--json``.
 SCHEMA = 1
@@ -79,12 +79,12 @@ def _trend(trend: Trend) -> list[str]:
     text = (
         f"  {printable(trend.case)}  {plain_name(trend.figure)} ({trend.metric}): {quantity(trend.figure, last.value)},"
         f" level {quantity(trend.figure, level.value)} since {_day(trend.points[level.first].at)},"
-        f" {count} result{'' if count == 1 else 's'} since {_day(first.at)}"
+        f" {counted(count, 'result')} since {_day(first.at)}"
     )
     lines = [text]
     hidden = len(trend.changes) - SHOWN
     if hidden > 0:
-        lines.append(f"    {hidden} earlier change{'' if hidden == 1 else 's'}")
+        lines.append(f"    {counted(hidden, 'earlier change')}")
     return lines + [f"    {_change(change, trend.figure)}" for change in trend.changes[-SHOWN:]]
 
 

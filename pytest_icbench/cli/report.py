@@ -28,7 +28,7 @@ from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
 from pytest_icbench.store.run import BASELINES, TestRecord
-from pytest_icbench.wording import clock, printable, wrapped
+from pytest_icbench.wording import clock, counted, printable, wrapped
 
 #: The number of differences that are named. The others are counted.
 MOST_NAMED = 10
@@ -188,7 +188,8 @@ def _print_differences(recomputations: Sequence[Anew]) -> int:
     missing = [item for item in recomputations if item.unsupported_reason is not None]
     total = len(recomputations)
     same = total - len(differing) - len(missing)
-    print(f"{same} of {total} results computed anew from their windows and histograms, to the last digit as recorded")
+    of = counted(total, "result")
+    print(f"{same} of {of} computed anew from their windows and histograms, to the last digit as recorded")
     for item in differing[:MOST_NAMED]:
         names = ", ".join(item.differing[:8]) + (" …" if len(item.differing) > 8 else "")
         print(printable(f"{item.run.name}: {item.stored.test}: recorded otherwise: {names}"), file=sys.stderr)

@@ -14,6 +14,7 @@ from pytest_icbench.host import run_directory
 from pytest_icbench.host.cleanup import kill_session, remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, SessionBusyError
+from pytest_icbench.wording import counted
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class Recovery:
 
     def sentences(self) -> list[str]:
         """Returns one sentence per session."""
-        undone = [f"session {name}: {count} changes undone" for name, count in self.undone.items()]
+        undone = [f"session {name}: {counted(count, 'change')} undone" for name, count in self.undone.items()]
         return undone + [f"session {name} is alive and was left alone" for name in self.live]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.wording import counted
 
 #: With a greater share of disturbed launches no REGRESSED is claimed.
 MOST_DISTURBED = 0.25
@@ -24,7 +25,7 @@ def disturbance(result: Measurement) -> str:
     repeated = f"{again} disturbed launch{'' if again == 1 else 'es'} repeated" if again else ""
     if result.disturbed_launches:
         worst = "in the worst " if result.disturbed_launches > 1 else ""
-        parts = [f"disturbed: {result.disturbed_launches} of {result.launches} launches"]
+        parts = [f"disturbed: {result.disturbed_launches} of {counted(result.launches, 'launch')}"]
         parts += [f"{worst}{result.disturbance}"] if result.disturbance else []
         return ", ".join([*parts, *([repeated] if repeated else [])])
     return f"{repeated}: {result.disturbance}" if repeated and result.disturbance else repeated

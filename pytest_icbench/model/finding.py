@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.wording import percent, plain_name, quantity, span
+from pytest_icbench.wording import counted, percent, plain_name, quantity, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Finding:
         took = span(self.more_s) if self.more_s else ""
         more = f"about {took} more" if took else ""
         if self.more_launches is not None:
-            more = f"about {self.more_launches} launches{f' ({took})' if took else ''} more would tell"
+            more = f"about {counted(self.more_launches, 'launch')}{f' ({took})' if took else ''} more would tell"
         return "; ".join(filter(None, (self.note, more)))
 
 

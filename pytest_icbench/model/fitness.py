@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_icbench.model.interference import Interference, named
-from pytest_icbench.wording import percent
+from pytest_icbench.wording import counted, percent
 
 #: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
 TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
@@ -81,7 +81,7 @@ class Fitness:
     def sentence(self) -> str:
         """What was found: ``others took 0.02 of 2 CPUs, 0.0 % was stolen, 2900 MHz``."""
         seen = self.interference
-        count = f"{seen.cpus} CPU{'' if seen.cpus == 1 else 's'}"
+        count = counted(seen.cpus, "CPU")
         parts = []
         if seen.taken is not None:
             parts.append(f"others took {seen.taken:.2f} of {count}{named(seen.takers)}")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pytest_icbench.wording import counted
+
 #: The most processes that a sentence names.
 MOST_NAMED = 3
 
@@ -63,7 +65,7 @@ def named(takers: Sequence[Taker]) -> str:
 
 
 def _cpus(number: int) -> str:
-    return f"{number} CPU{'' if number == 1 else 's'}"
+    return counted(number, "CPU")
 
 
 def joined(here: Interference | None, there: Interference | None) -> Interference | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.case_id import rig_group
-from pytest_icbench.wording import clock, printable, wrapped
+from pytest_icbench.wording import clock, counted, printable, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def plan_lines(
     run = [entry for entry in planned if entry.skipped is None]
     total_s = sum(entry.seconds for entry in run)
     lines.append(
-        f"{len(run)} of {len(planned)} cases, at least {clock(total_s)}"
+        f"{len(run)} of {counted(len(planned), 'case')}, at least {clock(total_s)}"
         f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run)} would be skipped"
     )
     if hosts > 1 and run:
@@ -112,7 +112,7 @@ def _switch(entry: Planned) -> str:
 
 
 def _cases(entries: Sequence[Planned]) -> str:
-    return f"{len(entries)} case{'' if len(entries) == 1 else 's'}"
+    return counted(len(entries), "case")
 
 
 def _reason(entry: Planned) -> str:
@@ -126,7 +126,8 @@ def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
         rigs.setdefault(rig_group(entry.nodeid), []).append(entry)
     longest = max(rigs.values(), key=lambda entries: sum(entry.seconds for entry in entries))
     least_s = max(total_s / hosts, *(entry.seconds for entry in run))
+    cases = counted(len(longest), "case")
     return (
-        f"over {hosts} hosts like this one at least {clock(least_s)}; the longest rig, of {len(longest)} cases, takes"
+        f"over {hosts} hosts like this one at least {clock(least_s)}; the longest rig, of {cases}, takes"
         f" {clock(sum(entry.seconds for entry in longest))}: {printable(longest[0].nodeid)}"
     )

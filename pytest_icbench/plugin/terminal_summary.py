@@ -34,7 +34,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     from pytest_icbench.plugin.case_lines import write_coloured
     from pytest_icbench.report.terminal import table
     from pytest_icbench.report.versions import overall
-    from pytest_icbench.wording import wrapped
+    from pytest_icbench.wording import counted, wrapped
 
     reporter.write_sep("=", "icbench results")
     decisions = (line for sentence in overall(results) for line in wrapped(sentence))
@@ -42,5 +42,8 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
         write_coloured(reporter.config, line)
     if page.taken:
         origin = next(iter(page.taken.values()))
-        reporter.write_line(f"{len(page.taken)} of {len(results)} results were taken from {origin}")
+        reporter.write_line(
+            f"{len(page.taken)} of {counted(len(results), 'result')}"
+            f" {'was' if len(page.taken) == 1 else 'were'} taken from {origin}"
+        )
     reporter.write_line(f"reports: {directory}")

@@ -13,7 +13,7 @@ from pytest_icbench.report import versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, percent, printable
+from pytest_icbench.wording import alternatives, counted, percent, printable
 
 #: Number of traffics that the first screen shows of each kind of measurement.
 MOST_TRAFFICS = 2
@@ -73,7 +73,7 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
     for overall in versions.candidates(results):
         verdict = verdict_named(overall.decision)
         cases = sorted(overall.results, key=lambda result: _worse(_ratio(result), result))
-        counts = f"{overall.counts.replace(', ', '; ')} of {len(cases)} comparisons."
+        counts = f"{overall.counts.replace(', ', '; ')} of {counted(len(cases), 'comparison')}."
         parts = [counts]
         for word, chosen in (("Worst", Verdict.REGRESSED), ("Best", Verdict.IMPROVED)):
             named = [result for result in cases if versions.decision_of(result) == chosen]
@@ -97,7 +97,7 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         parts = []
         if slower:
             verdict = Verdict.REGRESSED
-            lead = f"{len(slower)} of {len(group)} cases {verdict} against {name}."
+            lead = f"{len(slower)} of {counted(len(group), 'case')} {verdict} against {name}."
             parts.append(f"Worst: {_changes(slower)}.")
         elif untold:
             lead, verdict = f"Nothing is known to be slower than {name}.", Verdict.INCONCLUSIVE
@@ -106,7 +106,7 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         if better:
             parts.append(f"{len(better)} {Verdict.IMPROVED}: {_changes(better)}.")
         if untold:
-            parts.append(f"Undecided: {untold} of {len(group)} cases.")
+            parts.append(f"Undecided: {untold} of {counted(len(group), 'case')}.")
         if verdicts[Verdict.PASS]:
             parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
         out.append(Sentence(lead, " ".join(parts), verdict))

@@ -20,7 +20,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import grouped, short
 from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.wording import printable
+from pytest_icbench.wording import counted, printable
 
 #: The compared values as readers know them: name, unit, and the factor to the unit.
 _NAMES: Mapping[str, tuple[str, str, float]] = {
@@ -170,7 +170,7 @@ def _side_by_side(result: Result, comparison: SideBySide) -> Change:
     better = COMPARED[comparison.figure][1] if comparison.figure in COMPARED else "higher"
     margin = Margin(better, comparison.tolerated, comparison.allowance)
     unconfirmed = f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
-    notes = (unconfirmed, comparison.note, f"{comparison.pairs} pairs of launches")
+    notes = (unconfirmed, comparison.note, f"{counted(comparison.pairs, 'pair')} of launches")
     return Change(
         case=result.case,
         name=comparison.figure,

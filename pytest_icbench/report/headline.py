@@ -13,7 +13,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.axes import is_latency, path_of
-from pytest_icbench.wording import alternatives, clock, percent, printable
+from pytest_icbench.wording import alternatives, clock, counted, printable
 
 #: Verdicts that are counted even if no case has them.
 _ALWAYS = (Verdict.PASS, Verdict.REGRESSED, Verdict.INVALID)
@@ -140,7 +140,7 @@ def _hosts(results: Sequence[Result]) -> list[str]:
         return [f"{len(hosts)} hosts"]
     parts = []
     for model, cpus, hypervisor, _ in hosts:
-        known = [str(model or ""), f"{cpus} CPU{'' if cpus == 1 else 's'}" if cpus else ""]
+        known = [str(model or ""), counted(int(cpus), "CPU") if cpus else ""]
         machine = "virtual machine" if hypervisor == "unknown" else f"virtual machine ({hypervisor})"
         parts.append(", ".join(filter(None, [*known, machine if hypervisor else ""])))
     return [part for part in parts if part]
@@ -209,8 +209,10 @@ def _switch(test: str) -> str:
 def warnings(results: Sequence[Result]) -> list[str]:
     """Returns what makes the values doubtful: shared cores, disturbed windows, drift, bands, the host's warnings."""
     parts = []
-    if any(result.placement == "cooperative" for result in results):
-        parts.append("The endpoints share cores and yield to each other: compare these values only with one another.")
+    sharing = sum(map(remarks.shares_cpus, results))
+    if sharing:
+        where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
+        parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
     numbers = [result for result in results if result.is_number]
     disturbed = [result for result in numbers if result.disturbed_windows]
     if disturbed:
@@ -224,7 +226,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
         (result for result in numbers if remarks.drift(result)), key=lambda result: -abs(result.drift or 0)
     )
     if drifted:
-        named = ", ".join(f"{_label(result)} {_signed(result.drift or 0.0)}" for result in drifted[:_FEW])
+        named = ", ".join(f"{_label(result)} {remarks.drifted(result.drift or 0.0)}" for result in drifted[:_FEW])
         parts.append(f"{_cases(len(drifted)).capitalize()} drifted while measured: {_and_more(named, len(drifted))}.")
     banded = [result for result in numbers if result.bands is not None]
     if banded:
@@ -240,12 +242,8 @@ def _label(result: Result) -> str:
 
 
 def _cases(number: int) -> str:
-    return f"{number} case{'' if number == 1 else 's'}"
+    return counted(number, "case")
 
 
 def _and_more(named: str, number: int) -> str:
     return named + (f" and {number - _FEW} more" if number > _FEW else "")
-
-
-def _signed(share: float) -> str:
-    return f"{'-' if share < 0 else '+'}{percent(share)}"

@@ -14,7 +14,7 @@ from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
 from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
-from pytest_icbench.wording import printable, show
+from pytest_icbench.wording import counted, printable, show
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
@@ -82,7 +82,7 @@ def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequen
     parts = [f"{verdicts.count(verdict)} {escape(verdict)}" for verdict in order if verdict in verdicts]
     parts += [f"{len(skipped)} skipped"] if skipped else []
     parts += [f"{len(failed)} failed"] if failed else []
-    return f"{len(results)} result{'' if len(results) == 1 else 's'}: {', '.join(parts)}" if parts else "no results"
+    return f"{counted(len(results), 'result')}: {', '.join(parts)}" if parts else "no results"
 
 
 def _ordered(results: Sequence[Result]) -> list[Result]:

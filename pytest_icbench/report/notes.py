@@ -12,7 +12,7 @@ from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_latency, number
 from pytest_icbench.report.columns import bounds, first, rate, ratio, train
 from pytest_icbench.report.labels import label, shared
-from pytest_icbench.wording import show
+from pytest_icbench.wording import counted, show
 
 #: Greatest number of cases that a note names.
 MOST_NAMED = 8
@@ -106,7 +106,7 @@ def _of(result: Result) -> Iterator[Note]:
         widened = f"(intervals are {result.dependence.widening:.1f} times as wide)"
         yield Note("launches depend on those before them", widened, dependence)
     if drift := remarks.drift(result):
-        yield Note("drifted while measured", f"{result.drift or 0.0:+.1%}", drift)
+        yield Note("drifted while measured", remarks.drifted(result.drift or 0.0), drift)
     missing = remarks.unanswered(result) if result.is_number else ""
     for text in (longruns.back_to_back(result), missing, longruns.losses(result, longruns.FEW_EVENTS)):
         if text:
@@ -116,7 +116,7 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(f"the sender fell short of {asked}", fell_short)
     if unsettled := result.unsettled_launches:
         subject = "median round trip" if is_latency(result) else "rate"
-        launches = f"{unsettled} of {result.launches} launches"
+        launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
     if result.is_number and result.search is not None and result.search.evidence:
@@ -124,7 +124,7 @@ def _of(result: Result) -> Iterator[Note]:
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:
-        launches = f"{result.repeated} launch{'es' if result.repeated > 1 else ''}"
+        launches = counted(result.repeated, "launch")
         end = "repeated, a fault of the harness"
         yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")
 
@@ -141,4 +141,5 @@ def _shortfall(result: Result) -> tuple[str, str]:
     offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
     if not offers:
         return asked, ""
-    return asked, f"in {len(offers)} of {len(result.per_launch)} launches (least {show(min(offers))} frames/s)"
+    launches = counted(len(result.per_launch), "launch")
+    return asked, f"in {len(offers)} of {launches} (least {show(min(offers))} frames/s)"

@@ -11,6 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report.axes import is_latency, number, short
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
+from pytest_icbench.wording import counted, percent
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
@@ -108,6 +109,13 @@ def percentiles(times: Mapping[str, float | None], greatest: float | None = None
     return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
 
 
+def shares_cpus(result: Result) -> bool:
+    """Whether endpoints of one host shared a CPU and yielded; without its CPUs the name of the placement tells."""
+    cpus = result.treatment.get("cpus")
+    every = cpus.get("yield_every") if isinstance(cpus, Mapping) else None
+    return result.placement == "cooperative" if every is None else bool(every)
+
+
 def bands(result: Result) -> str:
     """Returns the two bands of the launches and the place of the median; empty for one band."""
     both = result.bands
@@ -116,7 +124,7 @@ def bands(result: Result) -> str:
     parts = []
     for launches, level in ((both.launches_low, both.low), (both.launches_high, both.high)):
         value = f"{level / 1e3:.1f} µs" if is_latency(result) else f"{mpps(level)} Mpps"
-        parts.append(f"{launches} launches at {value}")
+        parts.append(f"{counted(launches, 'launch')} at {value}")
     if both.launches_low == both.launches_high:
         where = "equally full, so the median may lie anywhere between them"
     else:
@@ -129,7 +137,19 @@ def drift(result: Result) -> str:
     change = result.drift or 0.0
     if abs(change) < NOTABLE_DRIFT:
         return ""
-    return f"drifted by {change:+.1%} from the first launch to the last, so the level of another time is not known"
+    course = f"by {change:+.1%} from the first launch to the last" if abs(change) < 1 else drifted(change)
+    return f"drifted {course}, so the level of another time is not known"
+
+
+def drifted(change: float) -> str:
+    """Returns a drift in short: ``+12 %``, or ``from 1.7 to 0.27 times its level``.
+
+    It is relative to the level halfway, so that of a value that falls to a sixth is beyond -100 %.
+    """
+    if abs(change) < 1:
+        return f"{'-' if change < 0 else '+'}{percent(change)}"
+    first, last = (max(1 + side * change / 2, 0.0) for side in (-1, 1))
+    return f"from {first:.2g} to {last:.2g} times its level"
 
 
 def dependence(result: Result) -> str:

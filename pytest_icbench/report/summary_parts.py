@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.overview import rankings
-from pytest_icbench.wording import printable
+from pytest_icbench.wording import counted, printable
 
 #: Ids of cases and tests that may stand in a code span as they are.
 _PLAIN = re.compile(r"[\w:+.,/\[\]-]+", re.ASCII)
@@ -66,6 +66,6 @@ def skip_lines(skipped: Sequence[tuple[str, str]], escape: Escape) -> list[str]:
     for reason, tests in list(reasons.items())[:MOST_REASONS]:
         named = ", ".join(code(test, escape) for test in tests[:MOST_TESTS])
         more = f" and {len(tests) - MOST_TESTS} more" if len(tests) > MOST_TESTS else ""
-        lines.append(f"* {len(tests)} test{'' if len(tests) == 1 else 's'}: {escape(reason)} ({named}{more})")
+        lines.append(f"* {counted(len(tests), 'test')}: {escape(reason)} ({named}{more})")
     rest = len(reasons) - MOST_REASONS
     return [*lines, f"* {rest} more reasons, not shown here"] if rest > 0 else lines

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.wording import percent, printable
+from pytest_icbench.wording import counted, percent, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def error_rates(results: Iterable[Result]) -> list[str]:
     """Returns a sentence on how often a session accuses a good version, one for each rate of several sessions."""
     stated = (comparison for result in results if (comparison := result.side_by_side))
     return [
-        f"suspects were measured again: over {count} comparison{'' if count == 1 else 's'} at most {percent(rate)} of"
+        f"suspects were measured again: over {counted(count, 'comparison')} at most {percent(rate)} of"
         " sessions accuse a good version"
         for count, rate in dict.fromkeys((comparison.cases, comparison.error_rate) for comparison in stated)
     ]

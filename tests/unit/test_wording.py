@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.wording import clock
+from pytest_icbench.wording import clock, counted
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,11 @@ from pytest_icbench.wording import clock
 )
 def test_clock(seconds: float, text: str) -> None:
     assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "thing", "text"),
+    [(1, "case", "1 case"), (0, "case", "0 cases"), (5000, "case", "5,000 cases"), (2, "launch", "2 launches")],
+)
+def test_things_are_counted(number: int, thing: str, text: str) -> None:
+    assert counted(number, thing) == text

@@ -16,7 +16,7 @@ from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour
-from pytest_icbench.wording import clock
+from pytest_icbench.wording import clock, counted
 
 if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
@@ -68,8 +68,9 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
     budget = budget_of(testbed, options.budget, planned, options.soak_duration, hosts)
     if budget.least_s > budget.total_s:
         over = f" on {hosts} hosts" if hosts > 1 else ""
+        take = f"{counted(len(planned), 'case')} {'takes' if len(planned) == 1 else 'take'}"
         raise UsageError(
-            f"--icbench-budget: {len(planned)} cases take at least {clock(budget.least_s)}{over}, more than"
+            f"--icbench-budget: {take} at least {clock(budget.least_s)}{over}, more than"
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
     return budget

@@ -13,7 +13,7 @@ from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure, y_axis
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
-from pytest_icbench.wording import printable, show
+from pytest_icbench.wording import counted, printable, show
 
 #: Least height of the axis, as a part of the middle value.
 LEAST_SPAN = 0.1
@@ -68,8 +68,8 @@ def _figure(place: int, trend: Trend, title: str) -> Figure:
     factor, unit = (1e-3, "µs") if time else (1e-6, "Mpps") if trend.figure.endswith("_pps") else (1.0, "")
     name = _name(trend)
     rows = tuple(_rows(trend, factor))
-    levels = f"{len(trend.levels)} level{'' if len(trend.levels) == 1 else 's'}"
-    text = f"{len(trend.points)} results, {levels}, {'less' if trend.less_is_better else 'more'} is better. "
+    levels = counted(len(trend.levels), "level")
+    text = f"{counted(len(trend.points), 'result')}, {levels}, {'less' if trend.less_is_better else 'more'} is better. "
     text += " ".join(_sentence(change, factor, unit) for change in trend.changes[-5:]) or "No change of the level."
     text += " The axis need not begin at zero."
     return Figure(

@@ -11,6 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, path_of, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.wording import counted
 
 _STEP = 44
 _COLUMNS = (
@@ -61,7 +62,7 @@ def _sum(result: Result) -> str:
         return f"no frame lost or refused in {result.duration_s:,.0f} s"
     kept = len(result.loss_events or ())
     rest = f", the first {kept} of them drawn" if kept < count else ""
-    events = f"{count:,} loss event{'' if count == 1 else 's'}"
+    events = counted(count, "loss event")
     return f"{events}{rest}, {result.lost:,} lost, {result.refused:,} refused in {result.duration_s:,.0f} s"
 
 

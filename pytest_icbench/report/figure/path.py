@@ -17,7 +17,7 @@ from pytest_icbench.report.axes import is_latency, number, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
-from pytest_icbench.report.remarks import mpps
+from pytest_icbench.report.remarks import mpps, shares_cpus
 
 _COLUMNS = (
     CASE,
@@ -135,7 +135,7 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
         own = [every[place] for place in places if place < len(every)]
         several = f" {result.point.pairs}" if result.point.pairs > 1 else ""
         title = f"{'containers' if several else 'container'} {side}:{several} {name}{'s' if several else ''}"
-        shared = " (shared)" if len(set(every)) < len(every) else ""
+        shared = " (shared)" if shares_cpus(result) else ""
         where = f"CPU {_listed(own)}{shared}" if own else ""
         yields = f"yields every {cpus['yield_every']} polls" if cpus.get("yield_every") else ""
         cycles = number(result, getattr(result, f"{role}_cycles_per_packet"))

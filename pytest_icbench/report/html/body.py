@@ -15,6 +15,7 @@ from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.html.parts import Link, folded, table, text, word
+from pytest_icbench.wording import counted
 
 #: The page's scripts, in the order in which they need each other.
 _SCRIPTS = ("charts.js", "cases.js", "page.js")
@@ -152,7 +153,7 @@ def _skips(page: Page) -> str:
     for reason, tests in skips:
         names = "".join(f"<li>{text(test)}</li>" for test in tests[:_MOST_NAMED])
         more = f"<li>and {len(tests) - _MOST_NAMED} more</li>" if len(tests) > _MOST_NAMED else ""
-        count = f"{len(tests)} test{'s' if len(tests) > 1 else ''}"
+        count = counted(len(tests), "test")
         items.append(f"<details><summary>{count}: {text(reason)}</summary><ul>{names}{more}</ul></details>")
     return _section("ic-skipped", f"Not measured ({len(page.skipped)})", "".join(items))
 

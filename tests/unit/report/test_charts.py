@@ -92,7 +92,7 @@ def test_launches_are_strips_around_the_median_with_interval_and_bands() -> None
         (2, 1.1, 5.5),
     ]
     assert {(row["low"], row["high"], row["shown"]) for row in values(chart)} == {(0.98, 1.02, "5 Mpps")}
-    assert "two bands, 1 launches at 4.00 Mpps" in chart.text
+    assert "two bands, 1 launch at 4.00 Mpps" in chart.text
 
 
 def test_a_median_at_least_is_marked_in_strips_and_dots() -> None:

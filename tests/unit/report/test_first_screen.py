@@ -11,7 +11,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import headline
+from pytest_icbench.report import headline, remarks
 from pytest_icbench.report.answer import MOST_TRAFFICS, answer
 from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure.dots import dot_charts
@@ -99,10 +99,37 @@ def test_disturbed_drifted_and_shared_is_said_with_the_worst_case() -> None:
         result(Case("vpp"), disturbed_windows=1, windows=12, drift=0.73, conditions={"warnings": ["turbo is on"]}),
     ]
     shared, disturbed, drifted, host = headline.warnings(results)
-    assert shared.startswith("The endpoints share cores")
+    assert shared.startswith("The endpoints of 1 of 2 cases share CPUs")
     assert disturbed.startswith("The host disturbed 13 of 24 windows, in 2 cases; most in ovs-64B-b32-1vs1-Rmax: 12 of")
     assert drifted == "1 case drifted while measured: vpp-64B-b32-1vs1-Rmax +73 %."
     assert host == "turbo is on."
+
+
+def test_endpoints_share_cpus_only_where_they_yield() -> None:
+    """The session's placement says what a case may share: a case without a switch's worker has a CPU for each end."""
+    alone, together = ({"cpus": {"endpoints": [0, cpu], "yield_every": every}} for cpu, every in ((1, 0), (0, 128)))
+    results = [result(Case("veth"), placement="cooperative", treatment=alone)]
+    assert headline.warnings(results) == []
+    results.append(result(Case("ovs"), placement="cooperative", treatment=together))
+    assert [text.partition(":")[0] for text in headline.warnings(results)] == [
+        "The endpoints of 1 of 2 cases share CPUs and yield to each other"
+    ]
+    assert headline.warnings(results[1:])[0].startswith("The endpoints share CPUs and yield")
+
+
+def test_a_fall_to_a_sixth_is_told_by_its_ends() -> None:
+    """A drift is relative to the level halfway, so it can be beyond -100 %."""
+    (told,) = headline.warnings([result(Case("ovs"), drift=-1.46)])
+    assert told == "1 case drifted while measured: ovs-64B-b32-1vs1-Rmax from 1.7 to 0.27 times its level."
+    said = "drifted from 1.7 to 0.27 times its level, so the level of another time is not known"
+    assert remarks.drift(result(Case("ovs"), drift=-1.46)) == said
+    assert remarks.drifted(-2.5) == "from 2.2 to 0 times its level"
+
+
+def test_a_single_case_is_told_in_the_singular() -> None:
+    regressed = result(Case("ovs"), baseline="main", verdict="REGRESSED")
+    leads = [sentence.lead for sentence in answer([regressed])]
+    assert leads[0] == "1 of 1 case REGRESSED against main."
 
 
 def test_undecided_is_an_answer() -> None:
