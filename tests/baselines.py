@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.session_values import SessionValues
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -61,3 +63,24 @@ def entry(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **chan
     found = entry_of(measured(case, launches, **changed))
     assert found is not None
     return found
+
+
+#: Earlier sessions over the newest one; with it their geometric mean is 1.
+ALIKE = (1.001, 1 / 1.001, 1.001, 1 / 1.001, 1.0)
+
+
+def with_sessions(newest: Entry, factors: Sequence[float] = ALIKE, control: Sequence[float] | None = None) -> Entry:
+    """The entry with an earlier session for each factor.
+
+    Args:
+        factors: the figures of each earlier session over the newest one's.
+        control: the control of each earlier session over the newest one's; as the figures by default.
+    """
+    values, earlier = newest.values, {}
+    for number, (factor, beside) in enumerate(zip(factors, control or factors, strict=True), start=1):
+        earlier[f"2023-11-{number:02}T00:00:00Z"] = SessionValues(
+            {name: value * factor for name, value in values.values.items()},
+            None if values.control is None else values.control * beside,
+            {name: value * factor / beside for name, value in values.against.items()},
+        )
+    return replace(newest, earlier=earlier)

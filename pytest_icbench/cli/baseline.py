@@ -84,7 +84,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
                 refused.append(f"{measurement.dimension} {measurement.case}: not accepted: {reason}")
             else:
                 accepted[(str(entry.identity), entry.key)] = entry
-    files = save(Path(arguments.baselines), name, accepted.values())
+    files = save(Path(arguments.baselines), name, accepted.values(), accepted=True)
     for entry in accepted.values():
         print(printable(f"{entry.key}: accepted"))
     for line in refused:

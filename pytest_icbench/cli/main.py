@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import history
+from pytest_icbench.cli import history, sessions
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.errors import IcbenchError, UsageError
@@ -212,6 +212,7 @@ def parser() -> argparse.ArgumentParser:
 
     history.add_to(commands)
     add_commands(commands)
+    sessions.add_to(commands)
     calibration.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")

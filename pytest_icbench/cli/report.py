@@ -56,7 +56,8 @@ def anew(run: StoredRun) -> Iterator[Anew]:
     info, comparer, lost = run.info, None, None
     if info is not None and info.baseline is not None:
         try:
-            comparer = Comparer(load_baseline(run.directory / BASELINES, info.baseline), info.incomparable)
+            baseline = load_baseline(run.directory / BASELINES, info.baseline)
+            comparer = Comparer(baseline, info.incomparable, info.judged)
         except UsageError as error:
             lost = str(error)
     for stored in run.results:

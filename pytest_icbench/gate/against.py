@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
+from pytest_icbench.gate.over_sessions import SessionVerdict, over_sessions
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import Figure, fixed_share, ratio_of
 
 #: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
@@ -62,23 +62,32 @@ class Comparer:
 
     Args:
         patterns: facts that have to be the same; see ``circumstances.matches``.
+        cases: the number of cases of the session, which share its error rate.
     """
 
     baseline: Baseline
     patterns: Sequence[str] = circumstances.DEFAULT
+    cases: int = 1
 
-    def compare(self, measurement: Measurement, margins: Margins) -> BaselineComparison | None:
-        """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID."""
+    def compare(self, measurement: Measurement, margins: Margins, *, first: bool = False) -> BaselineComparison | None:
+        """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID.
+
+        Args:
+            first: whether this is a first look, after which a suspect is measured again.
+        """
         now = entry_of(measurement)
         if now is None:
             return None
-        return self.compare_entry(now, margins, measurement)
+        return self.compare_entry(now, margins, measurement, first=first)
 
-    def compare_entry(self, now: Entry, margins: Margins, measurement: Measurement | None = None) -> BaselineComparison:
+    def compare_entry(
+        self, now: Entry, margins: Margins, measurement: Measurement | None = None, *, first: bool = False
+    ) -> BaselineComparison:
         """Compares an entry with the most comparable one of the same case, the newest of several.
 
         Args:
             measurement: the one that the entry is of; without it the time that more launches take is unknown.
+            first: as in ``compare``.
         """
         name = self.baseline.name
         candidates = self.baseline.about(now)
@@ -94,12 +103,18 @@ class Comparer:
             reasons = "; ".join(map(str, hindering))
             return BaselineComparison(name, incomparable=f"baseline {name}: {reasons}", treatment=changed)
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
-        findings = [self._find(now, before, allowed, measurement) for allowed in margins.of(now.dimension)]
-        deciding = self._deciding(now, before, findings, margins, measurement)
+        compared = margins.of(now.dimension)
+        shares = self.cases * len(compared)
+
+        def find(allowed: Allowed) -> Finding:
+            return self._find(now, before, allowed, measurement, shares, first=first)
+
+        findings = [find(allowed) for allowed in compared]
+        deciding = self._deciding(now, before, findings, lambda: find(margins.of_cycles()))
         return BaselineComparison(name, tuple(deciding), findings[0], treatment=changed, warnings=warnings)
 
     def _deciding(
-        self, now: Entry, before: Entry, findings: list[Finding], margins: Margins, measurement: Measurement | None
+        self, now: Entry, before: Entry, findings: list[Finding], find_cycles: Callable[[], Finding]
     ) -> list[Finding]:
         """The findings on the figures that can tell, of which the first is about the main figure.
 
@@ -110,7 +125,7 @@ class Comparer:
         silent = findings[0].note == _AT_LEAST
         if now.dimension != "throughput" or not told or not (silent or now.metric == "fixed"):
             return findings
-        cycles = self._find(now, before, margins.of_cycles(), measurement)
+        cycles = find_cycles()
         if cycles.verdict != Verdict.INCONCLUSIVE:
             cycles = replace(cycles, note=_RESTS_ON_CYCLES if silent else _FIXED)
         others = [finding for finding in findings if finding.name != CYCLES]
@@ -123,16 +138,21 @@ class Comparer:
         hindering = [difference for difference in differences if circumstances.matches(difference.fact, self.patterns)]
         return hindering, differences, entry
 
-    def _find(self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None) -> Finding:
-        margin, new, old = allowed.margin, now.figures.get(allowed.name), before.figures.get(allowed.name)
-        searched = allowed.name == "throughput_pps" and now.metric in _SEARCHED
-        ratio = None
-        if new is not None and old is not None:
-            ratio = ratio_of(Figure(new.value), Figure(old.value)) if searched else ratio_of(new, old)
+    def _find(
+        self,
+        now: Entry,
+        before: Entry,
+        allowed: Allowed,
+        measurement: Measurement | None,
+        shares: int,
+        *,
+        first: bool,
+    ) -> Finding:
+        new, old = now.figures.get(allowed.name), before.figures.get(allowed.name)
         finding = Finding(
             allowed.name,
             allowed.kind,
-            margin.tolerated + margin.allowance,
+            allowed.margin.tolerated + allowed.margin.allowance,
             allowed.source,
             Verdict.INCONCLUSIVE,
             baseline=self.baseline.name,
@@ -143,36 +163,59 @@ class Comparer:
             baseline_value=old.value if old else None,
             baseline_value_low=old.low if old else None,
             baseline_value_high=old.high if old else None,
-            ratio=ratio.value if ratio is not None else None,
-            ratio_low=ratio.low if ratio is not None else None,
-            ratio_high=ratio.high if ratio is not None else None,
         )
         if new is None or old is None:
             missing = "no value" if new is None else "the baseline has no value"
             lacking = too_few_samples(finding, measurement) if new is None and measurement is not None else None
             return lacking or replace(finding, note=missing)
-        if ratio is None:
+        judged = over_sessions(now, before, allowed, shares, first=first)
+        if judged is None:
             return replace(finding, note="the baseline's value is 0")
-        verdict = Verdict.of_change(margin.change(ratio))
+        if allowed.name == "throughput_pps" and now.metric in _SEARCHED:
+            return replace(finding, ratio=judged.ratio.value, note=_BRACKET)
+        finding = _with_sessions(finding, judged)
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
             # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
-            fell = verdict == Verdict.REGRESSED
-            note = _AT_LEAST if not fell else _PATH_FELL if now.lower_bound else None
-            return replace(finding, verdict=verdict if fell else finding.verdict, at_least=now.lower_bound, note=note)
-        if searched:
-            return replace(finding, note=_BRACKET)
-        if verdict != Verdict.INCONCLUSIVE:
-            return replace(finding, verdict=verdict)
-        if ratio.low is None and old.low is None:
-            return replace(finding, note="the baseline has no interval (too few launches): save it with six at least")
-        if (
-            new.low is None
-            and measurement is not None
-            and (lacking := too_few_samples(finding, measurement)) is not None
-        ):
+            fell = judged.verdict == Verdict.REGRESSED or judged.suspect
+            note = _AT_LEAST if not fell else finding.note or (_PATH_FELL if now.lower_bound else None)
+            verdict = judged.verdict if fell else Verdict.INCONCLUSIVE
+            return replace(finding, verdict=verdict, at_least=now.lower_bound, note=note, more_sessions=None)
+        if new.low is None:
+            return self._too_few(finding, now, measurement)
+        if judged.by_launches:
+            effort = Effort.of(measurement) if measurement is not None else _effort_of(now)
+            return further(finding, effort, judged.ratio, allowed.margin.limit)
+        return replace(finding, verdict=judged.verdict)
+
+    def _too_few(self, finding: Finding, now: Entry, measurement: Measurement | None) -> Finding:
+        """Returns the finding on a figure without an interval: too few launches, or too few samples."""
+        plain = replace(finding, note=None, more_sessions=None, suspect=False)
+        if measurement is not None and (lacking := too_few_samples(plain, measurement)) is not None:
             return lacking
         effort = Effort.of(measurement) if measurement is not None else _effort_of(now)
-        return further(finding, effort, ratio if ratio.low is not None else None, margin.limit, fixed_share(new, old))
+        return further(plain, effort, None)
+
+
+def _with_sessions(finding: Finding, judged: SessionVerdict) -> Finding:
+    """Returns the finding with what the comparison over sessions found; its verdict stays INCONCLUSIVE."""
+    several = judged.sessions > 1 and finding.value is not None
+    level = finding.value / judged.ratio.value if several and finding.value is not None else finding.baseline_value
+    return replace(
+        finding,
+        ratio=judged.ratio.value,
+        ratio_low=judged.ratio.low,
+        ratio_high=judged.ratio.high,
+        baseline_value=level,
+        baseline_value_low=None if several else finding.baseline_value_low,
+        baseline_value_high=None if several else finding.baseline_value_high,
+        note=judged.note,
+        sessions=judged.sessions,
+        more_sessions=judged.more_sessions,
+        against_control=judged.against,
+        control_change=judged.control,
+        finds=judged.finds,
+        suspect=judged.suspect,
+    )
 
 
 def _effort_of(entry: Entry) -> Effort:

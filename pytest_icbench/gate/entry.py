@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, against_control, middle
+from pytest_icbench.model import circumstances
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -28,6 +30,8 @@ class CaseFacts:
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
         reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
+        canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
+        level: grows by one with each change that was accepted.
     """
 
     case: str
@@ -40,14 +44,18 @@ class CaseFacts:
     lower_bound: bool
     launches: int
     reference_pps: float | None = field(default=None, kw_only=True)
+    canary_ns: float | None = field(default=None, kw_only=True)
+    level: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(CaseFacts):
-    """The figures and circumstances of one case on one host.
+    """The figures and circumstances of one case on one host: its newest session, and the values of earlier ones.
 
     Attributes:
         figures: the comparable figures that the case has, by name.
+        control: the main figure of the reference link that was launched beside it; None where that tells nothing.
+        earlier: the values of earlier sessions by the time of their measurement, the oldest first.
         identity, treatment, settings: as in a result.
         conditions: as in a result, but only ``KEPT_CONDITIONS``.
     """
@@ -57,6 +65,40 @@ class Entry(CaseFacts):
     treatment: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    control: Figure | None = None
+    earlier: Mapping[str, SessionValues] = field(default_factory=dict)
+
+    @property
+    def values(self) -> SessionValues:
+        """The values of the newest session."""
+        against = {name: against_control(name, figure, self.control) for name, figure in self.figures.items()}
+        return SessionValues(
+            {name: middle(figure) for name, figure in self.figures.items()},
+            None if self.control is None else middle(self.control),
+            {name: median(launches) for name, launches in against.items() if launches},
+            self.canary_ns,
+            self.level,
+        )
+
+    @property
+    def sessions(self) -> tuple[SessionValues, ...]:
+        """The values of all sessions, the oldest first."""
+        return (*self.earlier.values(), self.values)
+
+    def after(self, before: Entry, *, accepted: bool = False) -> Entry:
+        """Returns this entry as the newest session beside those of another entry of the same case.
+
+        Sessions under other circumstances are left out, and so are the oldest beyond ``MOST_SESSIONS``.
+
+        Args:
+            accepted: whether the values begin a new level, so that only they say what is right from now on.
+        """
+        if circumstances.differences(self, before):
+            return self
+        kept = {**self.earlier, **before.earlier, before.measured: before.values}
+        kept.pop(self.measured, None)  # the same measurement, saved twice
+        level = before.level + 1 if accepted and kept else before.level
+        return replace(self, level=level, earlier=newest(kept, MOST_SESSIONS - 1))
 
     @property
     def about(self) -> tuple[str, str]:
@@ -92,12 +134,41 @@ def entry_of(measurement: Measurement) -> Entry | None:
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
         reference_pps=_reference_pps(measurement),
+        canary_ns=_canary_ns(measurement),
         figures=figures,
         identity=measurement.identity,
         treatment=measurement.treatment,
         conditions={name: measurement.conditions.get(name) for name in KEPT_CONDITIONS},
         settings=measurement.settings,
+        control=_control(measurement),
     )
+
+
+def newest(sessions: Mapping[str, SessionValues], most: int) -> dict[str, SessionValues]:
+    """Returns the newest sessions in the order of their times."""
+    return dict(sorted(sessions.items())[max(len(sessions) - most, 0) :])
+
+
+def _control(measurement: Measurement) -> Figure | None:
+    """Returns the main figure of the reference link; None at a given rate, which every link carries."""
+    rate = measurement.dimension == "throughput"
+    if measurement.metric != "frmol" if rate else measurement.dimension != "latency":
+        return None
+    name = "throughput_pps" if rate else "rtt_p50_ns"
+    launches = [launch for launch in measurement.per_reference_launch if launch.invalid is None]
+    values = [float(value) for launch in launches if (value := _of_launch(launch, name)) is not None]
+    return Figure(median(values), launches=tuple(values)) if values and len(values) == len(launches) else None
+
+
+def _canary_ns(measurement: Measurement) -> float | None:
+    """Returns the median over launches of the least time of the fixed piece of work."""
+    by_launch = [
+        [time_ns for work in launch.endpoints for time_ns in (work.canary_before_ns, work.canary_after_ns) if time_ns]
+        for launch in measurement.per_launch
+        if launch.invalid is None
+    ]
+    least = [float(min(times)) for times in by_launch if times]
+    return median(least) if least else None
 
 
 def _reference_pps(measurement: Measurement) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import counted, percent, plain_name, quantity, span
 
 
@@ -30,6 +31,12 @@ class Finding:
         more_launches, more_s: about how many more launches, and seconds, a conclusive answer takes; None where length
             is not the reason, or where no length is enough.
         note: why the finding is inconclusive, where the figures do not show it, or why it is this figure that decides.
+        sessions: the number of the baseline's sessions behind the comparison; None for other comparisons.
+        more_sessions: about how many more of the baseline's sessions would tell; None where that is not the reason.
+        against_control: the ratio of the figure against the reference link beside it; None without one.
+        control_change: the reference link's own ratio.
+        finds: the share of worsening that such a comparison accuses in half of all sessions; None where unknown.
+        suspect: whether the figure is worse, and is measured again before anything is accused.
     """
 
     name: str
@@ -52,6 +59,12 @@ class Finding:
     more_launches: int | None = None
     more_s: float | None = None
     note: str | None = None
+    sessions: int | None = None
+    more_sessions: int | None = None
+    against_control: Estimate | None = None
+    control_change: Estimate | None = None
+    finds: float | None = None
+    suspect: bool = False
 
     def sentence(self) -> str:
         """Returns value, interval, limit and its source; for a comparison both values and both intervals."""
@@ -61,9 +74,13 @@ class Finding:
             base = self.baseline_value, self.baseline_value_low, self.baseline_value_high
             before = with_interval(*base, name=self.name)
             day = f" of {self.measured[:10]}" if self.measured else ""
-            text += f", baseline {self.baseline}{day} {before}"
+            over = f" over {self.sessions} sessions" if self.sessions is not None and self.sessions > 1 else ""
+            text += f", baseline {self.baseline}{day}{over} {before}"
             if self.ratio is not None:
                 text += f", ratio {with_interval(self.ratio, self.ratio_low, self.ratio_high)}"
+            if self.against_control is not None:
+                beside = self.against_control
+                text += f", against the control {with_interval(beside.value, beside.low, beside.high)}"
             way = "lower" if self.kind == "drop" else "higher"
             text += f", limit at most {percent(self.limit)} {way}"
         else:
@@ -80,6 +97,8 @@ class Finding:
         more = f"about {took} more" if took else ""
         if self.more_launches is not None:
             more = f"about {counted(self.more_launches, 'launch')}{f' ({took})' if took else ''} more would tell"
+        if self.more_sessions is not None:
+            more = f"about {counted(self.more_sessions, 'session')} more in the baseline would tell (--icbench-save)"
         return "; ".join(filter(None, (self.note, more)))
 
 

@@ -255,3 +255,11 @@ class _Limits:
 
 def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:
     return [item.stash[BENCHMARK] for item in items if is_benchmark(item)]
+
+
+def judged_cases(planned: Iterable[Benchmark]) -> int:
+    """Returns how many cases share a session's error rate against a baseline; at least 1.
+
+    A candidate is compared with its base instead, and what no host can run is not compared.
+    """
+    return max(sum(benchmark.case.candidate is None and not benchmark.unsupported for benchmark in planned), 1)

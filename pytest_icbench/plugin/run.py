@@ -26,7 +26,7 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness import HostCheck
-from pytest_icbench.plugin.items import Benchmark, benchmarks
+from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import estimates
@@ -79,7 +79,7 @@ class Run:
         self._opened = time.monotonic()
         self.options = options
         self.testbed = testbed
-        self.policy, self.comparer = judging_by(options)
+        self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         self.progress = ProgressLine(config, Schedule(estimates(testbed, benchmarks(items), options.soak_duration)))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
@@ -328,14 +328,18 @@ def keep_baseline(run: Path, options: Options) -> None:
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 
 
-def judging_by(options: Options) -> tuple[Policy, Comparer | None]:
-    """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read."""
+def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
+    """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
+
+    Args:
+        cases: the number of cases of the session, which share its error rate.
+    """
     if options.save is not None and (options.baselines / options.save).is_dir():
         load_baseline(options.baselines, options.save)  # an error here saves hours
     policy = Policy(options.fail, options.strict, waivers.load(options.baselines), datetime.now(UTC).date())
     if options.compare is None:
         return policy, None
-    return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable)
+    return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable, cases)
 
 
 def check_stored(options: Options) -> None:

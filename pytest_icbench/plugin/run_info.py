@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.plugin.anonymous import hidden
-from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
 from pytest_icbench.store.run import RunInfo
 
 #: A longer file is replaced by its hash.
@@ -59,6 +59,7 @@ def gather(
         baseline=options.compare,
         incomparable=options.incomparable,
         order_seed=config.stash.get(ORDER_SEED, None),
+        judged=judged_cases(benchmarks(items)),
     )
 
 

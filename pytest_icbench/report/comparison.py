@@ -49,7 +49,7 @@ def compare_sides(
     Args:
         patterns: facts that have to be the same.
     """
-    comparer = Comparer(Baseline(before.name, before.entries), patterns)
+    comparer = Comparer(Baseline(before.name, before.entries), patterns, len(now.entries))
     rows: list[tuple[str, ...]] = []
     changes: list[Change] = []
     verdicts: Counter[str] = Counter()

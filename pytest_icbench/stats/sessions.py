@@ -9,12 +9,16 @@ they depend on each other, is in the spread of these medians.
 
 The interval is that of the prediction of one more session: Student's over the logarithms of the medians (Hahn and
 Meeker, "Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
+
+A change that was accepted begins a new level: the sessions before it still tell how far sessions lie apart, and no
+longer where they lie.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
 from pytest_icbench.stats.student import student_quantile
@@ -39,15 +43,79 @@ def change_of_session(
     """
     if not earlier:
         raise ValueError("a change needs an earlier session")
-    medians = [median(session) for session in (now, *earlier)]
-    if min(medians) <= 0:
+    return change_of_level(median(now), [[median(session) for session in earlier]], confidence)
+
+
+def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+    """Returns a new session's value over the geometric mean of the newest level, with its interval.
+
+    Args:
+        now: the value of the new session.
+        levels: the value of each earlier session, level by level, the newest level last; no level is empty.
+
+    Raises:
+        ValueError: a value is not positive.
+    """
+    if min(now, *(value for level in levels for value in level)) <= 0:
         raise ValueError("a change needs positive medians")
-    new, *before = (math.log(value) for value in medians)
-    k = len(before)
-    level = math.fsum(before) / k
-    if k < FEWEST_SESSIONS:
-        return Estimate(math.exp(new - level))
-    variance = math.fsum((value - level) ** 2 for value in before) / (k - 1)
-    arm = student_quantile(k - 1, (1 + confidence) / 2) * math.sqrt(variance * (1 + 1 / k))
-    change = new - level
-    return Estimate(math.exp(change), math.exp(change - arm), math.exp(min(change + arm, 700.0)), confidence)
+    change = math.log(now) - _mean([math.log(value) for value in levels[-1]])
+    spread = spread_of(levels)
+    if spread is None:
+        return Estimate(math.exp(change))
+    reach = arm(spread, len(levels[-1]), confidence)
+    return Estimate(
+        math.exp(change), math.exp(max(change - reach, -_MOST)), math.exp(min(change + reach, _MOST)), confidence
+    )
+
+
+#: Greatest logarithm of the end of an interval: with two sessions it can lie beyond any number.
+_MOST = 700.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far sessions lie apart: the standard deviation of their logarithms, and its degrees of freedom."""
+
+    deviation: float
+    freedom: int
+
+
+def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
+    """Returns how far sessions lie apart within their levels; None if no level has two."""
+    freedom, squares = 0, 0.0
+    for level in levels:
+        logarithms = [math.log(value) for value in level]
+        freedom += len(logarithms) - 1
+        squares += math.fsum((value - _mean(logarithms)) ** 2 for value in logarithms)
+    return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
+
+
+def arm(spread: Spread, sessions: int, confidence: float) -> float:
+    """Returns the half-width, on the scale of logarithms, of the interval of a change.
+
+    Args:
+        sessions: the number of sessions at the newest level.
+        confidence: of both sides together, from 0 to below 1.
+    """
+    quantile = student_quantile(spread.freedom, (1 + confidence) / 2)
+    return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
+
+
+def sessions_until_told(spread: Spread, sessions: int, distance: float, confidence: float, most: int) -> int | None:
+    """Returns how many more sessions at the newest level make the interval's arm shorter than a distance.
+
+    Args:
+        distance: on the scale of logarithms, from the change to the limit.
+        most: the most sessions that are kept.
+
+    Returns:
+        At least 1; None if as many as are kept do not tell.
+    """
+    for more in range(1, most - sessions + 1):
+        if arm(Spread(spread.deviation, spread.freedom + more), sessions + more, confidence) < distance:
+            return more
+    return None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

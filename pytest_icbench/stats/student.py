@@ -5,25 +5,35 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from statistics import NormalDist
+
+#: Halvings of the interval in which a quantile lies: beyond a float's precision.
+_HALVINGS = 80
 
 
 @cache
 def student_quantile(freedom: int, q: float) -> float:
-    """Returns a quantile of Student's distribution, within 1 % for 0.9 ≤ q ≤ 0.995, and 0.5 % for ``freedom`` ≥ 4.
+    """Returns a quantile of Student's distribution, exact but for rounding.
 
-    The formula is exact for one and two degrees, else an expansion around the normal quantile (Abramowitz and Stegun,
-    "Handbook of Mathematical Functions", 26.7.5).
+    Args:
+        freedom: degrees of freedom, at least 1.
+        q: the probability below it, from 0.5 to below 1.
     """
-    if freedom == 1:
-        return math.tan(math.pi * (q - 0.5))
-    if freedom == 2:
-        return (2 * q - 1) / math.sqrt(2 * q * (1 - q))
-    z = NormalDist().inv_cdf(q)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + math.fsum(term / freedom**power for power, term in enumerate(terms, start=1))
+    low, high = 0.0, math.pi / 2  # angles whose tangent is t / sqrt(freedom)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(freedom, middle) < 2 * q - 1 else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(freedom: int, angle: float) -> float:
+    """Returns the probability of a value between -t and t, by the finite series for a whole number of degrees.
+
+    The series are those of Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
+    """
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine if odd else 1.0), 0.0
+    for step in range(1 + odd, freedom, 2):
+        total += term
+        term *= step / (step + 1) * cosine * cosine
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

@@ -13,9 +13,15 @@ one figure a line, and has facts that many cases share (the host, versions and s
       "throughput ovs-64B-b32-1vs1-Rmax dedicated": {
        "throughput_pps": {"value": 5123456.0, "low": ..., "high": ..., "launches": [...]},
        ...
+       "earlier": {
+        "2026-01-30T12:00:00Z": {"values": {"throughput_pps": 5120000.0}, ...}
+       }
       }
      }
     }
+
+A case has its newest session in full, and the values of earlier ones, a line each. A file of before sessions were kept
+has no ``earlier`` and reads as one session; a version of then reads the newest session of a file of now.
 """
 
 from __future__ import annotations
@@ -23,11 +29,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pytest_icbench.gate.entry import CaseFacts, Entry
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.gate.session_values import SessionValues
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.stats.noninferiority import Figure
 
@@ -50,6 +57,8 @@ class _Case(CaseFacts):
     """An entry without the facts that its file shares among cases."""
 
     circumstances: str
+    control: Figure | None = None
+    earlier: dict[str, SessionValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +70,8 @@ class _Circumstances:
     conditions: dict[str, Any]
 
 
-_CASE_FACTS = tuple(field.name for field in fields(CaseFacts))
-_SHARED = tuple(field.name for field in fields(_Circumstances))
+_CASE_FACTS = tuple(fact.name for fact in fields(CaseFacts))
+_SHARED = tuple(fact.name for fact in fields(_Circumstances))
 
 
 def write(entries: Iterable[Entry]) -> str:
@@ -80,6 +89,8 @@ def write(entries: Iterable[Entry]) -> str:
             **plain,
             "circumstances": digest,
             **{name: encode(figure) for name, figure in entry.figures.items()},
+            **({} if entry.control is None else {"control": encode(entry.control)}),
+            **({"earlier": encode(dict(sorted(entry.earlier.items())))} if entry.earlier else {}),
         }
     used = {case["circumstances"] for case in cases.values()}
     data = {
@@ -113,7 +124,8 @@ def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
     pad = " " * (depth + 1)
     parts = []
     for name, item in value.items():
-        first, *rest = _lines(item, depth + 1, _SPREAD.get(name, spread) if depth == 0 else spread)
+        deeper = _SPREAD.get(name, spread) if depth == 0 else spread + (depth == 2 and name == "earlier")
+        first, *rest = _lines(item, depth + 1, deeper)
         parts.append("\n".join([f"{pad}{json.dumps(name)}: {first}", *rest]))
     return ["{", *",\n".join(parts).split("\n"), " " * depth + "}"]
 
@@ -149,7 +161,8 @@ def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circum
     figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
     plain = {name: getattr(case, name) for name in _CASE_FACTS}
     shared = {name: getattr(case_circumstances, name) for name in _SHARED}
-    entry = Entry(**plain, **shared, figures=figures, identity=file.identity)
+    earlier = dict(sorted(case.earlier.items()))
+    entry = Entry(**plain, **shared, figures=figures, identity=file.identity, control=case.control, earlier=earlier)
     if entry.key != key:
         raise DamagedData(f"{where}: holds the case '{entry.key}'")
     return entry

@@ -34,10 +34,44 @@ def load(directory: Path, name: str) -> Baseline:
     """
     root = directory / name
     if not root.is_dir():
-        known = tuple(sorted(path.name for path in directory.glob("*/"))) if directory.is_dir() else ()
+        known = known_names(directory)
         hint = suggestion(name, known) if known else "; --icbench-save makes one"
         raise UsageError(f"there is no baseline '{name}' in {directory}{hint}")
     return Baseline(name, tuple(entry for path in _files(root) for entry in load_file(path)))
+
+
+def known_names(directory: Path) -> tuple[str, ...]:
+    """Returns the names of the baselines in a directory; none if there is no such directory."""
+    return tuple(sorted(path.name for path in directory.glob("*/"))) if directory.is_dir() else ()
+
+
+def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[Entry]) -> list[Path]:
+    """Writes entries as they are in place of others. Returns the files that changed; one without entries is removed.
+
+    Args:
+        before: the entries of the baseline so far.
+
+    Raises:
+        ProvisionError: a file cannot be written.
+    """
+    by_file: dict[Path, list[Entry]] = {_file_of(directory, name, entry): [] for entry in before}
+    for entry in entries:
+        by_file[_file_of(directory, name, entry)].append(entry)
+    written = []
+    for path, kept in sorted(by_file.items()):
+        text = write(kept)
+        if kept and path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        written.append(path)
+        if kept:
+            replace_file(path, text)
+        else:
+            path.unlink(missing_ok=True)
+    return written
+
+
+def _file_of(directory: Path, name: str, entry: Entry) -> Path:
+    return directory / name / host_name(entry.identity) / f"{_file_part(entry.switch)}.json"
 
 
 def _files(root: Path) -> list[Path]:
@@ -53,10 +87,13 @@ def load_file(path: Path) -> list[Entry]:
     return read(text, str(path))
 
 
-def save(directory: Path, name: str, entries: Iterable[Entry]) -> list[Path]:
-    """Puts entries into a baseline: an entry replaces the one with its key and host, the others stay.
+def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool = False) -> list[Path]:
+    """Puts entries into a baseline: an entry becomes the newest session of its case on its host, other cases stay.
 
     Returns the files that were written. Each is replaced in one step, so it is never half-written.
+
+    Args:
+        accepted: whether the entries begin a new level; see ``Entry.after``.
 
     Raises:
         DamagedData: a file that would be changed is damaged or newer; it is left alone, and nothing is written.
@@ -64,10 +101,11 @@ def save(directory: Path, name: str, entries: Iterable[Entry]) -> list[Path]:
     """
     by_file: dict[Path, dict[str, Entry]] = {}
     for entry in entries:
-        path = directory / name / host_name(entry.identity) / f"{_file_part(entry.switch)}.json"
+        path = _file_of(directory, name, entry)
         if path not in by_file:
             by_file[path] = {old.key: old for old in load_file(path)} if path.exists() else {}
-        by_file[path][entry.key] = entry
+        before = by_file[path].get(entry.key)
+        by_file[path][entry.key] = entry if before is None else entry.after(before, accepted=accepted)
     for path, cases in sorted(by_file.items()):
         replace_file(path, write(cases.values()))
     return sorted(by_file)

@@ -47,6 +47,7 @@ class RunInfo:
         incomparable: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken; None if it resumed no run.
         fitness: whether the host was fit when the run began; None where it was not examined.
+        judged: the number of cases that share the session's error rate.
         order_seed: seed of the random order of the cases; None for that of the files.
     """
 
@@ -67,6 +68,7 @@ class RunInfo:
     incomparable: tuple[str, ...] = ()
     fitness: Fitness | None = None
     order_seed: int | None = None
+    judged: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.store import baselines, waivers
-from tests.baselines import measured, scaled
+from tests.baselines import measured, scaled, with_sessions
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -32,12 +32,14 @@ CODES = "--icbench-exit-codes"
 
 @pytest.fixture
 def files(inner: Runner, bench: type[FakeTestbed]) -> Runner:
-    """A baseline "main" of both cases."""
+    """A baseline "main" of both cases, with several sessions."""
     bench.behaviour = staticmethod(measured)
     inner.write(test_x=ONE)
     result = inner.run("--icbench-save=main")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["baseline main: *baselines/main/example-r-cpu-9000-*/ovs.json"])
+    saved = baselines.load(inner.path / "baselines", "main").entries
+    baselines.save(inner.path / "baselines", "main", map(with_sessions, saved))
     return inner
 
 
@@ -64,7 +66,7 @@ def test_saved_and_compared(files: Runner, bench: type[FakeTestbed]) -> None:
     (bad,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
     assert bad["baseline"] == "main"
     assert bad["ratio_to_baseline"] == pytest.approx(0.8)
-    assert bad["findings"][0]["baseline_value"] == 5e6
+    assert bad["findings"][0]["baseline_value"] == pytest.approx(5e6)
     assert files.run("--icbench-compare=main").ret == EXIT_REGRESSED
 
 

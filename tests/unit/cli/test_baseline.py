@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli.main import main
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.session_values import MOST_SESSIONS
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import baselines, waivers
-from tests.baselines import HOST, measured, scaled
+from tests.baselines import HOST, entry, measured, scaled, with_sessions
 
 BIG = Case("ovs", traffic=Traffic(1500))
 
@@ -32,6 +35,12 @@ def run_of(name: str, measurements: Sequence[Measurement]) -> Path:
     directory.mkdir(parents=True)
     (directory / "results.jsonl").write_text("".join(each.to_json() + "\n" for each in measurements))
     return directory
+
+
+def several_sessions(name: str = "main") -> None:
+    """Gives each case of a baseline earlier sessions."""
+    directory = Path("baselines")
+    baselines.save(directory, name, map(with_sessions, baselines.load(directory, name).entries))
 
 
 def call(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
@@ -126,8 +135,13 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         ],
     )
     call(capsys, "accept", "main", "--all", "--run", old)
-    for before in (old, "main", "baselines/main", old / "results.jsonl"):
+    several_sessions()
+    for before in (old, old / "results.jsonl"):  # a run is one session: it accuses nobody
         code, out, _ = call(capsys, "compare", before, new)
+        assert (code, "2 INCONCLUSIVE, 1 NO_BASELINE" in out) == (0, True)
+        assert "rate: the baseline has one session" in out
+    for kept in ("main", "baselines/main"):
+        code, out, _ = call(capsys, "compare", kept, new)
         assert code == 1
         lines = out.splitlines()
         assert max(map(len, lines)) <= 100
@@ -139,24 +153,27 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         assert rows["vpp-64B-b32-1vs1-Rmax"][-1] == "NO_BASELINE"
         assert "1 REGRESSED, 1 NO_BASELINE, 1 IMPROVED" in out
         assert "  switch.version: 3.1 before, 3.2 now" in lines
-        assert f"only in {before}: veth-64B-b32-1vs1-Rmax" in lines
+        assert f"only in {kept}: veth-64B-b32-1vs1-Rmax" in lines
 
 
 def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     run_of("a", [measured()])
     run_of("b", [measured(launches=[0.985 * (5e6 + 20 * (value - 5e6)) for value in scaled(1)])])
     run_of("c", [measured(launches=[5e6])])
+    call(capsys, "accept", "main", "--all", "--run", "reports/a")
+    several_sessions()
     told = r"ovs-64B-b32-1vs1-Rmax: rate: about \d+ launches more would tell"
-    code, out, _ = call(capsys, "compare", "reports/a", "reports/b")
+    code, out, _ = call(capsys, "compare", "main", "reports/b")
     assert code == 0
     assert re.search(told, out)
-    _, out, _ = call(capsys, "compare", "reports/a", "reports/c")
+    _, out, _ = call(capsys, "compare", "main", "reports/c")
     assert "ovs-64B-b32-1vs1-Rmax: rate: too few launches; about 5 launches more would tell" in out
 
 
 def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    old = run_of("old", [measured()])
-    new = run_of("new", [measured(launches=scaled(0.8), identity={**HOST, "machine": "other"})])
+    call(capsys, "accept", "main", "--all", "--run", run_of("old", [measured()]))
+    several_sessions()
+    old, new = "main", run_of("new", [measured(launches=scaled(0.8), identity={**HOST, "machine": "other"})])
     code, out, _ = call(capsys, "compare", old, new)
     assert (code, "1 INCOMPARABLE" in out, "identity.machine is other here" in out) == (0, True, True)
     assert call(capsys, "compare", old, new, "--incomparable", "identity.* !identity.machine")[0] == 1
@@ -183,3 +200,81 @@ def test_hostile_names_are_shown_harmless(capsys: pytest.CaptureFixture[str]) ->
     old = run_of("old", [replace(measured(), case="\x1b[31m<x>")])
     _, out, _ = call(capsys, "compare", old, old)
     assert "\x1b" not in out
+
+
+def test_saving_adds_a_session_and_accepting_begins_a_level() -> None:
+    directory = Path("baselines")
+    for day in range(3):
+        baselines.save(directory, "main", [entry(launches=scaled(1 + day / 100), started_at=1.7e9 + 86400 * day)])
+    (kept,) = baselines.load(directory, "main").entries
+    assert [round(each.values["throughput_pps"]) for each in kept.sessions] == [5_000_000, 5_050_000, 5_100_000]
+    baselines.save(directory, "main", [entry(launches=scaled(0.5), started_at=1.8e9)], accepted=True)
+    (kept,) = baselines.load(directory, "main").entries
+    assert [each.level for each in kept.sessions] == [0, 0, 0, 1]
+    # The accepted value is right from now on, and the sessions before it still tell how far sessions lie apart.
+    now = entry(launches=scaled(0.5), started_at=1.9e9)
+    (finding,) = Comparer(baselines.load(directory, "main")).compare_entry(now, Margins()).findings
+    assert (finding.verdict, finding.sessions) == ("INCONCLUSIVE", 1)
+    assert finding.ratio == pytest.approx(1)
+    assert finding.ratio_low is not None
+    # Saved twice it is one session, and of other circumstances none is kept.
+    baselines.save(directory, "main", [now])
+    baselines.save(directory, "main", [now])
+    assert len(baselines.load(directory, "main").entries[0].sessions) == 5
+    baselines.save(directory, "main", [entry(rules=9)])
+    assert len(baselines.load(directory, "main").entries[0].sessions) == 1
+
+
+def test_a_baseline_keeps_so_many_sessions_and_no_more() -> None:
+    for day in range(MOST_SESSIONS + 3):
+        baselines.save(Path("baselines"), "main", [entry(started_at=1.7e9 + 86400 * day)])
+    (kept,) = baselines.load(Path("baselines"), "main").entries
+    assert len(kept.sessions) == MOST_SESSIONS
+    assert next(iter(kept.earlier)) == "2023-11-17T22:13:20Z"
+
+
+def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, "baseline") == (0, "", "")
+    for day in range(6):
+        one = entry(launches=scaled(1 + day % 2 / 50), started_at=1.7e9 + 86400 * day)
+        baselines.save(Path("baselines"), "main", [one, entry(BIG)])
+    assert call(capsys, "baseline")[1] == "main\n"
+    _, out, _ = call(capsys, "baseline", "main")
+    lines = [line.strip() for line in out.splitlines()]
+    assert lines[0].startswith("host example-r-cpu-9000-")
+    first = lines.index("throughput ovs-64B-b32-1vs1-Rmax dedicated")
+    assert lines[first + 1] == "6 sessions, 2023-11-14T22:13:20Z to 2023-11-19T22:13:20Z"
+    assert re.fullmatch(
+        r"throughput_pps: sessions 1.08 % apart; accuses what is \d[\d.]* % lower in half of all sessions",
+        lines[first + 2],
+    )
+    assert "4 more would tell what is normal here (--icbench-save)" in lines
+    code, out, _ = call(capsys, "baseline", "main", "ovs-64B*", "--drop", "--session", "2023-11-15")
+    assert (code, out.startswith("written: ")) == (0, True)
+    assert "5 sessions" in call(capsys, "baseline", "main")[1]
+    assert call(capsys, "baseline", "main", "--keep", "2")[0] == 0
+    assert "2 sessions, 2023-11-18T22:13:20Z to 2023-11-19T22:13:20Z" in call(capsys, "baseline", "main")[1]
+    assert call(capsys, "baseline", "main", "*", "--drop")[0] == 0
+    assert list(Path("baselines").glob("*/*/*.json")) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("--keep", "1"), "name the baseline"),
+        (("mian",), "did you mean main?"),
+        (("main", "vpp*"), "main has no case 'vpp*'"),
+        (("main", "--drop"), "name the cases"),
+        (("main", "*", "--drop", "--keep", "1"), "give one of them"),
+        (("main", "*", "--session", "2023"), "add --drop"),
+        (("main", "--keep", "0"), "'0' is no number of sessions"),
+        (("main", "*", "--drop", "--session", "2023-11-14"), "is the newest session"),
+        (("main", "*", "--drop", "--session", "1999"), "no session begins with '1999'"),
+    ],
+)
+def test_mistakes_of_baseline(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], told: str) -> None:
+    baselines.save(Path("baselines"), "main", [entry()])
+    before = {path: path.read_bytes() for path in Path("baselines").rglob("*.json")}
+    code, _, err = call(capsys, "baseline", *argv)
+    assert (code, told in err) == (2, True), err
+    assert {path: path.read_bytes() for path in Path("baselines").rglob("*.json")} == before

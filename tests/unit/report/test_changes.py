@@ -28,8 +28,9 @@ from pytest_icbench.report.figure.forest import MOST, forest_figures, without_co
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.report.two_runs import against_first
+from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import ComparisonSource
-from tests.baselines import entry, measured, scaled
+from tests.baselines import entry, measured, scaled, with_sessions
 from tests.charts import compiled
 from tests.measurements import measurement, result, side_by_side
 
@@ -52,7 +53,7 @@ def candidate(size: int, decision: str, ratio: float, **more: Any) -> list[Resul
 def against_main(*launches: float, **more: Any) -> Result:
     """A result that the gate compared with the baseline main; the default margin."""
     now = measured(launches=[5e6 * factor for factor in launches], **more)
-    comparison = Comparer(Baseline("main", (entry(),))).compare(now, Margins())
+    comparison = Comparer(Baseline("main", (with_sessions(entry()),))).compare(now, Margins())
     assert comparison is not None
     verdict = comparison.findings[0].verdict
     judged: dict[str, Any] = {"verdict": verdict, "baseline": "main", "findings": comparison.findings}
@@ -161,7 +162,9 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     (comparison,) = comparisons(results)
     assert comparison.title == "B against run A"
     assert "switch.version: 3.1 before, 3.2 now" in comparison.facts
-    assert [(change.case, change.verdict) for change in comparison.changes] == [("ovs-64B-b32-1vs1-Rmax", "REGRESSED")]
+    assert [(change.case, change.verdict) for change in comparison.changes] == [
+        ("ovs-64B-b32-1vs1-Rmax", "INCONCLUSIVE")  # a run is one session
+    ]
     (ranking,) = overview.rankings(results)
     assert [rank.split(":")[0] for rank in ranking.ranks] == ["ovs (B)"]
 
@@ -189,7 +192,7 @@ def sides(factor: float) -> tuple[ComparisonSource, ComparisonSource]:
         entry(time, rtt_p50_ns=15_130.0, rtt_p50_ns_low=15e3, rtt_p50_ns_high=15.2e3),
         entry(Case("vpp")),
     )
-    return ComparisonSource("old", before), ComparisonSource("new", now)
+    return ComparisonSource("old", tuple(map(with_sessions, before))), ComparisonSource("new", now)
 
 
 def test_two_sides_are_compared_in_the_reader_s_units() -> None:
@@ -224,14 +227,14 @@ def test_compare_writes_both_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, factor in (("old", 1.0), ("new", 0.8)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "results.jsonl").write_text(measured(launches=scaled(factor)).to_json() + "\n")
-    assert main(["compare", "old", "new", "--html", "out/c.html", "--markdown", "out/c.md"]) == 1
+    save(Path("baselines"), "main", [with_sessions(entry())])
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "results.jsonl").write_text(measured(launches=scaled(0.8)).to_json() + "\n")
+    assert main(["compare", "main", "new", "--html", "out/c.html", "--markdown", "out/c.md"]) == 1
     assert "REGRESSED" in (tmp_path / "out" / "c.html").read_text()
     assert "**1 REGRESSED**" in (tmp_path / "out" / "c.md").read_text()
-    assert main(["compare", "old", "new", "--html", "old"]) == 2
-    assert "old cannot be written" in capsys.readouterr().err
+    assert main(["compare", "main", "new", "--html", "new"]) == 2
+    assert "new cannot be written" in capsys.readouterr().err
 
 
 def test_a_result_that_was_compared_with_nothing_has_no_change() -> None:

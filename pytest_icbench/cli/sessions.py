@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench baseline``: the sessions that a baseline keeps, listed, dropped and thinned."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.cli.baseline import BASELINES
+from pytest_icbench.config import values
+from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.entry import Entry, newest
+from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
+from pytest_icbench.gate.over_sessions import FEWEST_NORMAL, finds
+from pytest_icbench.gate.session_values import by_level
+from pytest_icbench.gate.thresholds import Thresholds, load
+from pytest_icbench.stats.sessions import spread_of
+from pytest_icbench.store.baselines import host_name, known_names, put
+from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.wording import percent, plain_name, printable
+
+
+def add_to(commands: Any) -> None:
+    """Adds the subcommand."""
+    command = commands.add_parser("baseline", help="list, drop and thin the sessions that a baseline keeps")
+    command.add_argument("name", metavar="NAME", nargs="?", help="the baseline; without it the names are listed")
+    command.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids; default: all")
+    command.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    command.add_argument("--keep", metavar="N", help="thin: keep only the newest N sessions of each case")
+    command.add_argument("--drop", action="store_true", help="drop the cases, or with --session one session of each")
+    command.add_argument("--session", metavar="TIME", help="the time of a session, or its beginning: 2026-01-31T12")
+    command.add_argument("--baselines", metavar="DIR", default=BASELINES, help=f"(default: {BASELINES})")
+    command.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lists a baseline, or changes it. Raises UsageError."""
+    directory = Path(arguments.baselines)
+    if arguments.name is None:
+        if arguments.drop or arguments.keep or arguments.session:
+            raise UsageError("baseline: name the baseline")
+        for name in known_names(directory):
+            print(printable(name))
+        return 0
+    if arguments.drop and arguments.keep:
+        raise UsageError("baseline: --drop and --keep are two different things; give one of them")
+    if arguments.session is not None and not arguments.drop:
+        raise UsageError("baseline: --session names a session to drop; add --drop")
+    if arguments.drop and not arguments.case:
+        raise UsageError("baseline: --drop: name the cases (patterns over their ids; '*' is all)")
+    name = values.baseline_name(arguments.name, "baseline")
+    entries = load_baseline(directory, name).entries
+    chosen = [entry for entry in entries if _named(entry, arguments.case)]
+    if not chosen:
+        raise UsageError(f"baseline: {name} has no case '{arguments.case[0] if arguments.case else '*'}'")
+    if arguments.keep is not None:
+        most = _number(arguments.keep)
+        return _change(directory, name, entries, {id(entry): _thinned(entry, most) for entry in chosen})
+    if arguments.drop:
+        return _change(directory, name, entries, {id(entry): _without(entry, arguments.session) for entry in chosen})
+    thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
+    for line in listing(chosen, entries, thresholds):
+        print(printable(line))
+    return 0
+
+
+def listing(chosen: Sequence[Entry], entries: Sequence[Entry], thresholds: Thresholds) -> list[str]:
+    """Returns the lines of a listing, host by host: each case with its sessions, their spread, and what it finds.
+
+    Args:
+        entries: all entries, since the cases of a host share the error rate of a session.
+    """
+    lines: list[str] = []
+    for host in dict.fromkeys(host_name(entry.identity) for entry in chosen):
+        cases = sum(host_name(entry.identity) == host for entry in entries)
+        lines += ([""] if lines else []) + [f"host {host}"]
+        for entry in chosen:
+            if host_name(entry.identity) == host:
+                lines += [f"  {entry.key}", *(f"    {line}" for line in _sessions(entry, cases, thresholds))]
+    return lines
+
+
+def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
+    first = next(iter(entry.earlier), entry.measured)
+    count = len(entry.sessions)
+    text = f"{count} session{'' if count == 1 else 's'}, {first} to {entry.measured}" if count > 1 else entry.measured
+    lines = [text if count > 1 else f"1 session, {text}"]
+    margins = thresholds.margins(entry.case)
+    lines += [line for name in (MAIN[entry.dimension], CYCLES) if (line := _power(entry, name, cases, margins))]
+    alike = len(by_level(entry.sessions, lambda session: session.level + 1.0)[-1])
+    if alike < count:
+        lines.append(f"{count - alike} of them before a change that was accepted")
+    if alike < FEWEST_NORMAL:
+        lines.append(f"{FEWEST_NORMAL - alike} more would tell what is normal here (--icbench-save)")
+    return lines
+
+
+def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
+    """Returns how far sessions lie apart, and which worsening is found; empty where a figure has no sessions."""
+    allowed = margins.of_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
+    spread = spread_of(by_level(entry.sessions, lambda session: session.values.get(name)))
+    if spread is None:
+        return ""
+    beside = spread_of(by_level(entry.sessions, lambda session: session.against.get(name)))
+    text = f"{plain_name(name)}: sessions {percent(spread.deviation)} apart"
+    text += f", {percent(beside.deviation)} against the control" if beside is not None else ""
+    share = finds(entry, allowed, cases)
+    way = "lower" if allowed.margin.better == "higher" else "higher"
+    return text if share is None else f"{text}; accuses what is {percent(share)} {way} in half of all sessions"
+
+
+def _named(entry: Entry, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(entry.case, pattern) for pattern in patterns)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"baseline: --keep: '{printable(text)}' is no number of sessions; give 1 or more")
+    return int(text)
+
+
+def _thinned(entry: Entry, most: int) -> Entry:
+    return replace(entry, earlier=newest(entry.earlier, most - 1))
+
+
+def _without(entry: Entry, session: str | None) -> Entry | None:
+    """Returns the entry without one session; None without a session named: the whole entry goes."""
+    if session is None:
+        return None
+    matching = [time for time in entry.earlier if time.startswith(session)]
+    if entry.measured.startswith(session):
+        raise UsageError(
+            f"baseline: {entry.key}: {entry.measured} is the newest session, which has every launch; save another one"
+            " first, or drop the case"
+        )
+    if len(matching) != 1:
+        several = f"{len(matching)} sessions begin with" if matching else "no session begins with"
+        raise UsageError(f"baseline: {entry.key}: {several} '{session}'; name one of those that icbench baseline lists")
+    return replace(entry, earlier={time: kept for time, kept in entry.earlier.items() if time != matching[0]})
+
+
+def _change(directory: Path, name: str, entries: Sequence[Entry], changed: dict[int, Entry | None]) -> int:
+    """Writes a baseline with changed entries, of which None ones go."""
+    kept = [entry for old in entries if (entry := changed.get(id(old), old)) is not None]
+    for path in put(directory, name, entries, kept):
+        print(printable(f"written: {path}"))
+    return 0

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verdict on a figure against the sessions that a baseline keeps, and against the control beside them. Pure.
+
+Unchanged software has another level in each session. So a change is held against how far the baseline's sessions lie
+apart (``stats.sessions``), and so is its change against the reference link that was launched beside it (the control).
+What moved both is the host, and no verdict about the software: ``host-changed``. A fixed piece of work (the canary)
+shares no code with the path and is asked last. No interval is narrower than that of the new session's launches.
+
+Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control. It is *accused* only if one
+of both is worse at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
+anything of unchanged software (Bonferroni's inequality).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.margins import COMPARED, Allowed
+from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, against_control, by_level
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Change, Figure, Margin, ratio_of
+from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
+from pytest_icbench.stats.sessions import Spread, arm, change_of_level, sessions_until_told, spread_of
+from pytest_icbench.wording import percent
+
+#: The share of sessions that accuse anything of unchanged software, at most.
+ERROR_RATE = 0.01
+#: The fewest sessions of a level that tell what is normal on a host, and how surely what is normal lies within it.
+FEWEST_NORMAL, NORMAL = 5, 0.99
+#: The reason of an INCONCLUSIVE verdict.
+HOST_CHANGED = "host-changed"
+SUSPECT = "a suspect: it is measured again at the session's end"
+
+
+def strict_confidence(shares: int) -> float:
+    """Returns the confidence at which a figure is accused.
+
+    Args:
+        shares: the number of tests of a session that share its error rate.
+    """
+    return 1 - 2 * ERROR_RATE / max(shares, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionVerdict:
+    """The verdict on a figure over sessions.
+
+    Attributes:
+        ratio: now over the baseline with the interval of 95 % over sessions; over launches with a single session.
+        against: the same against the control; None without one.
+        control: the control's own change.
+        sessions: the number of sessions at the baseline's newest level.
+        more_sessions: about how many more would tell; None where that is not the reason, or none would.
+        finds: the share of worsening that is accused in half of all sessions; None with too few sessions.
+        suspect: worse at 95 %, and to be measured again.
+        by_launches: whether more launches would tell, because those of the new session make the interval wide.
+    """
+
+    verdict: Verdict
+    ratio: Estimate
+    note: str | None = None
+    against: Estimate | None = None
+    control: Estimate | None = None
+    sessions: int = 1
+    more_sessions: int | None = None
+    finds: float | None = None
+    suspect: bool = False
+    by_launches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A value of the new session beside that of the baseline's sessions."""
+
+    now: float
+    levels: list[list[float]]
+    #: The interval over the new session's launches, over their median; None where it is not known.
+    launches: Estimate | None = None
+
+    def change(self, confidence: float = CONFIDENCE) -> Estimate:
+        """Returns the ratio with its interval, which is at least as wide as that of the new session's launches."""
+        over, own = change_of_level(self.now, self.levels, confidence), self.launches
+        if None in (over.low, over.high) or own is None or own.low is None or own.high is None:
+            return over
+        assert over.low is not None
+        assert over.high is not None
+        low, high = min(over.low, over.value * own.low), max(over.high, over.value * own.high)
+        return Estimate(over.value, low, high, confidence)
+
+    @property
+    def rests_on_launches(self) -> bool:
+        """Whether the new session's launches make the interval wider than the sessions do."""
+        over, own = change_of_level(self.now, self.levels), self.change()
+        return (own.low, own.high) != (over.low, over.high)
+
+    @property
+    def spread(self) -> Spread | None:
+        return spread_of(self.levels)
+
+
+def over_sessions(now: Entry, before: Entry, allowed: Allowed, shares: int, *, first: bool) -> SessionVerdict | None:
+    """Returns the verdict on one figure; None where it has no positive value on both sides.
+
+    Args:
+        shares: the number of figures of the session that share its error rate.
+        first: whether this is a first look, after which a suspect is measured again.
+    """
+    values, sessions = now.values, before.sessions
+    name, margin = allowed.name, allowed.margin
+    figure = now.figures[name]
+    plain = _side(values, sessions, lambda session: session.values.get(name), _own(figure))
+    if plain is None:
+        return None
+    launches = against_control(name, figure, now.control)
+    own = _own(Figure(1.0, launches=launches))
+    beside = _side(values, sessions, lambda session: session.against.get(name), own)
+    if plain.spread is None:
+        return _of_one_session(now, before, allowed, plain)
+    control = _side(values, sessions, lambda session: session.control)
+    sides = [plain] if beside is None else [plain, beside]
+    confidence = strict_confidence(shares * len(sides))
+    judged = SessionVerdict(
+        Verdict.INCONCLUSIVE,
+        plain.change(),
+        against=None if beside is None else beside.change(),
+        control=None if control is None else control.change(),
+        sessions=len(plain.levels[-1]),
+        finds=_finds([side.levels for side in sides], margin, confidence),
+    )
+    changes = [margin.change(side.change()) for side in sides]
+    if all(change == "worse" for change in changes):
+        return _of_worse(judged, sides, margin, confidence, _by_canary(values, sessions, allowed), first=first)
+    return _of_others(judged, plain, changes, allowed)
+
+
+def _side(
+    values: SessionValues,
+    sessions: tuple[SessionValues, ...],
+    of: Callable[[SessionValues], float | None],
+    launches: Estimate | None = None,
+) -> _Side | None:
+    """Returns the two sides of a value; None unless both have it."""
+    now, levels = of(values), by_level(sessions, of)
+    return _Side(now, levels, launches) if now is not None and now > 0 and levels else None
+
+
+def _own(figure: Figure) -> Estimate | None:
+    """Returns the interval of a figure over its launches, over their median; None without one."""
+    whole = Estimate(figure.value, figure.low, figure.high)
+    if len(figure.launches) >= FEWEST_LAUNCHES:
+        whole = median_over_launches(figure.launches)
+    if whole.low is None or whole.high is None or whole.value <= 0:
+        return None
+    return Estimate(1.0, whole.low / whole.value, whole.high / whole.value)
+
+
+def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side) -> SessionVerdict:
+    """Returns the verdict beside a single session, which tells nothing of how far sessions lie apart.
+
+    It accuses nobody. It acquits if the change against the control, over launches, stays within the margin as well.
+    """
+    name, margin = allowed.name, allowed.margin
+    new, old = now.figures[name], before.figures[name]
+    ratio = ratio_of(new, old) or plain.change()
+    new_beside, old_beside = (
+        Figure(1.0, launches=against_control(name, figure, entry.control))
+        for figure, entry in ((new, now), (old, before))
+    )
+    against = ratio_of(new_beside, old_beside) if new_beside.launches and old_beside.launches else None
+    good = ("better", "tolerable")
+    if against is not None and margin.change(ratio) in good and margin.change(against) in good:
+        return SessionVerdict(Verdict.PASS, ratio, "the control decides: the baseline has one session", against)
+    note = "the baseline has one session, which does not tell how far sessions lie apart"
+    return SessionVerdict(Verdict.INCONCLUSIVE, ratio, note, against, more_sessions=FEWEST_NORMAL - 1)
+
+
+def _of_worse(
+    judged: SessionVerdict, sides: list[_Side], margin: Margin, confidence: float, canary: str | None, *, first: bool
+) -> SessionVerdict:
+    """Returns the verdict on what is worse at 95 %, by itself and against the control."""
+    if canary is not None:
+        return _with(judged, note=canary)
+    if first:
+        return _with(judged, note=SUSPECT, suspect=True)
+    if any(margin.change(side.change(confidence)) == "worse" for side in sides):
+        return _with(judged, Verdict.REGRESSED)
+    more = [
+        sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS)
+        for side in sides
+        if side.spread is not None and (distance := abs(math.log(side.change().value / margin.limit))) > 0
+    ]
+    fewest = min((count for count in more if count is not None), default=None)
+    note = f"worse than sessions differ, but not surely enough for {percent(ERROR_RATE)} of false alarms a session"
+    return _with(judged, note=note, more_sessions=fewest)
+
+
+def _of_others(judged: SessionVerdict, plain: _Side, changes: list[Change], allowed: Allowed) -> SessionVerdict:
+    """Returns the verdict on what is not worse, by itself or against the control."""
+    margin, against = allowed.margin, judged.against
+    alone = changes[0]
+    if "worse" in changes or (alone == "better" and changes[-1] != "better"):
+        beside = changes[-1]
+        if against is not None and "worse" in changes and beside == "untold" and _beyond(against.value, margin):
+            return _with(judged, note="against the control, the interval reaches beyond the limit")
+        if alone != "better" or beside != "tolerable":
+            return _with(judged, note=_host_changed(judged))
+        return _with(judged, Verdict.PASS)
+    if alone != "untold":
+        return _with(judged, Verdict.of_change(alone))
+    if changes[-1] in ("tolerable", "better"):
+        return _with(judged, Verdict.PASS, note="the control decides: against it, the change is within the margin")
+    assert plain.spread is not None  # a single session has a verdict of its own
+    sessions = len(plain.levels[-1])
+    if sessions >= FEWEST_NORMAL and margin.allowance == DEFAULT_ALLOWANCE and not plain.rests_on_launches:
+        normal = arm(plain.spread, sessions, NORMAL)
+        low, high = math.exp(-normal), math.exp(normal)
+        if not _beyond(judged.ratio.value, Margin(margin.better, 0.0, _worst(low, high, margin))):
+            span = f"{low - 1:+.0%} to {high - 1:+.0%}"
+            return _with(judged, Verdict.PASS, note=f"within what is normal here over {sessions} sessions, {span}")
+    if plain.rests_on_launches:
+        return replace(judged, by_launches=True)
+    distance = abs(math.log(judged.ratio.value / margin.limit))
+    more = sessions_until_told(plain.spread, sessions, distance, CONFIDENCE, MOST_SESSIONS) if distance else None
+    wanted = max(FEWEST_NORMAL - sessions, 0) if margin.allowance == DEFAULT_ALLOWANCE else None
+    return _with(judged, more_sessions=min((count for count in (more, wanted) if count), default=None))
+
+
+def _worst(low: float, high: float, margin: Margin) -> float:
+    """Returns the allowance at which the margin's limit is the worse end of what is normal."""
+    return 1 - low if margin.better == "higher" else high - 1
+
+
+def _beyond(ratio: float, margin: Margin) -> bool:
+    """Whether a ratio lies beyond the margin's limit."""
+    return ratio < margin.limit if margin.better == "higher" else ratio > margin.limit
+
+
+def _host_changed(judged: SessionVerdict) -> str:
+    """Returns the reason for what the control shares, or for a control that changed alone."""
+    moved = "" if judged.control is None else f"the control changed by {judged.control.value - 1:+.1%}, "
+    beside = "" if judged.against is None else f"{judged.against.value - 1:+.1%} against it"
+    return f"{HOST_CHANGED}: {moved}this by {judged.ratio.value - 1:+.1%}, {beside}"
+
+
+def _by_canary(values: SessionValues, sessions: tuple[SessionValues, ...], allowed: Allowed) -> str | None:
+    """Returns the reason of a change that the fixed piece of work explains; None if it does not."""
+    canary = _side(values, sessions, lambda session: session.canary_ns)
+    if canary is None:
+        return None
+    slower = canary.change().value
+
+    def without(session: SessionValues) -> float | None:
+        value = session.values.get(allowed.name)
+        if value is None or not session.canary_ns:
+            return None
+        is_rate = COMPARED[allowed.name][1] == "higher"
+        return value * session.canary_ns if is_rate else value / session.canary_ns
+
+    side = _side(values, sessions, without)
+    if side is None or _beyond(side.change().value, allowed.margin):
+        return None
+    return f"{HOST_CHANGED}: a fixed piece of work takes {slower - 1:+.1%} longer, which explains the change"
+
+
+def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
+    """Returns the share of worsening that a comparison with an entry accuses in half of all sessions.
+
+    Returns None with fewer than two sessions at one level. The arguments are those of ``over_sessions``.
+    """
+    sessions = before.sessions
+    of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
+    beside = by_level(sessions, lambda session: session.against.get(allowed.name))
+    sides = [levels for levels in (of_figure, beside) if levels]
+    return _finds(sides, allowed.margin, strict_confidence(shares * len(sides))) if sides else None
+
+
+def _finds(sides: list[list[list[float]]], margin: Margin, confidence: float) -> float | None:
+    spreads = [(spread_of(levels), len(levels[-1])) for levels in sides]
+    known = [(spread, sessions) for spread, sessions in spreads if spread is not None]
+    if len(known) < len(sides):
+        return None
+    # All sides have to be worse at 95 %, and one of them surely.
+    reach = max(
+        max(arm(spread, sessions, CONFIDENCE) for spread, sessions in known),
+        min(arm(spread, sessions, confidence) for spread, sessions in known),
+    )
+    limit = math.log(margin.limit)
+    return 1 - math.exp(limit - reach) if margin.better == "higher" else math.exp(min(limit + reach, 700.0)) - 1
+
+
+def _with(
+    judged: SessionVerdict,
+    verdict: Verdict = Verdict.INCONCLUSIVE,
+    note: str | None = None,
+    *,
+    more_sessions: int | None = None,
+    suspect: bool = False,
+) -> SessionVerdict:
+    return replace(judged, verdict=verdict, note=note, more_sessions=more_sessions, suspect=suspect)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The values of one session of a case, of which a baseline keeps several. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.stats.noninferiority import Figure
+from pytest_icbench.stats.quantiles import median
+
+#: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
+MOST_SESSIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SessionValues:
+    """The values of one session of a case.
+
+    Attributes:
+        values: the compared figures by name, each the median over launches where those are known.
+        control: the reference link's main figure beside it, median over launches; None without one.
+        against: the figures against the reference link, median over neighbouring launches; see ``against_control``.
+        canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
+        level: grows by one with each change that was accepted.
+    """
+
+    values: dict[str, float] = field(default_factory=dict)
+    control: float | None = None
+    against: dict[str, float] = field(default_factory=dict)
+    canary_ns: float | None = None
+    level: int = 0
+
+
+def against_control(name: str, figure: Figure, control: Figure | None) -> tuple[float, ...]:
+    """Returns a figure against the reference link, launch by launch; empty where either has no launches.
+
+    A quotient of two rates or of two times; of cycles a frame their product with the reference link's rate, since a
+    slower host makes cycles more and the rate less.
+    """
+    if control is None or not figure.launches or min(control.launches, default=0.0) <= 0:
+        return ()
+    pairs = zip(figure.launches, control.launches, strict=False)
+    if COMPARED[name] == ("throughput", "lower"):
+        return tuple(value * beside for value, beside in pairs)
+    return tuple(value / beside for value, beside in pairs)
+
+
+def by_level(sessions: Sequence[SessionValues], of: Callable[[SessionValues], float | None]) -> list[list[float]]:
+    """Returns a positive value of each session that has it, level by level, the newest level last."""
+    levels: dict[int, list[float]] = {}
+    for session in sessions:
+        value = of(session)
+        if value is not None and value > 0:
+            levels.setdefault(session.level, []).append(value)
+    return [levels[level] for level in sorted(levels)]
+
+
+def middle(figure: Figure) -> float:
+    """Returns the median over a figure's launches; its value where they are not known."""
+    return median(figure.launches) if figure.launches else figure.value

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A change is held against how far sessions lie apart, and against the control beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.over_sessions import finds
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.launch import EndpointWork
+from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store.baseline_file import read, write
+from tests.baselines import ALIKE, LAUNCHES, entry, launch, measured, scaled, with_cycles, with_sessions
+
+#: Sessions that lie far apart; with the newest one their geometric mean is 1.
+APART = (1.1, 1 / 1.1, 1.05, 1 / 1.05, 1.0)
+
+
+def beside(factor: float = 1.0, control: float = 1.0, canary: float | None = None, **changed: Any) -> Entry:
+    """An entry with a reference link beside it, and with a fixed piece of work if ``canary`` is given."""
+    work = () if canary is None else (EndpointWork(0, canary_before_ns=int(1e6 * canary)),)
+    facts: dict[str, Any] = {
+        "per_launch": tuple(replace(launch(pps, index), endpoints=work) for index, pps in enumerate(scaled(factor))),
+        "per_reference_launch": tuple(launch(2 * pps, index) for index, pps in enumerate(scaled(control))),
+    }
+    kept = entry_of(measured(launches=scaled(factor), **(facts | changed)))
+    assert kept is not None
+    return kept
+
+
+def found(now: Entry, before: Entry, cases: int = 1, *, first: bool = False) -> Finding:
+    comparer = Comparer(Baseline("main", (before,)), cases=cases)
+    return comparer.compare_entry(now, Margins(), first=first).findings[0]
+
+
+def test_what_fell_by_itself_and_against_the_control_is_a_regression() -> None:
+    finding = found(beside(0.9), with_sessions(beside()))
+    assert finding.verdict == "REGRESSED"
+    assert finding.against_control == pytest.approx(0.9)
+    assert finding.control_change == pytest.approx(1.0)
+    assert finding.sessions == 6
+    assert "over 6 sessions" in finding.sentence()
+    assert "against the control 0.9" in finding.sentence()
+
+
+@pytest.mark.parametrize(
+    ("factor", "control", "told"),
+    [
+        (0.8, 0.8, "host-changed: the control changed by -20.0%, this by -20.0%, +0.0% against it"),
+        (0.8, 0.7, "host-changed: the control changed by -30.0%, this by -20.0%, +14.3% against it"),
+        (1.0, 1.2, "host-changed: the control changed by +20.0%, this by +0.0%, -16.7% against it"),
+        (1.3, 1.5, "host-changed: the control changed by +50.0%, this by +30.0%, -13.3% against it"),
+    ],
+)
+def test_what_moved_the_control_is_the_host(factor: float, control: float, told: str) -> None:
+    finding = found(beside(factor, control), with_sessions(beside()))
+    assert (finding.verdict, finding.note) == ("INCONCLUSIVE", told)
+
+
+def test_a_faster_host_hides_no_regression_and_makes_no_improvement() -> None:
+    assert found(beside(1.2, 1.2), with_sessions(beside())).verdict == "PASS"
+    assert found(beside(1.2, 1.0), with_sessions(beside())).verdict == "IMPROVED"
+
+
+def test_a_fixed_piece_of_work_explains_a_change_that_the_control_does_not() -> None:
+    before = with_sessions(beside(canary=1.0))
+    finding = found(beside(0.8, canary=1.25), replace(before, earlier=_with_canary(before, 1e6)))
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.note == "host-changed: a fixed piece of work takes +25.0% longer, which explains the change"
+    assert found(beside(0.8, canary=1.0), replace(before, earlier=_with_canary(before, 1e6))).verdict == "REGRESSED"
+
+
+def _with_canary(before: Entry, time_ns: float) -> dict[str, Any]:
+    return {time: replace(values, canary_ns=time_ns) for time, values in before.earlier.items()}
+
+
+@pytest.mark.parametrize(("factor", "control"), [(1.0, 1.0), (0.9, 1.0), (0.5, 1.0), (0.5, 0.5), (2.0, 1.0)])
+def test_one_session_accuses_nobody_and_the_control_can_acquit(factor: float, control: float) -> None:
+    finding = found(beside(factor, control), beside())
+    if factor == control == 1:
+        assert (finding.verdict, finding.note) == ("PASS", "the control decides: the baseline has one session")
+    elif factor == 2:
+        assert finding.verdict == "PASS"
+    else:
+        assert finding.verdict == "INCONCLUSIVE"
+        assert "about 4 sessions more in the baseline would tell (--icbench-save)" in finding.outlook()
+    alone = found(entry(launches=scaled(factor)), entry())
+    assert (alone.verdict, alone.more_sessions) == ("INCONCLUSIVE", 4)
+
+
+def test_sessions_that_lie_apart_tell_less_and_say_what_is_normal() -> None:
+    before = with_sessions(entry(), APART)
+    finding = found(entry(launches=scaled(0.9)), before)
+    assert finding.verdict == "PASS"
+    assert finding.note is not None
+    assert finding.note.startswith("within what is normal here over 6 sessions, -2")
+    assert finding.finds is not None
+    assert 0.2 < finding.finds < 0.5
+    assert found(entry(launches=scaled(0.77)), before).verdict == "INCONCLUSIVE"
+    assert found(entry(launches=scaled(0.5)), before).verdict == "REGRESSED"
+    # Four sessions do not tell what is normal.
+    few = with_sessions(entry(), APART[:3])
+    assert found(entry(launches=scaled(0.99)), few).verdict == "INCONCLUSIVE"
+
+
+def test_noise_of_the_host_is_taken_out_by_the_control() -> None:
+    before = with_sessions(beside(), APART)
+    finding = found(beside(0.95), before)
+    assert finding.against_control is not None
+    assert finding.against_control.high is not None
+    assert finding.against_control.high < 0.97
+    acquitted = found(beside(0.99, 0.99), before)
+    assert acquitted.verdict == "PASS"
+    assert acquitted.note == "the control decides: against it, the change is within the margin"
+
+
+def test_more_cases_share_the_error_of_a_session() -> None:
+    before = with_sessions(entry(), [factor**4 for factor in ALIKE])
+    now = entry(launches=[0.95 * 5e6] * 8)
+    assert found(now, before).verdict == "REGRESSED"
+    finding = found(now, before, cases=200)
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.more_sessions is not None
+    assert "not surely enough for 1 % of false alarms a session" in finding.outlook()
+    assert found(entry(launches=scaled(0.5)), before, cases=200).verdict == "REGRESSED"
+
+
+def test_a_first_look_makes_a_suspect_and_accuses_nobody() -> None:
+    finding = found(beside(0.5), with_sessions(beside()), first=True)
+    assert (finding.verdict, finding.suspect) == ("INCONCLUSIVE", True)
+    assert "measured again" in (finding.note or "")
+    assert found(beside(), with_sessions(beside()), first=True).verdict == "PASS"
+
+
+def test_cycles_against_the_control_are_a_product() -> None:
+    cycles = (200.0,) * len(LAUNCHES)
+    control = tuple(launch(2 * pps, index) for index, pps in enumerate(LAUNCHES))
+    slow = tuple(launch(1.6 * pps, index) for index, pps in enumerate(LAUNCHES))
+    before = entry_of(with_cycles(LAUNCHES, cycles, lower_bound=True, per_reference_launch=control))
+    now = entry_of(with_cycles(scaled(0.99), [250.0] * len(LAUNCHES), lower_bound=True, per_reference_launch=slow))
+    assert before is not None
+    assert now is not None
+    finding = found(now, with_sessions(before))
+    assert finding.name == "cycles_per_packet"
+    assert (finding.note or "").startswith("host-changed: the control changed by -20.0%, this by +25.0%")
+
+
+def test_round_trips_have_the_reference_links_beside_them() -> None:
+    def times(p50: float) -> Sequence[Any]:
+        histogram = Histogram(((int(p50), 5000),), int(p50), int(p50), p50, 3)
+        return tuple(replace(launch(1e3, index), rtt=histogram) for index in range(8))
+
+    def latency(p50: float, floor: float) -> Entry:
+        kept = entry_of(
+            measured(
+                Case("ovs", dimension="latency"),
+                rtt_p50_ns=p50,
+                rtt_p50_ns_low=p50,
+                rtt_p50_ns_high=p50,
+                metric="fixed",
+                per_launch=times(p50),
+                per_reference_launch=times(floor),
+            )
+        )
+        assert kept is not None
+        return kept
+
+    before = with_sessions(latency(20_000, 10_000))
+    assert found(latency(30_000, 10_000), before).verdict == "REGRESSED"
+    assert (found(latency(30_000, 15_000), before).note or "").startswith("host-changed")
+
+
+def test_what_a_file_keeps_and_what_one_of_before_has() -> None:
+    before = with_sessions(beside(canary=1.0), APART)
+    (again,) = read(write([before]), "x")
+    assert again == before
+    assert found(beside(0.7), again) == found(beside(0.7), before)
+    lines = write([before]).splitlines()
+    assert sum('"2023-11-0' in line for line in lines) == len(APART)  # a line a session
+    assert finds(again, Margins().of("throughput")[0], 10) == finds(before, Margins().of("throughput")[0], 10)
+
+
+def test_a_control_that_one_side_lacks_leaves_the_figure_alone() -> None:
+    assert found(beside(0.8), with_sessions(entry())).verdict == "REGRESSED"
+    assert found(entry(launches=scaled(0.8)), with_sessions(beside())).verdict == "REGRESSED"
