@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A ``conftest.py`` with a switch ``faulty``: the kernel's bridge, of which one method is broken."""
+"""A ``conftest.py`` with switches of which one method is broken; the rest is the kernel's bridge."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 TEXT = """
 import os, subprocess, sys
@@ -9,23 +11,21 @@ import pytest
 from pytest_icbench import api
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 
-METHOD, FAULT = {method!r}, {fault!r}
-
 
 class Silent(Exception):
     def __str__(self):
         raise ValueError
 
 
-def fault():
-    if FAULT == "exits":
+def meet(fault):
+    if fault == "exits":
         sys.exit(7)
-    if FAULT == "fails":
+    if fault == "fails":
         pytest.fail("of its own")
-    if FAULT == "silent":
+    if fault == "silent":
         raise Silent
-    if FAULT.startswith("returns "):
-        return eval(FAULT.removeprefix("returns "))
+    if fault.startswith("returns "):
+        return eval(fault.removeprefix("returns "))
     return {{}}["nix"]
 
 
@@ -33,49 +33,43 @@ def run(text, *words):
     return subprocess.Popen([*words, sys.executable, "-c", text], start_new_session=True)
 
 
-class Faulty(LinuxBridge):
-    name = "faulty"
+def with_processes(fault):
+    def start(self, session, spec, attachments):
+        if fault == "leaves a process":
+            run("import time; time.sleep(1000)")
+        if fault == "forks without end":
+            run("import os, time\\nwhile True:\\n try: os.fork()\\n except OSError: time.sleep(0.05)")
+        if fault == "logs a gigabyte":
+            argv = [sys.executable, "-c", "import os\\nfor _ in range(1024): os.write(2, b'x' * 2**20)"]
+            self.noisy = session.spawner.start(argv, log=spec.work_dir / "noisy.log")
+        return LinuxBridge.start(self, session, spec, attachments)
+
+    def stop(self):
+        if hasattr(self, "noisy"):
+            self.noisy.stop()
+        LinuxBridge.stop(self)
+
+    return {{"start": start, "stop": stop}}
 
 
-def broken(self, *arguments, **keywords):
-    return fault()
-
-
-def started(self, session, spec, attachments):
-    if FAULT == "leaves a process":
-        run("import time; time.sleep(1000)")
-    if FAULT == "forks without end":
-        run("import os, time\\nwhile True:\\n try: os.fork()\\n except OSError: time.sleep(0.05)")
-    if FAULT == "logs a gigabyte":
-        argv = [sys.executable, "-c", "import os\\nfor _ in range(1024): os.write(2, b'x' * 2**20)"]
-        self.noisy = session.spawner.start(argv, log=spec.work_dir / "noisy.log")
-    return LinuxBridge.start(self, session, spec, attachments)
-
-
-def stopped(self):
-    if hasattr(self, "noisy"):
-        self.noisy.stop()
-    LinuxBridge.stop(self)
-
-
-if METHOD == "processes":
-    Faulty.start, Faulty.stop = started, stopped
-else:
-    setattr(Faulty, METHOD, broken)
+def faulty(name, method, fault):
+    broken = {{method: lambda self, *arguments, **keywords: meet(fault)}}
+    members = with_processes(fault) if method == "processes" else broken
+    return type("Faulty", (LinuxBridge,), {{"name": name, **members}})
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_icbench_switches(config):
-    return [Faulty]
+    return [faulty(name, *what) for name, what in {faults!r}.items()]
 """
 
 
-def conftest(method: str, fault: str = "raises") -> str:
-    """The file's text.
+def conftest(faults: Mapping[str, tuple[str, str]]) -> str:
+    """Returns the file's text.
 
     Args:
-        method: the broken method, or ``processes``.
-        fault: ``raises``, ``exits``, ``fails``, ``silent`` or ``returns EXPRESSION``; of ``processes`` also ``leaves a
-            process``, ``forks without end``, ``logs a gigabyte``.
+        faults: by the switch's name its broken method and the fault: ``raises``, ``exits``, ``fails``, ``silent`` or
+            ``returns EXPRESSION``; or ``processes`` and ``leaves a process``, ``forks without end`` or ``logs a
+            gigabyte``.
     """
-    return TEXT.format(method=method, fault=fault)
+    return TEXT.format(faults=dict(faults))

@@ -4,30 +4,30 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.faulty_switch import conftest
-from tests.host.node_tools import clean
+from tests.host import snapshot
+from tests.host.node_tools import tidy_snapshot
 from tests.plugin.conftest import LOAD
-
-__all__ = ["clean"]  # fixture
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
-    pytest.mark.usefixtures("clean"),
 ]
 
 TEST = """
 import pytest
 
-SETTINGS = {"repeats": 2, "warmup": 0.05, "duration": 0.4, "drain": 0.3}
+SETTINGS = {{"repeats": 2, "warmup": 0.05, "duration": 0.4, "drain": 0.3}}
 
-@pytest.mark.icbench(switch=["faulty", "linux-bridge"], packet_size=64, **SETTINGS)
+@pytest.mark.icbench(switch={switches!r}, packet_size=64, **SETTINGS)
 def test_rate(icbench):
     icbench.throughput()
 """
@@ -36,11 +36,28 @@ METHODS = (
     *("__init__", "probe", "probe_api", "probe_pairs", "needs", "devices", "start", "facts", "check", "connected"),
     *("pause", "resume", "counters", "busy", "batches", "assignment", "stop"),
 )
+#: What ``start`` raises, and how the sentence names it.
+EXCEPTIONS = {"exits": "SystemExit: 7", "fails": "Failed: of its own", "silent": "Silent"}
+#: Methods that return what they must not.
+RESULTS = (
+    *(("probe", "None"), ("needs", "7"), ("devices", "['a']"), ("start", "[]"), ("start", "None")),
+    *(("facts", "api.SwitchFacts(version=object())"), ("counters", "7"), ("busy", "api.SwitchFacts()")),
+    *(("batches", "(1, 2)"), ("assignment", "{'a': 'b'}")),
+)
+#: The switches that share one session: a driver's fault must not reach the next one.
+TOGETHER = {
+    **{f"faulty{number}": (method, "raises") for number, method in enumerate(METHODS)},
+    **{f"odd{number}": ("start", fault) for number, fault in enumerate(EXCEPTIONS)},
+    **{f"wrong{number}": (method, f"returns {value}") for number, (method, value) in enumerate(RESULTS)},
+    "leaves": ("processes", "leaves a process"),
+}
 
 
-def outcome(directory: Path, method: str, fault: str) -> tuple[str, int]:
-    (directory / "conftest.py").write_text(conftest(method, fault))
-    (directory / "test_x.py").write_text(TEST)
+def outcome(directory: Path, faults: Mapping[str, tuple[str, str]]) -> tuple[str, int]:
+    """Returns what a session with these switches and a whole one says, and its exit status. Nothing may be left."""
+    before = tidy_snapshot()
+    (directory / "conftest.py").write_text(conftest(faults))
+    (directory / "test_x.py").write_text(TEST.format(switches=[*faults, "linux-bridge"]))
     argv = [
         sys.executable,
         "-m",
@@ -55,57 +72,64 @@ def outcome(directory: Path, method: str, fault: str) -> tuple[str, int]:
     ]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=110, check=False
+        argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
+    assert snapshot.left_since(before) == []
     return done.stdout + done.stderr, done.returncode
 
 
-def assert_own_case_alone(said: str, status: int, sentence: str) -> None:
+def assert_own_case_alone(said: str, status: int) -> None:
     assert status == 1, said
-    assert sentence in said
     assert "PASSED test_x.py::test_rate[linux-bridge-" in said
     assert "INTERNALERROR" not in said
     assert "Traceback" not in said
 
 
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What one session says of all broken switches."""
+    text, status = outcome(tmp_path_factory.mktemp("together"), TOGETHER)
+    assert_own_case_alone(text, status)
+    return text
+
+
+def assert_said(said: str, switch: str, sentence: str) -> None:
+    assert f"switch '{switch}': {sentence}" in said
+    assert re.search(rf"^(FAILED|ERROR) test_x\.py::test_rate\[{switch}-", said, re.MULTILINE), said
+
+
+def test_no_other_case_fails(said: str) -> None:
+    failed = set(re.findall(r"^(?:FAILED|ERROR) test_x\.py::test_rate\[([a-z0-9]+)-", said, re.MULTILINE))
+    assert failed == set(TOGETHER)
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_that_raises(tmp_path: Path, method: str) -> None:
-    said, status = outcome(tmp_path, method, "raises")
-    assert_own_case_alone(said, status, f"switch 'faulty': {method}() raised KeyError: 'nix' (conftest.py:")
+def test_a_method_that_raises(said: str, method: str) -> None:
+    assert_said(said, f"faulty{METHODS.index(method)}", f"{method}() raised KeyError: 'nix' (conftest.py:")
 
 
-@pytest.mark.parametrize("fault", ["exits", "fails", "silent"])
-def test_other_exceptions(tmp_path: Path, fault: str) -> None:
-    said, status = outcome(tmp_path, "start", fault)
-    name = {"exits": "SystemExit: 7", "fails": "Failed: of its own", "silent": "Silent"}[fault]
-    assert_own_case_alone(said, status, f"switch 'faulty': start() raised {name} (")
+@pytest.mark.parametrize("fault", EXCEPTIONS)
+def test_other_exceptions(said: str, fault: str) -> None:
+    assert_said(said, f"odd{list(EXCEPTIONS).index(fault)}", f"start() raised {EXCEPTIONS[fault]} (")
 
 
-@pytest.mark.parametrize(
-    ("method", "value"),
-    [
-        *(("probe", "None"), ("needs", "7"), ("devices", "['a']"), ("start", "[]"), ("start", "None")),
-        *(("facts", "api.SwitchFacts(version=object())"), ("counters", "7"), ("busy", "api.SwitchFacts()")),
-        *(("batches", "(1, 2)"), ("assignment", "{'a': 'b'}")),
-    ],
-)
-def test_a_wrong_result(tmp_path: Path, method: str, value: str) -> None:
-    said, status = outcome(tmp_path, method, f"returns {value}")
-    assert_own_case_alone(said, status, f"switch 'faulty': {method}() returned ")
+@pytest.mark.parametrize(("method", "value"), RESULTS)
+def test_a_wrong_result(said: str, method: str, value: str) -> None:
+    assert_said(said, f"wrong{RESULTS.index((method, value))}", f"{method}() returned ")
 
 
-def test_a_process_that_is_left(tmp_path: Path) -> None:
-    said, status = outcome(tmp_path, "processes", "leaves a process")
-    assert_own_case_alone(said, status, "switch 'faulty': stop() left 1 process (python")
+def test_a_process_that_is_left(said: str) -> None:
+    assert_said(said, "leaves", "stop() left 1 process (python")
 
 
 def test_processes_without_end(tmp_path: Path) -> None:
-    said, status = outcome(tmp_path, "processes", "forks without end")
-    assert_own_case_alone(said, status, "switch 'faulty'")
+    said, status = outcome(tmp_path, {"faulty": ("processes", "forks without end")})
+    assert_own_case_alone(said, status)
+    assert "switch 'faulty'" in said
     assert "starts processes without end" in said or "running, which were killed" in said
 
 
 def test_a_gigabyte_of_log(tmp_path: Path) -> None:
-    said, status = outcome(tmp_path, "processes", "logs a gigabyte")
+    said, status = outcome(tmp_path, {"faulty": ("processes", "logs a gigabyte")})
     assert status == 0, said
     assert "2 passed" in said
