@@ -156,7 +156,7 @@ def _circumstances() -> Iterator[Fault]:
             f"{ours} && {_DEAD} && {entry}",
         ),
         ("journal", "is empty", "veth", "passes", "2 passed", f"{ours} && {_DEAD} && : >/run/icbench/aaaaaa/journal"),
-        ("open files", "are 40 at most", "linux-bridge", "fails", "Too many open files", "ulimit -n 40"),
+        ("open files", "are 28 at most", "linux-bridge", "fails", "Too many open files", "ulimit -n 28"),
         ("huge pages", "cannot be set", "testpmd", "fails", "huge pages", f"mount --bind /dev/null $(echo {pages})"),
         ("switch", "is missing", "testpmd", "passes", "2 skipped", "mount --bind /dev/null $(command -v dpdk-testpmd)"),
         (
