@@ -18,11 +18,13 @@ class Result(Measurement):
         run: name of its run in a report of several.
         host: the machine that measured it, if there are several, as the report numbers them: ``host 1``.
         against: the findings against the run before in a report of two runs.
+        apart: in what it differs from others of its path and traffic in a report, in words.
     """
 
     run: str | None = field(default=None, metadata=UNWRITTEN)
     host: str | None = field(default=None, metadata=UNWRITTEN)
     against: tuple[Finding, ...] = field(default=(), metadata=UNWRITTEN)
+    apart: str | None = field(default=None, metadata=UNWRITTEN)
 
     @classmethod
     def of(cls, measurement: Measurement, run: str | None = None) -> Result:

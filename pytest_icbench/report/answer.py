@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_icbench.model.result import Result
@@ -38,12 +39,14 @@ class Sentence(NamedTuple):
 def answer(results: Sequence[Result]) -> list[Sentence]:
     """Returns the sentences: candidates, the baseline, the highest rates, and the shortest delays."""
     compared = [*_candidates(results), *_baseline(results)]
+    second = sorted({result.run for result in results if result.against and result.run})
+    of_run = f" in {printable(second[0])}" if len(second) == 1 else ""
     # Where versions are compared, one path alone is no contest.
     ranked = [ranking for ranking in rankings(results) if len(ranking.paths) > 1 or not compared]
     return [
         *compared,
-        *_fastest([ranking for ranking in ranked if not is_latency(ranking.paths[0])], "Fastest"),
-        *_fastest([ranking for ranking in ranked if is_latency(ranking.paths[0])], "Least delay"),
+        *_fastest([ranking for ranking in ranked if not is_latency(ranking.paths[0])], f"Fastest{of_run}"),
+        *_fastest([ranking for ranking in ranked if is_latency(ranking.paths[0])], f"Least delay{of_run}"),
     ]
 
 
@@ -55,7 +58,7 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
     groups = grouped(results, lambda result: (result.metric, result.placement, traffic(result)))
     if len(groups) <= MOST_TRAFFICS:
         return list(groups)
-    paths = {key: len(set(map(path_of, group))) for key, group in groups.items()}
+    paths = {key: len({path_of(replace(result, apart=None)) for result in group}) for key, group in groups.items()}
     most = max(paths.values())
     keys = [key for key in groups if paths[key] == most]
     first = min(keys, key=lambda key: key[2].packet_size)

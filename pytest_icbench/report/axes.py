@@ -122,7 +122,10 @@ def rate_text(rate: object) -> str:
 
 
 def path_of(result: Result) -> str:
-    """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, technique."""
+    """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, technique.
+
+    Its run, and what else tells it from others of a report, follow in brackets.
+    """
     point = result.point
     parts = [result.switch]
     if point.port:
@@ -134,8 +137,8 @@ def path_of(result: Result) -> str:
     if point.api:
         parts.append(point.api)
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
-    of = f" ({result.run})" if result.run else ""
-    return printable("-".join(parts) + of)
+    of = ", ".join(filter(None, (result.run, result.apart)))
+    return printable("-".join(parts) + (f" ({of})" if of else ""))
 
 
 def number(result: Result, value: T | None) -> T | None:
@@ -146,6 +149,11 @@ def number(result: Result, value: T | None) -> T | None:
 def is_latency(result: Result) -> bool:
     """Whether the result is of a latency measurement."""
     return result.dimension == "latency"
+
+
+def maxima(results: Iterable[Result]) -> list[Result]:
+    """Returns the results of a path's capability in frames per second."""
+    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
 
 
 def main_figure(result: Result) -> Estimate | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
@@ -57,19 +57,24 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
     """Ranks the paths of each traffic, dimension, metric and host.
 
     Reference links and candidates are not ranked: the former are no switches, the latter are judged in pairs with their
-    base. Of two runs that are compared only the second is ranked: the first is what it was before.
+    base, and the first of two runs is what it was before.
     """
-    apart = hosts_apart(list(results))
-    second = {result.run for result in apart if result.against}
     ranked = [
         result
-        for result in apart
-        if (not second or result.run in second)
-        and result.switch not in REFERENCES
-        and result.point.candidate is None
-        and _value(result) is not None
+        for result in contestants(hosts_apart(list(results)))
+        if result.switch not in REFERENCES and _value(result) is not None
     ]
     return [_ranking(group) for group in grouped(ranked, _key).values()]
+
+
+def contestants(results: Sequence[Result]) -> list[Result]:
+    """Returns the results that stand beside each other: no candidates, and of compared runs only the second.
+
+    The paths of a second run go without its name.
+    """
+    second = {result.run for result in results if result.against}
+    standing = [result for result in results if result.point.candidate is None and (not second or result.run in second)]
+    return [replace(result, run=None) for result in standing] if len(second) == 1 else standing
 
 
 def _ranking(group: Sequence[Result]) -> Ranking:

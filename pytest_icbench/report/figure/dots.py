@@ -21,7 +21,7 @@ from pytest_icbench.report.axes import (
 )
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, CROSS, MEASURED, SERIES, SOURCE, Column, Figure
-from pytest_icbench.report.overview import REFERENCES
+from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -41,17 +41,16 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], *, latency: bool
         order: all series of the page.
         latency: whether the charts are of round trips.
     """
-    # A candidate is judged in pairs with its base, not against other paths.
     shown = [
         result
-        for result in results
+        for result in contestants(results)
         if is_latency(result) == latency
         and (latency or (result.metric in MAXIMA and not result.back_to_back))
-        and result.point.candidate is None
         and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
+    order = list(dict.fromkeys([*order, *map(path_of, shown)]))  # a run that stands alone goes without its name
     kind = "delays" if latency else "rates"
     return [_chart(f"{kind}-{place}", kind, key, groups[key], order) for place, key in enumerate(keys)]
 

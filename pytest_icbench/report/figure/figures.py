@@ -1,28 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of rates over an axis; those of round-trip times are in ``latency``. Pure."""
+"""Rates of results as rows and charts, and the charts over offered load; ``scaling`` has those over axes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, grouped, number, path_of, short, traffic
+from pytest_icbench.report.axes import grouped, number, path_of, short, traffic
 from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
-from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
-from pytest_icbench.report.figure.link import limit_by_size
 from pytest_icbench.report.figure.published import stated
 from pytest_icbench.stats.quantiles import Estimate
 
 OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")
 PAIRS = Column("pairs", "pairs")
-
-#: Rates in the charts' units: the function that reads them from a result, the unit, and the factor to it.
-_Rate = tuple[Callable[[Result], Estimate | None], str, float]
-_PPS: _Rate = (lambda result: result.throughput_pps, "Mpps", 1e-6)
-_GBPS: _Rate = (lambda result: result.throughput_gbps, "Gbit/s", 1.0)
 
 
 def all_series(results: Iterable[Result]) -> list[str]:
@@ -109,6 +102,43 @@ def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = Fa
     return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
 
 
+def rate_chart(
+    id_: str,
+    kind: str,
+    title: str,
+    rows: tuple[tuple[Any, ...], ...],
+    order: Sequence[str],
+    axes: tuple[Column, Column],
+    *,
+    unit: str = "Mpps",
+    equal: bool = False,
+    extra: Sequence[dict[str, Any]] = (),
+    note: str = "",
+) -> Figure:
+    """Returns a chart of rates over an axis, one line a series.
+
+    Args:
+        rows: the data in the order of ``interval_columns``.
+        order: all series of the page.
+        axes: the columns of the axis and of the rate.
+        equal: whether the axis is an offered rate, on the scale of the rates; otherwise it is logarithmic.
+        extra: further layers, below the others.
+        note: a sentence after the finding.
+    """
+    x, y = axes
+    return Figure(
+        id=id_,
+        kind=kind,
+        title=title,
+        text=" ".join(filter(None, (finding(rows, unit), note))),
+        aria=" ".join(filter(None, (best_text(rows, unit), note))),
+        values=(*((x.name,) if equal else ()), y.name, "low", "high"),
+        spec=interval_spec(x, y, rows, order, log_x=not equal, equal=equal, extra=extra),
+        columns=interval_columns(x, y),
+        rows=rows,
+    )
+
+
 def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
     rows_by_series: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
@@ -145,98 +175,16 @@ def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         rows = _present(point for result in group for point in points(result))
         if not any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values()):
             continue
-        y = Column("received", "received, Mpps")
         figures.append(
-            Figure(
-                id=f"load-{place}",
-                kind="load",
-                title=f"Received against offered: {key.say('rate')}",
-                text="Dotted line: all that is offered arrives.",
-                aria=best_text(rows, "Mpps"),
-                spec=interval_spec(OFFERED, y, rows, order, equal=True),
-                values=("offered", "received", "low", "high"),
-                columns=interval_columns(OFFERED, y),
-                rows=rows,
+            rate_chart(
+                f"load-{place}",
+                "load",
+                f"Received against offered: {key.say('rate')}",
+                rows,
+                order,
+                (OFFERED, Column("received", "received, Mpps")),
+                equal=True,
+                note="Dotted line: all that is offered arrives.",
             )
         )
-    return figures
-
-
-def _maxima(results: Iterable[Result]) -> list[Result]:
-    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
-
-
-def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A3, A4 and A5: the maximum in frames and in bits; ``single`` has those of one size."""
-    figures = []
-    groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
-    for place, ((metric, key), group) in enumerate(groups.items()):
-        if len({traffic(result).packet_size for result in group}) < 2:
-            continue
-        for figure_of, unit, factor in (_PPS, _GBPS):
-            rows = _present(
-                chart_row
-                for result in group
-                for chart_row in (
-                    row(result, result.point.traffic.mean_bytes, figure_of(result), factor),
-                    *published_rows(result, result.point.traffic.mean_bytes, _per_frame(result, unit)),
-                )
-            )
-            if not rows:
-                continue
-            y = Column("rate", f"{metric}, {unit}")
-            limits = limit_by_size(group, (SIZE.name, y.name), bits=factor == 1.0)
-            figures.append(
-                Figure(
-                    id=f"size-{place}-{'pps' if factor < 1 else 'gbps'}",
-                    kind="size",
-                    title=f"{METRIC_NAMES[metric].capitalize()} in {unit}: {key.say('packet_size')}",
-                    text=finding(rows, unit),
-                    aria=best_text(rows, unit),
-                    values=("rate", "low", "high"),
-                    spec=interval_spec(SIZE, y, rows, order, log_x=True, extra=limits),
-                    columns=interval_columns(SIZE, y),
-                    rows=rows,
-                )
-            )
-    return figures
-
-
-def _per_frame(result: Result, unit: str) -> float:
-    return 1e-6 if unit == "Mpps" else result.point.traffic.gbps_per_pps
-
-
-def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A6: the mean rate of the pairs (M), and their total (T) beside the ideal lines."""
-    figures = []
-    groups = grouped(_maxima(results), lambda result: (result.metric, traffic(result)._replace(pairs=0)))
-    for place, ((metric, key), group) in enumerate(groups.items()):
-        if len({traffic(result).pairs for result in group}) < 2:
-            continue
-        for quantity in ("Mean of the pairs (M)", "Total (T)"):
-            total = quantity.startswith("Total")
-            rows = _present(
-                row(
-                    result, result.point.pairs, result.throughput_pps if total else result.throughput_per_pair_pps, 1e-6
-                )
-                for result in group
-            )
-            if not rows:
-                continue
-            y = Column("rate", f"{metric}, Mpps")
-            figures.append(
-                Figure(
-                    id=f"pairs-{place}-{'t' if total else 'm'}",
-                    kind="pairs",
-                    title=f"{quantity} against pairs: {key.say('pairs')}",
-                    text=finding(rows, "Mpps"),
-                    aria=best_text(rows, "Mpps") + (f" {growth(rows, 'pair')} {IDEAL}" if total else ""),
-                    values=("rate", "low", "high"),
-                    spec=interval_spec(
-                        PAIRS, y, rows, order, log_x=True, extra=[ideal_lines(rows, order, PAIRS, y)] if total else []
-                    ),
-                    columns=interval_columns(PAIRS, y),
-                    rows=rows,
-                )
-            )
     return figures

@@ -53,8 +53,7 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
     )
     drawn = []
     for (dimension, metric, key), group in groups.items():
-        last = {path_of(result): result for result in group}  # of several results of one case the last one stands
-        ordered = [result for _, result in sorted(last.items(), key=lambda item: order.index(item[0]))]
+        ordered = sorted(group, key=lambda result: order.index(path_of(result)))
         rows = tuple(row for result in ordered for row in _rows(result))
         spread = max(row[4] for row in rows) - min(row[4] for row in rows)
         drawn.append((spread, dimension, metric, key, ordered, rows))

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.report.apart import told_apart
 from pytest_icbench.report.axes import hosts_apart, is_latency
 from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.figure import cdf, delay, dots, figures, heatmap, latency, launches, losses, scaling, single
@@ -40,8 +41,8 @@ class Content:
 
     @classmethod
     def of(cls, results: Sequence[Result], history: Sequence[Figure] = ()) -> Content:
-        """Returns the content of a page, with the results of several machines told apart."""
-        return cls(hosts_apart(results), history)
+        """Returns the content of a page, with the results told apart that would coincide."""
+        return cls(told_apart(hosts_apart(results)), history)
 
     @cached_property
     def order(self) -> list[str]:
@@ -100,19 +101,15 @@ SECTIONS = (
     Section(
         "size",
         "Rate against packet size",
-        lambda page: (*figures.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
+        lambda page: (*scaling.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
     ),
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section(
         "pairs",
         "Several pairs: mean and total",
-        lambda page: (
-            *figures.by_pairs(page.rates, page.order),
-            *scaling.mean_by_size(page.rates, page.order),
-            *scaling.pair_figures(page.rates, page.order),
-        ),
+        lambda page: scaling.by_pairs(page.rates, page.order),
     ),
-    Section("cores", "Worker cores", lambda page: scaling.core_figures(page.rates, page.order)),
+    Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
     Section(
         "latency",
         "Round trip against packet size",

@@ -1,125 +1,72 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates against worker cores and against pairs, beside what an ideal path or the link would carry. Pure."""
+"""The charts of maxima over an axis of the cases: packet size, pairs, worker cores. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, grouped, path_of, short, traffic
-from pytest_icbench.report.figure.figure import Column, Figure, interval_columns, interval_spec
-from pytest_icbench.report.figure.figures import PAIRS, SIZE, best_text, row
+from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, maxima, path_of, short, traffic
+from pytest_icbench.report.figure.figure import Column, Figure
+from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
 from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
-from pytest_icbench.report.figure.link import limit_across, link_gbps
+from pytest_icbench.report.figure.link import limit_across, limit_by_size, link_gbps
 from pytest_icbench.stats.quantiles import Estimate
 
-CORES = Column("cores", "worker cores of the switch")
-
-#: A row of ``interval_columns``.
+#: A row of ``interval_columns``, and layers of Vega-Lite.
 _Row = tuple[Any, ...]
+_Layers = list[dict[str, Any]]
 
 
-def core_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the charts of A10: the rate against worker cores, one line a path, with the ideal lines.
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of cases: its column, its value of a case, and the part of the traffic that it is, if it is one."""
 
-    Args:
-        results: results of throughput.
-        order: all series of the page; paths without their cores are added to it.
+    column: Column
+    at: Callable[[Result], int]
+    part: str = ""
+
+    def others(self, result: Result) -> Traffic:
+        """Returns the traffic of a result without the axis."""
+        none: dict[str, Any] = {self.part: 0} if self.part else {}
+        return traffic(result)._replace(**none)
+
+
+_SIZES = _Axis(SIZE, lambda result: result.point.traffic.mean_bytes, "packet_size")
+_NUMBERS = _Axis(PAIRS, lambda result: result.point.pairs, "pairs")
+_CORES = _Axis(Column("cores", "worker cores of the switch"), lambda result: result.point.switch_cores or 1)
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """A kind of charts: one for each metric and each traffic but for its axis.
+
+    Attributes:
+        id: the id of a chart, with the number of the traffic in it.
+        kind: the section.
+        title: what it shows, with the name of the metric in it.
+        value: the rate of a result, with its unit in ``unit`` after multiplication by ``factor``.
+        wanted: whether a result belongs there at all.
+        series: the name of a result's line.
+        published: the factor of published rates to the unit; None if none are shown.
+        layers: further layers of a chart, of its results, rows, series and rate.
+        note: a sentence on its results and rows.
     """
-    cored = [result for result in _maxima(results) if result.point.switch_cores is not None]
-    figures = []
-    for place, ((metric, key), group) in enumerate(grouped(cored, lambda item: (item.metric, traffic(item))).items()):
-        points = _rows(group, lambda item: item.point.switch_cores or 1, lambda item: item.throughput_pps, 1e-6)
-        rows = _present((point[0], without_cores(result), *point[2:]) for point, result in points)
-        if len({row[2] for row in rows}) < 2:
-            continue
-        y = Column("rate", f"{metric}, Mpps")
-        names = [*order, *(name for name in dict.fromkeys(row[1] for row in rows) if name not in order)]
-        figures.append(
-            Figure(
-                id=f"cores-{place}",
-                kind="cores",
-                title=f"Rate against worker cores: {key.say()}",
-                text=f"{growth(rows, 'core')} {IDEAL}",
-                aria=f"{best_text(rows, 'Mpps')} {growth(rows, 'core')} {IDEAL}",
-                values=("rate", "low", "high"),
-                spec=interval_spec(CORES, y, rows, names, log_x=True, extra=[ideal_lines(rows, names, CORES, y)]),
-                columns=interval_columns(CORES, y),
-                rows=rows,
-            )
-        )
-    return figures
 
-
-def pair_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the charts of A7: the total over two hosts against pairs in Gbit/s, with the link's limit if it is known.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
-    """
-    figures = []
-    remote = [result for result in _maxima(results) if result.point.remote]
-    groups = grouped(remote, lambda item: (item.metric, traffic(item)._replace(pairs=0)))
-    for place, ((metric, key), group) in enumerate(groups.items()):
-        by_pairs: Callable[[Result], int] = lambda item: item.point.pairs  # noqa: E731
-        bits = _present(row for row, _ in _rows(group, by_pairs, lambda item: item.throughput_gbps, 1.0))
-        if len({row[2] for row in bits}) < 2:
-            continue
-        limit = link_gbps(group[0])
-        y = Column("rate", f"{metric}, Gbit/s")
-        figures.append(
-            Figure(
-                id=f"scaling-{place}-gbps",
-                kind="pairs",
-                title=f"Total (T) in Gbit/s against pairs: {key.say('pairs')}",
-                text=best_text(bits, "Gbit/s") + _limit_text(limit),
-                values=("rate", "low", "high"),
-                spec=interval_spec(
-                    PAIRS,
-                    y,
-                    bits,
-                    order,
-                    log_x=True,
-                    extra=[] if limit is None else limit_across(limit, y.name, "Gbit/s"),
-                ),
-                columns=interval_columns(PAIRS, y),
-                rows=bits,
-            )
-        )
-    return figures
-
-
-def mean_by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the mean of the pairs (M) against packet size, a chart for each number of pairs beyond one.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
-    """
-    several = [result for result in _maxima(results) if result.point.pairs > 1]
-    figures = []
-    groups = grouped(several, lambda item: (item.metric, traffic(item)._replace(packet_size=0)))
-    for place, ((metric, key), group) in enumerate(groups.items()):
-        rows = _present(row for row, _ in _rows(group, lambda item: item.point.traffic.mean_bytes, _per_pair, 1e-6))
-        if len({row[2] for row in rows}) < 2:
-            continue
-        y = Column("rate", f"{metric}, Mpps a pair")
-        figures.append(
-            Figure(
-                id=f"mean-{place}",
-                kind="pairs",
-                title=f"Mean of the pairs (M) against packet size: {key.say('packet_size')}",
-                text=best_text(rows, "Mpps a pair"),
-                values=("rate", "low", "high"),
-                spec=interval_spec(SIZE, y, rows, order, log_x=True),
-                columns=interval_columns(SIZE, y),
-                rows=rows,
-            )
-        )
-    return figures
+    id: str
+    kind: str
+    title: str
+    axis: _Axis
+    value: Callable[[Result], Estimate | None] = lambda result: result.throughput_pps
+    unit: str = "Mpps"
+    factor: float = 1e-6
+    wanted: Callable[[Result], bool] = lambda _: True
+    series: Callable[[Result], str] = path_of
+    published: Callable[[Result], float] | None = None
+    layers: Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers] = lambda *_: []
+    note: Callable[[Sequence[Result], Sequence[_Row]], str] = lambda *_: ""
 
 
 def without_cores(result: Result) -> str:
@@ -127,24 +74,154 @@ def without_cores(result: Result) -> str:
     return path_of(replace(result, axes={**result.axes, "switch_cores": None}))
 
 
-def _per_pair(result: Result) -> Estimate | None:
-    return result.throughput_per_pair_pps
+def _ideal(axis: _Axis) -> Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers]:
+    return lambda _, rows, names, rate: [ideal_lines(rows, names, axis.column, rate)]
 
 
-def _maxima(results: Iterable[Result]) -> list[Result]:
-    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
+def _limit(group: Sequence[Result], _rows: Sequence[_Row], _names: Sequence[str], rate: Column) -> _Layers:
+    limit = link_gbps(group[0])
+    return [] if limit is None else limit_across(limit, rate.name, "Gbit/s")
 
 
-def _rows(
-    group: Iterable[Result], x: Callable[[Result], int], value: Callable[[Result], Estimate | None], factor: float
-) -> list[tuple[_Row, Result]]:
-    pairs = ((row(result, x(result), value(result), factor), result) for result in group)
-    return [(chart_row, result) for chart_row, result in pairs if chart_row is not None]
+def _limit_text(group: Sequence[Result], _rows: Sequence[_Row]) -> str:
+    limit = link_gbps(group[0])
+    return "" if limit is None else f"The link carries {short(limit)} Gbit/s of such frames."
 
 
-def _present(rows: Iterable[_Row]) -> tuple[_Row, ...]:
-    return tuple(sorted(rows, key=lambda row: (str(row[1]), float(row[2]))))
+_BY_SIZE = (
+    _Rates(
+        "size-{}-pps",
+        "size",
+        "{metric} in Mpps",
+        _SIZES,
+        published=lambda _: 1e-6,
+        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=False),
+    ),
+    _Rates(
+        "size-{}-gbps",
+        "size",
+        "{metric} in Gbit/s",
+        _SIZES,
+        lambda result: result.throughput_gbps,
+        "Gbit/s",
+        1.0,
+        published=lambda result: result.point.traffic.gbps_per_pps,
+        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=True),
+    ),
+)
+_BY_PAIRS = (
+    _Rates(
+        "pairs-{}-m",
+        "pairs",
+        "Mean of the pairs (M) against pairs",
+        _NUMBERS,
+        lambda item: item.throughput_per_pair_pps,
+    ),
+    _Rates(
+        "pairs-{}-t",
+        "pairs",
+        "Total (T) against pairs",
+        _NUMBERS,
+        layers=_ideal(_NUMBERS),
+        note=lambda _, rows: f"{growth(rows, 'pair')} {IDEAL}",
+    ),
+)
+_MEAN_BY_SIZE = (
+    _Rates(
+        "mean-{}",
+        "pairs",
+        "Mean of the pairs (M) against packet size",
+        _SIZES,
+        lambda result: result.throughput_per_pair_pps,
+        "Mpps a pair",
+        wanted=lambda result: result.point.pairs > 1,
+    ),
+)
+_GBPS_BY_PAIRS = (
+    _Rates(
+        "scaling-{}-gbps",
+        "pairs",
+        "Total (T) in Gbit/s against pairs",
+        _NUMBERS,
+        lambda result: result.throughput_gbps,
+        "Gbit/s",
+        1.0,
+        wanted=lambda result: result.point.remote,
+        layers=_limit,
+        note=_limit_text,
+    ),
+)
+_BY_CORES = (
+    _Rates(
+        "cores-{}",
+        "cores",
+        "Rate against worker cores",
+        _CORES,
+        wanted=lambda result: result.point.switch_cores is not None,
+        series=without_cores,
+        layers=_ideal(_CORES),
+        note=lambda _, rows: f"{growth(rows, 'core')} {IDEAL}",
+    ),
+)
 
 
-def _limit_text(limit: float | None) -> str:
-    return "" if limit is None else f" The link carries {short(limit)} Gbit/s of such frames."
+def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of A3, A4 and A5: the maximum in frames and in bits; ``single`` has those of one size."""
+    return _charts(_BY_SIZE, results, order)
+
+
+def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of A6 and A7: mean (M) and total (T) of the pairs, with the ideal lines and the link's limit."""
+    return [chart for kinds in (_BY_PAIRS, _MEAN_BY_SIZE, _GBPS_BY_PAIRS) for chart in _charts(kinds, results, order)]
+
+
+def by_cores(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of A10: the rate against worker cores, one line a path, with the ideal lines.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page; paths without their cores are added to it.
+    """
+    return _charts(_BY_CORES, results, order)
+
+
+def _charts(kinds: Sequence[_Rates], results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns the charts of kinds that have their axis and their results in common, those of a traffic together."""
+    axis, wanted = kinds[0].axis, kinds[0].wanted
+    groups = grouped(filter(wanted, maxima(results)), lambda result: (result.metric, axis.others(result)))
+    figures: list[Figure | None] = []
+    for place, ((metric, key), group) in enumerate(groups.items()):
+        if len({axis.at(result) for result in group}) > 1:
+            load = key.say(*filter(None, [axis.part]))
+            figures += [_chart(kind, place, metric, load, group, order) for kind in kinds]
+    return [figure for figure in figures if figure is not None]
+
+
+def _chart(
+    kind: _Rates, place: int, metric: str, load: str, group: Sequence[Result], order: Sequence[str]
+) -> Figure | None:
+    rows = _rows(kind, group)
+    if not rows:
+        return None
+    rate = Column("rate", f"{metric}, {kind.unit}")
+    names = list(dict.fromkeys([*order, *(line[1] for line in rows)]))
+    return rate_chart(
+        kind.id.format(place),
+        kind.kind,
+        f"{kind.title.format(metric=METRIC_NAMES[metric].capitalize())}: {load}",
+        rows,
+        names,
+        (kind.axis.column, rate),
+        unit=kind.unit,
+        extra=kind.layers(group, rows, names, rate),
+        note=kind.note(group, rows),
+    )
+
+
+def _rows(kind: _Rates, group: Iterable[Result]) -> tuple[_Row, ...]:
+    rows: list[_Row] = []
+    for result in group:
+        x, line = kind.axis.at(result), row(result, kind.axis.at(result), kind.value(result), kind.factor)
+        rows += [] if line is None else [(line[0], kind.series(result), *line[2:])]
+        rows += published_rows(result, x, kind.published(result)) if kind.published else []
+    return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, METRIC_NAMES, Traffic, grouped, is_latency, number, path_of, traffic
+from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, is_latency, maxima, number, path_of, traffic
 from pytest_icbench.report.figure.delay import covered
 from pytest_icbench.report.figure.figure import Column, Figure
 from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, published_rows, row
@@ -23,9 +23,8 @@ def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         results: results of throughput.
         order: all series of the page.
     """
-    maxima = [result for result in results if result.metric in MAXIMA and not result.back_to_back]
     figures = []
-    groups = grouped(maxima, lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
+    groups = grouped(maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
     for place, ((metric, _), group) in enumerate(groups.items()):
         if len({traffic(result).packet_size for result in group}) > 1:
             continue

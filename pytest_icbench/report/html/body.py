@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from pytest_icbench.model.verdict import NOTABLE, Verdict
-from pytest_icbench.report import headline, overview, versions
+from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.axes import host_legend, hosts_apart, number
 from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.html.parts import Link, folded, table, text, word
+from pytest_icbench.report.html.parts import Link, folded, table, text
 from pytest_icbench.wording import counted
 
 #: The page's scripts, in the order in which they need each other.
@@ -32,7 +32,6 @@ def summary(page: Page) -> str:
         _section("ic-answer", "Answer", _tiles(page) + _warnings(page) + _sentences(page)),
         '<div id="ic-first"></div>',
         _notable(page),
-        _side_by_side(page),
         _rankings(page),
     ]
     return "\n".join(part for part in parts if part)
@@ -110,27 +109,6 @@ def _notable(page: Page) -> str:
 def _section(name: str, heading: str, content: str) -> str:
     head = f'<h2 id="{name}-head">{text(heading)}</h2>'
     return f'<section id="{name}" aria-labelledby="{name}-head">{head}{content}</section>'
-
-
-def _side_by_side(page: Page) -> str:
-    """Returns the decision on each candidate with its cases; empty without candidates."""
-    anchors = dict(zip(map(id, page.results), page.anchors, strict=True))
-    parts = []
-    for candidate in versions.candidates(page.results):
-        parts.append(f"<p><b class=ic-{word(candidate.decision)}>{text(candidate.sentence)}</b></p>")
-        rows = [
-            (
-                Link(result.case, anchors[id(result)]),
-                versions.decision_of(result),
-                ", ".join(filter(None, versions.comparison_of(result))),
-            )
-            for result in candidate.results
-        ]
-        parts.append(folded(("Case", "Decision", "Change against the base (interval)"), rows))
-    if not parts:
-        return ""
-    parts += [f"<p>{text(sentence)}</p>" for sentence in versions.error_rates(page.results)]
-    return _section("ic-versions", "Versions side by side", "".join(parts))
 
 
 def _rankings(page: Page) -> str:

@@ -21,10 +21,13 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import overview
+from pytest_icbench.report.answer import answer
 from pytest_icbench.report.changes import change_of, comparisons
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.comparison import compare_sides
+from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.figure.forest import MOST, forest_figures, without_common
+from pytest_icbench.report.figure.registry import Content
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.report.two_runs import against_first
@@ -166,7 +169,12 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
         ("ovs-64B-b32-1vs1-Rmax", "INCONCLUSIVE")  # a run is one session
     ]
     (ranking,) = overview.rankings(results)
-    assert [rank.split(":")[0] for rank in ranking.ranks] == ["ovs (B)"]
+    assert [rank.split(":")[0] for rank in ranking.ranks] == ["ovs"]
+    assert "Fastest in B, 64 B:" in [sentence.lead for sentence in answer(results)]
+    # What it was before stands in the chart of changes.
+    content = Content.of(results)
+    (dots,) = dot_charts(content.results, content.order, latency=False)
+    assert [row[1] for row in dots.rows] == ["ovs", "veth"]
 
 
 def test_the_report_of_two_runs_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,11 +73,12 @@ def test_sizes_and_bursts_are_a_heat_map_of_each_path() -> None:
     assert charts(results[:2], "heat") == []
 
 
-def test_a_case_that_was_measured_twice_has_one_cell() -> None:
+def test_a_case_that_was_measured_twice_has_a_map_for_each_time() -> None:
     grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
     results = [result(Case("ovs", Traffic(size), burst), **at(5e6)) for size, burst in (*grid, *grid)]
-    (chart,) = charts(results, "heat")
-    assert len(chart.rows) == len(grid)
+    first, second = charts(results, "heat")
+    assert len(first.rows) == len(second.rows) == len(grid)
+    assert {row["series"] for row in values(second)} == {"ovs (no. 2)"}
 
 
 def test_launches_are_strips_around_the_median_with_interval_and_bands() -> None:
