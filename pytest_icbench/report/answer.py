@@ -12,6 +12,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
+from pytest_icbench.report.changes import comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, printable
@@ -38,7 +39,7 @@ class Sentence(NamedTuple):
 
 def answer(results: Sequence[Result]) -> list[Sentence]:
     """Returns the sentences: candidates, the baseline, the highest rates, and the shortest delays."""
-    compared = [*_candidates(results), *_baseline(results)]
+    compared = [*_candidates(results), *(_second_run(results) or _baseline(results))]
     second = sorted({result.run for result in results if result.against and result.run})
     of_run = f" in {printable(second[0])}" if len(second) == 1 else ""
     # Where versions are compared, one path alone is no contest.
@@ -86,6 +87,22 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
         out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
     rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in versions.error_rates(results)]
     return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))] if out else []
+
+
+def _second_run(results: Sequence[Result]) -> list[Sentence]:
+    """Returns the sentence on what changed against the run before; empty for a run alone."""
+    out = []
+    for comparison in comparisons([result for result in results if result.against]):
+        worst = comparison.changes[0].verdict
+        parts = [f"{comparison.counts.replace(', ', '; ')} of {counted(len(comparison.changes), 'value')}."]
+        for word, chosen in (("Worst", Verdict.REGRESSED), ("Best", Verdict.IMPROVED)):
+            named = [change for change in comparison.changes if change.verdict == chosen]
+            named = named if chosen == Verdict.REGRESSED else named[::-1]
+            shown = [f"{change.case} {in_units(change.name)[0]} {change.text}" for change in named[:_FEW]]
+            more = f"; and {len(named) - _FEW} more" if len(named) > _FEW else ""
+            parts += [f"{word}: {'; '.join(shown)}{more}."] if shown else []
+        out.append(Sentence(f"{comparison.title}: {worst}.", printable(" ".join(parts)), verdict_named(worst)))
+    return out
 
 
 def _baseline(results: Sequence[Result]) -> list[Sentence]:

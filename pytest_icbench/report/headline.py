@@ -48,6 +48,9 @@ def question(results: Sequence[Result]) -> str:
     candidates = [result for result in results if result.point.candidate is not None]
     if candidates:
         return _question_of_versions(results, candidates)
+    second = {result.run: result.against[0].baseline for result in results if result.against}
+    if len(second) == 1:
+        return printable("What changed in {} against {}?".format(*next(iter(second.items()))))
     baselines = _several(result.baseline for result in results if result.baseline)
     if baselines:
         return f"Is anything slower than {alternatives(baselines)}?"

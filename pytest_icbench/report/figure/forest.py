@@ -87,8 +87,9 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
 
 
 def _facts(comparison: Comparison) -> str:
-    """Returns what was compared, as sentences."""
-    return "".join(f"{fact[:1].upper()}{fact[1:]}. " for fact in comparison.facts)
+    """Returns what was compared, as sentences. The name of a candidate keeps its letters."""
+    facts = (fact if re.match(r"\S+:\S", fact) else fact[:1].upper() + fact[1:] for fact in comparison.facts)
+    return "".join(f"{fact}. " for fact in facts)
 
 
 def _finding(changes: Sequence[Change]) -> str:

@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report import overview
+from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.changes import change_of, comparisons
 from pytest_icbench.report.columns import In, columns
@@ -171,6 +171,10 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     (ranking,) = overview.rankings(results)
     assert [rank.split(":")[0] for rank in ranking.ranks] == ["ovs"]
     assert "Fastest in B, 64 B:" in [sentence.lead for sentence in answer(results)]
+    assert headline.question(results) == "What changed in B against run A?"
+    told = answer(results)[0]
+    assert told.lead == "B against run A: REGRESSED."
+    assert told.text.startswith("1 REGRESSED of 1 value. Worst: ovs-64B-b32-1vs1-Rmax rate -20.0 % (")
     # What it was before stands in the chart of changes.
     content = Content.of(results)
     (dots,) = dot_charts(content.results, content.order, latency=False)
