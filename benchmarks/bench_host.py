@@ -18,6 +18,9 @@ from pathlib import Path
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 EAL = ("--no-pci", "--in-memory", "--single-file-segments", "--no-telemetry")
 
+#: Name of the interface at both ends of the namespaces' link.
+LINK = "v0"
+
 
 def fail(message: str) -> SystemExit:
     """For `raise`: ends the benchmark with one sentence."""
@@ -131,15 +134,15 @@ def namespaces() -> Iterator[tuple[str, str]]:
     try:
         for name in names:
             ip("netns", "add", name)
-        ip("link", "add", "v0", "netns", names[0], "type", "veth", "peer", "name", "v0", "netns", names[1])
+        ip("link", "add", LINK, "netns", names[0], "type", "veth", "peer", "name", LINK, "netns", names[1])
         for own, name in enumerate(names, 1):
-            quiet = "for i in v0 all; do sysctl -qw net.ipv6.conf.$i.disable_ipv6=1; done"
+            quiet = f"for i in {LINK} all; do sysctl -qw net.ipv6.conf.$i.disable_ipv6=1; done"
             ip("netns", "exec", name, "sh", "-c", quiet)
-            ip("-n", name, "link", "set", "v0", "address", mac(own), "up")
+            ip("-n", name, "link", "set", LINK, "address", mac(own), "up")
             ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "address", "add", f"{address(own)}/24", "dev", "v0")
+            ip("-n", name, "address", "add", f"{address(own)}/24", "dev", LINK)
             other = 3 - own
-            ip("-n", name, "neigh", "replace", address(other), "lladdr", mac(other), "dev", "v0", "nud", "permanent")
+            ip("-n", name, "neigh", "replace", address(other), "lladdr", mac(other), "dev", LINK, "nud", "permanent")
         yield names
     finally:
         for name in names:

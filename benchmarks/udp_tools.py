@@ -16,6 +16,8 @@ import workload_runs
 
 PAYLOAD_BYTES = 18  # of a 64-byte frame
 PORT = "5001"
+#: Options of the socket applications by API technique.
+TECHNIQUES = {"udp-mmsg": ["--mmsg"], "xdp": ["--xdp", host.LINK]}
 
 
 def run(command: Sequence[str], seconds: float) -> str:
@@ -58,17 +60,16 @@ class Pair:
         return process
 
 
-def workload_rate(pair: Pair, binary: str, burst: int) -> float:
-    """Frames per second delivered by send to recv, a burst to a system call."""
-    options = ["--mmsg", "--burst", str(burst), "--silent"]
+def workload_rate(pair: Pair, binary: str, api: str, burst: int) -> float:
+    """Frames per second delivered by send to recv, with one of ``TECHNIQUES``."""
+    options = [*TECHNIQUES[api], "--burst", str(burst), "--silent"]
     timing = ["--warmup", "0.2", "--duration", str(pair.seconds)]
-    receiver = pair.listening(2, [binary, "recv", *host.ends(2), *options])
-    try:
-        sender = workload_runs.start(pair.on(1, [binary, "send", *host.ends(1), *options, *timing]))
-        sent = workload_runs.lines(sender, pair.seconds + 30)
-        return workload_runs.rate(sent, workload_runs.lines(receiver, 30)).received_pps
-    finally:
-        host.end(receiver)
+    return workload_runs.launch(
+        pair.on(2, [binary, "recv", *host.ends(2), *options]),
+        pair.on(1, [binary, "send", *host.ends(1), *options, *timing]),
+        workload_runs.until_ready,
+        pair.seconds,
+    ).received_pps
 
 
 def iperf3_rate(pair: Pair) -> float:

@@ -27,6 +27,15 @@ def start(command: Sequence[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
+def until_ready(process: subprocess.Popen[str]) -> None:
+    """Returns once a silent workload has said that it is ready, which is its last line before the end."""
+    assert process.stdout
+    while line := process.stdout.readline():
+        if json.loads(line)["type"] == "ready":
+            return
+    raise fail(f"{process.args!r} ended before it was ready")
+
+
 def lines(process: subprocess.Popen[str], seconds: float) -> list[Line]:
     """All lines of a workload that ends by itself; raises SystemExit if it fails."""
     try:

@@ -16,7 +16,7 @@ from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import GROUPS, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.case import API_FRAME_BYTES, GROUPS, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -343,6 +343,12 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         return (
             f"{case.traffic.longest_bytes} bytes are more than {case.switch} carries;"
             f" take packet sizes up to {cls.max_frame_bytes}"
+        )
+    longest = API_FRAME_BYTES.get(case.resolved_api(cls))
+    if longest is not None and case.traffic.longest_bytes > longest:
+        return (
+            f"{case.traffic.longest_bytes} bytes are more than api {case.resolved_api(cls)} carries;"
+            f" take packet sizes up to {longest}"
         )
     if cls.max_pairs is not None and case.pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"

@@ -93,7 +93,7 @@ class Options:
     )
     api: tuple[str, ...] | None = option(
         "LIST",
-        "replace the API techniques of the endpoints: udp udp-mmsg raw raw-mmsg dpdk af_packet af_xdp, or all;"
+        "replace the API techniques of the endpoints: udp udp-mmsg raw raw-mmsg xdp dpdk af_packet af_xdp, or all;"
         " of these each switch takes those that it can",
         values.apis,
         marker="None",

@@ -21,7 +21,9 @@ GROUPS = ("all", *get_args(Family))
 REFERENCE_LINKS: Mapping[Family, str] = MappingProxyType({"kernel": "veth", "dpdk": "direct"})
 
 #: API techniques of an endpoint, in the order in which they are shown.
-SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg")
+SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg", "xdp")
+#: The longest frame in bytes, with FCS, of an API technique that has a bound: AF_XDP keeps a frame in one page.
+API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
 #: API techniques by which DPDK applications use a kernel interface.
 NETDEV_APIS = ("af_packet", "af_xdp")
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)

@@ -35,6 +35,7 @@ MOST_CONTROL_FRAMES = 8
 
 SOCKETS = [
     *(Case(switch, api=api) for switch in ("veth", "linux-bridge") for api in ("udp", "udp-mmsg", "raw", "raw-mmsg")),
+    *(Case(switch, api="xdp") for switch in ("veth", "linux-bridge")),
     Case("veth", api="udp", blocking=True),
     Case("veth", api="raw-mmsg", touch=True),
     Case("linux-bridge", api="udp-mmsg", pairs=2),

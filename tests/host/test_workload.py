@@ -21,6 +21,8 @@ TECHNIQUES = {
     "raw-mmsg": ["-R", "IF", "-m"],
     "raw-blocking": ["-R", "IF", "-B"],
     "raw-mmsg-blocking": ["-R", "IF", "-mB"],
+    "xdp": ["-X", "IF"],
+    "xdp-blocking": ["-X", "IF", "-B"],
 }
 each_technique = pytest.mark.parametrize("technique", list(TECHNIQUES.values()), ids=list(TECHNIQUES))
 

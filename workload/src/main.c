@@ -14,6 +14,11 @@ static void print_version(void)
 #else
 	printf("icbench-workload %s, without DPDK\n", ICBENCH_VERSION);
 #endif
+#ifdef HAVE_XDP
+	printf("with AF_XDP\n");
+#else
+	printf("without AF_XDP\n");
+#endif
 	printf("built with %s\n", ICBENCH_BUILD);
 }
 

@@ -184,6 +184,10 @@ static void backends(void)
 	CHECK(parse3(&o, "-R", "veth0", NULL) == OPTIONS_RUN);
 	CHECK(o.io == IO_RAW && strcmp(o.raw_interface, "veth0") == 0);
 	CHECK(parse3(&o, "--raw=", NULL, NULL) == OPTIONS_BAD);
+	CHECK(parse3(&o, "-X", "veth0", NULL) == OPTIONS_RUN);
+	CHECK(o.io == IO_XDP && strcmp(o.xdp_interface, "veth0") == 0);
+	CHECK(parse3(&o, "-Rveth0", "--xdp", "veth1") == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "-R veth0 and -X veth1 are two ways to send");
 	CHECK(parse3(&o, "--io", "null", NULL) == OPTIONS_RUN);
 	CHECK(o.io == IO_NULL);
 	CHECK(parse3(&o, "--io=udp", NULL, NULL) == OPTIONS_BAD);

@@ -117,5 +117,6 @@ class WorkloadCommand:
     def _socket_options(self) -> list[str]:
         if not isinstance(self.endpoint, Veth):
             raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
-        options = ["-R", self.endpoint.interface] if self.api.startswith("raw") else []
+        option = {"raw": "-R", "raw-mmsg": "-R", "xdp": "-X"}.get(self.api)
+        options = [option, self.endpoint.interface] if option is not None else []
         return options + (["-m"] if self.api.endswith("-mmsg") else [])

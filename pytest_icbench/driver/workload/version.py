@@ -22,11 +22,13 @@ class WorkloadVersion:
     Attributes:
         dpdk: version of its DPDK; None if it was built without.
         build: compiler and flags; None if unknown.
+        xdp: whether it was built with AF_XDP sockets.
     """
 
     workload: str
     dpdk: str | None
     build: str | None = None
+    xdp: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -43,4 +45,6 @@ def version_of(path: Path) -> WorkloadVersion:
         tail = (output.stderr or output.stdout).strip().splitlines()[-1:] or ["nothing"]
         raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload anew (make)")
     build = re.search(r"^built with (.+)$", output.stdout, re.MULTILINE)
-    return WorkloadVersion(match["workload"], match["dpdk"], build[1] if build else None)
+    return WorkloadVersion(
+        match["workload"], match["dpdk"], build[1] if build else None, "\nwith AF_XDP\n" in output.stdout
+    )

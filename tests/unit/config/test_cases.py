@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.config.cases import Request, check_names, expand, grouped, parse_marker, unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.rate import Rate
@@ -117,6 +118,14 @@ def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
     assert ids(Options(switch=("dpdk",)), switch="truth") == []
 
 
+def test_a_frame_that_the_api_cannot_carry_is_told() -> None:
+    longest, longer = (Case("truth", api="xdp", traffic=Traffic(size)) for size in (3844, 3845))
+    assert unsupported_reason(longest, VethLink, 256) is None
+    assert unsupported_reason(replace(longer, api="raw"), VethLink, 256) is None
+    reason = unsupported_reason(longer, VethLink, 256)
+    assert reason == "3845 bytes are more than api xdp carries; take packet sizes up to 3844"
+
+
 def test_a_mode_that_nobody_has_is_told_with_what_there_is() -> None:
     with pytest.raises(UsageError, match=r"has the variant 'drop0'; truth has dropN$"):
         ids(switch=["poll", "truth"], variant="drop0")
@@ -154,7 +163,7 @@ def test_natural_choices_are_left_out_of_the_id_however_they_were_written() -> N
 
 
 def test_all_apis() -> None:
-    assert len(ids(switch="bridge", api="all")) == 5
+    assert len(ids(switch="bridge", api="all")) == len(SOCKET_APIS) + 1
 
 
 def test_a_switch_without_choice_of_cores_ignores_them() -> None:

@@ -74,6 +74,9 @@ struct io_ops {
 
 /* io_any is io_raw for frames of any kind. */
 extern const struct io_ops io_udp, io_raw, io_any, io_null;
+#ifdef HAVE_XDP
+extern const struct io_ops io_xdp;
+#endif
 #ifdef HAVE_DPDK
 extern const struct io_ops io_dpdk;
 /* DPDK's version, as it calls itself. */

@@ -242,6 +242,10 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size,
 		        "--burst %u is larger than the ring of %u descriptors; choose a larger --ring",
 		        o->burst, o->ring);
+	else if (o->xdp_interface && o->raw_interface)
+		snprintf(f->text, f->size,
+		        "-R %.60s and -X %.60s are two ways to send: leave one of them out", o->raw_interface,
+		        o->xdp_interface);
 	else if (o->train_from && o->rate_pps > 0)
 		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
 		        o->rate_pps);
@@ -284,6 +288,8 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 		return OPTIONS_BAD;
 	if (o->io == IO_UDP && o->raw_interface)
 		o->io = IO_RAW;
+	else if (o->io == IO_UDP && o->xdp_interface)
+		o->io = IO_XDP;
 	return check_together(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
 }
 

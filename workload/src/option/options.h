@@ -11,7 +11,7 @@
 #include "base/frame.h"
 #include "option/application.h"
 
-enum io_kind { IO_UDP, IO_RAW, IO_DPDK, IO_NULL };
+enum io_kind { IO_UDP, IO_RAW, IO_XDP, IO_DPDK, IO_NULL };
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 
 /* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS: for which those that carry
@@ -33,6 +33,7 @@ struct options {
 	const char *raw_interface; /* the last one given */
 	const char *raw_interfaces[FORWARD_PORTS_MAX];
 	uint32_t raw_interface_count; /* may be beyond the array: too many */
+	const char *xdp_interface;
 	bool mmsg, blocking, touch, silent, supervised;
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;

@@ -15,6 +15,8 @@ const struct option_row OPTION_TABLE[] = {
         {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
         {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
                 "AF_PACKET raw socket on interface IF instead of UDP; a forwarder's ports, in pairs"},
+        {'X', "xdp", "IF", KIND_TEXT, AT(xdp_interface), 0, 0,
+                "AF_XDP socket on interface IF instead of UDP"},
         {'m', "mmsg", NULL, KIND_FLAG, AT(mmsg), 0, 0, "sendmmsg/recvmmsg a burst instead of a call a frame"},
         {'B', "blocking", NULL, KIND_FLAG, AT(blocking), 0, 0,
                 "blocking sockets; a client then has a receiving thread"},

@@ -32,6 +32,12 @@ static const struct io_ops *choose_ops(const struct options *o)
 	switch (o->io) {
 	case IO_RAW:
 		return o->app->any_frame ? &io_any : &io_raw;
+	case IO_XDP:
+#ifdef HAVE_XDP
+		return &io_xdp;
+#else
+		return NULL;
+#endif
 	case IO_NULL:
 		return &io_null;
 	case IO_DPDK:
@@ -287,9 +293,8 @@ int run(struct options *o)
 	int code;
 
 	if (!app->forwards && !(r.ops = choose_ops(o))) {
-		fprintf(stderr,
-		        "icbench-workload %s: built without DPDK; install libdpdk-dev and build again\n",
-		        o->app_name);
+		fprintf(stderr, "icbench-workload %s: built without %s and build again\n", o->app_name,
+		        o->io == IO_XDP ? "AF_XDP; install libxdp-dev" : "DPDK; install libdpdk-dev");
 		return EXIT_SETUP;
 	}
 	if (!clock_is_invariant()) {

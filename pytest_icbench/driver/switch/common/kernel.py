@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
 from pytest_icbench.host.net import links
@@ -61,22 +62,30 @@ def probe_links(*kinds: str) -> str:
 
 
 def probe_netdev_api(api: str) -> None:
-    """Checks that a DPDK application can use a kernel interface by ``af_packet`` or ``af_xdp``.
+    """Checks that an application can use a kernel interface by ``api``: the workload, DPDK and the kernel have it.
 
-    Raises Unsupported if the kernel or DPDK lacks it.
+    Raises Unsupported if one lacks it. Whether the interface's driver can is known once the port is open.
     """
+    if api in ("xdp", "af_xdp"):
+        _probe_xdp_socket(api)
+    if api == "xdp" and not workload_version().xdp:
+        raise Unsupported(
+            "api xdp: the workload was built without AF_XDP: install libxdp-dev and libbpf-dev, and run make again"
+        )
     if api not in NETDEV_APIS:
         return
-    if api == "af_xdp":
-        try:
-            socket.socket(_AF_XDP, socket.SOCK_RAW).close()
-        except OSError as error:
-            raise Unsupported(
-                f"api af_xdp: this kernel gives no AF_XDP socket ({error.strerror}): use root and CONFIG_XDP_SOCKETS"
-            ) from None
     if not any(True for place in _DRIVER_PLACES for _ in Path("/").glob(place.format(api))):
         package = f"librte-net-{api.replace('_', '-')}*"
         raise Unsupported(f"api {api}: DPDK's driver net_{api} is not installed: install its package ({package})")
+
+
+def _probe_xdp_socket(api: str) -> None:
+    try:
+        socket.socket(_AF_XDP, socket.SOCK_RAW).close()
+    except OSError as error:
+        raise Unsupported(
+            f"api {api}: this kernel gives no AF_XDP socket ({error.strerror}): use root and CONFIG_XDP_SOCKETS"
+        ) from None
 
 
 def node_end(attachment: Attachment) -> links.End:

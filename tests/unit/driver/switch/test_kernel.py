@@ -21,6 +21,7 @@ from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import APIS, GROUPS, REFERENCE_LINKS, Family
@@ -193,10 +194,20 @@ def test_a_netdev_api_needs_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel.probe_netdev_api("af_packet")
 
 
-def test_af_xdp_needs_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("api", ["af_xdp", "xdp"])
+def test_af_xdp_needs_its_socket(monkeypatch: pytest.MonkeyPatch, api: str) -> None:
     monkeypatch.setattr(kernel, "_AF_XDP", 4095)
-    with pytest.raises(Unsupported, match="AF_XDP socket"):
-        kernel.probe_netdev_api("af_xdp")
+    with pytest.raises(Unsupported, match=f"api {api}: this kernel gives no AF_XDP socket"):
+        kernel.probe_netdev_api(api)
+
+
+def test_xdp_needs_a_workload_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_probe_xdp_socket", lambda api: None)
+    monkeypatch.setattr(kernel, "workload_version", lambda: WorkloadVersion("1", None, xdp=True))
+    kernel.probe_netdev_api("xdp")
+    monkeypatch.setattr(kernel, "workload_version", lambda: WorkloadVersion("1", None))
+    with pytest.raises(Unsupported, match="api xdp: the workload was built without AF_XDP: install libxdp-dev"):
+        kernel.probe_netdev_api("xdp")
 
 
 @pytest.mark.parametrize("name", builtin_switches())

@@ -41,7 +41,13 @@ def test_the_command_line_of_a_udp_sender() -> None:
 
 @pytest.mark.parametrize(
     ("api", "options"),
-    [("udp", []), ("udp-mmsg", ["-m"]), ("raw", ["-R", "eth0"]), ("raw-mmsg", ["-R", "eth0", "-m"])],
+    [
+        ("udp", []),
+        ("udp-mmsg", ["-m"]),
+        ("raw", ["-R", "eth0"]),
+        ("raw-mmsg", ["-R", "eth0", "-m"]),
+        ("xdp", ["-X", "eth0"]),
+    ],
 )
 def test_socket_techniques(api: str, options: list[str]) -> None:
     assert argv(api=api) == argv() + options

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/xdp_filter.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/frame.h"
+
+#define QUEUES_MAX 64u
+
+#define DO(operation, to, from, offset, value)                                                               \
+	((struct bpf_insn){.code = (uint8_t)(operation),                                                     \
+	        .dst_reg = (to),                                                                             \
+	        .src_reg = (from),                                                                           \
+	        .off = (int16_t)(offset),                                                                    \
+	        .imm = (int32_t)(value)})
+#define MOVE(to, from) DO(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0)
+#define MOVE_VALUE(to, value) DO(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value)
+#define LOAD(size, to, from, offset) DO(BPF_LDX | BPF_MEM | (size), to, from, offset, 0)
+#define UNLESS_EQUAL(register, value, skip) DO(BPF_JMP | BPF_JNE | BPF_K, register, 0, skip, value)
+#define CONTEXT(to, member) LOAD(BPF_W, to, BPF_REG_1, offsetof(struct xdp_md, member))
+
+static int load_program(int map, uint16_t udp_port)
+{
+	const struct bpf_insn code[] = {
+	        CONTEXT(BPF_REG_2, data),
+	        CONTEXT(BPF_REG_3, data_end),
+	        MOVE(BPF_REG_4, BPF_REG_2),
+	        DO(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, FRAME_HEADER_BYTES),
+	        DO(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 17, 0),
+	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, 12),
+	        UNLESS_EQUAL(BPF_REG_4, htons(ETHERTYPE_IP), 15),
+	        LOAD(BPF_B, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES),
+	        UNLESS_EQUAL(BPF_REG_4, 0x45, 13),
+	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + 6),
+	        DO(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_4, 0, 0, htons(0x3fff)),
+	        UNLESS_EQUAL(BPF_REG_4, 0, 10),
+	        LOAD(BPF_B, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + 9),
+	        UNLESS_EQUAL(BPF_REG_4, IPPROTO_UDP, 8),
+	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + FRAME_IP_BYTES + 2),
+	        UNLESS_EQUAL(BPF_REG_4, htons(udp_port), 6),
+	        CONTEXT(BPF_REG_2, rx_queue_index),
+	        DO(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+	        DO(0, 0, 0, 0, 0),
+	        MOVE_VALUE(BPF_REG_3, XDP_PASS), /* where no socket listens */
+	        DO(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map),
+	        DO(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	        MOVE_VALUE(BPF_REG_0, XDP_PASS),
+	        DO(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_XDP, "icbench", "BSD", code, sizeof(code) / sizeof(code[0]), NULL);
+}
+
+static int attach(const struct xdp_filter *f, unsigned ifindex, uint32_t mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = mode);
+	int link = bpf_link_create(f->program, (int)ifindex, BPF_XDP, &options);
+
+	return link < 0 ? -errno : link;
+}
+
+static bool attach_any(
+        struct xdp_filter *f, const char *interface, unsigned ifindex, char *err, size_t err_len)
+{
+	f->link = attach(f, ifindex, XDP_FLAGS_DRV_MODE);
+	f->native = f->link >= 0;
+	if (!f->native && f->link != -EBUSY && f->link != -EEXIST)
+		f->link = attach(f, ifindex, XDP_FLAGS_SKB_MODE);
+	if (f->link >= 0)
+		return true;
+	if (f->link == -EBUSY || f->link == -EEXIST)
+		snprintf(err, err_len,
+		        "interface %.60s is held by another XDP program: end what uses it (ip link show "
+		        "%.60s)",
+		        interface, interface);
+	else
+		snprintf(err, err_len, "the driver of %.60s takes no XDP program: %s; use -R instead",
+		        interface, strerror(-f->link));
+	return false;
+}
+
+bool xdp_filter_open(
+        struct xdp_filter *f, const char *interface, uint16_t udp_port, char *err, size_t err_len)
+{
+	unsigned ifindex = if_nametoindex(interface);
+
+	*f = (struct xdp_filter){-1, -1, -1, false};
+	if (!ifindex) {
+		snprintf(err, err_len, "there is no interface '%.60s' here", interface);
+		return false;
+	}
+	f->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "icbench", sizeof(int), sizeof(int), QUEUES_MAX, NULL);
+	if (f->map >= 0)
+		f->program = load_program(f->map, udp_port);
+	if (f->program < 0) {
+		snprintf(err, err_len, "no XDP program for %.60s: %s%s", interface, strerror(errno),
+		        errno == EPERM ? " (it needs CAP_NET_ADMIN and CAP_BPF)" : "");
+		return false;
+	}
+	return attach_any(f, interface, ifindex, err, err_len);
+}
+
+bool xdp_filter_set(const struct xdp_filter *f, uint32_t queue, int socket)
+{
+	return bpf_map_update_elem(f->map, &queue, &socket, BPF_ANY) == 0;
+}
+
+void xdp_filter_close(struct xdp_filter *f)
+{
+	const int opened[] = {f->link, f->program, f->map};
+
+	for (unsigned i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
+		if (opened[i] >= 0)
+			close(opened[i]);
+}
