@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""dpdk-send to dpdk-recv against testpmd txonly to rxonly: 64-byte frames over the same link, one core each.
+"""dpdk-send to dpdk-recv against testpmd txonly to rxonly, or another build: the same link and frames, one core each.
 
 Both are given the same rings, bursts, devices and CPUs. What counts is what the receiver takes in a second.
 """
@@ -50,16 +50,26 @@ def eal(cpu: int, device: str) -> list[str]:
     return ["--lcores", f"0@{cpu}", *host.EAL, "-m", "64", f"--vdev={device}"]
 
 
+@dataclass(frozen=True)
+class Load:
+    """Frames in bytes with FCS, frames handed over at once, seconds measured."""
+
+    packet_size: int
+    burst: int
+    seconds: float
+
+
 class Workload:
     """dpdk-send and dpdk-recv."""
 
-    def __init__(self, binary: str, cpus: list[int], burst: int, seconds: float) -> None:
-        self.binary, self.cpus, self.burst, self.seconds = binary, cpus, burst, seconds
+    def __init__(self, binary: str, cpus: list[int], load: Load) -> None:
+        self.binary, self.cpus, self.load = binary, cpus, load
 
     def run(self, link: Link, socket: Path) -> float:
         """Received frames per second; raises SystemExit if a frame was lost."""
-        options = ["--burst", str(self.burst), "--ring", str(RING), "--silent"]
-        timing = ["--warmup", str(WARM_UP_S), "--duration", str(self.seconds)]
+        burst, size, seconds = str(self.load.burst), str(self.load.packet_size), self.load.seconds
+        options = ["--burst", burst, "--packet-size", size, "--ring", str(RING), "--silent"]
+        timing = ["--warmup", str(WARM_UP_S), "--duration", str(seconds)]
         commands = {
             "sender": [
                 self.binary,
@@ -78,7 +88,7 @@ class Workload:
         try:
             host.wait_for(socket, processes[first])
             processes[second] = workload_runs.start(pinned[second])
-            sent = workload_runs.lines(processes["sender"], self.seconds + 30)
+            sent = workload_runs.lines(processes["sender"], seconds + 30)
             received = workload_runs.lines(processes["receiver"], 30)
         finally:
             host.end(*processes.values())
@@ -92,16 +102,23 @@ class Workload:
 class Testpmd:
     """testpmd in txonly and in rxonly mode; the second one's own packet rate between two looks."""
 
-    def __init__(self, cpus: list[int], burst: int, seconds: float) -> None:
+    def __init__(self, cpus: list[int], load: Load) -> None:
         self.binary = host.program("dpdk-testpmd", "dpdk")
-        self.cpus, self.burst, self.seconds = cpus, burst, seconds
+        self.cpus, self.load = cpus, load
 
     def _start(self, role: int, device: str, mode: str) -> subprocess.Popen[str]:
         cpu = self.cpus[role]
         # The main lcore sleeps on stdin, so it can share the worker's CPU.
         lcores = ["--lcores", f"0@{cpu},1@{cpu}", "--main-lcore", "0", *host.EAL, "-m", "64", f"--vdev={device}"]
-        frames = ["--txpkts=60"] if mode == "txonly" else []
-        options = ["-i", "--auto-start", f"--forward-mode={mode}", f"--burst={self.burst}", "--nb-cores=1", *frames]
+        frames = [f"--txpkts={self.load.packet_size - 4}"] if mode == "txonly" else []
+        options = [
+            "-i",
+            "--auto-start",
+            f"--forward-mode={mode}",
+            f"--burst={self.load.burst}",
+            "--nb-cores=1",
+            *frames,
+        ]
         rings = [f"--txd={RING}", f"--rxd={RING}", "--total-num-mbufs=4096"]
         # testpmd would keep its answers in a buffer.
         command = host.pinned(cpu, ["stdbuf", "-oL", self.binary, *lcores, "--", *options, *rings])
@@ -131,7 +148,7 @@ class Testpmd:
             processes[second] = self._start(*roles[second])
             time.sleep(0.6 + WARM_UP_S)
             self._received_pps(processes["receiver"])
-            time.sleep(self.seconds)
+            time.sleep(self.load.seconds)
             return self._received_pps(processes["receiver"])
         finally:
             host.end(processes["sender"], processes["receiver"])
@@ -143,11 +160,14 @@ def main() -> int:
     parser = host.parser(__doc__)
     parser.add_argument("--link", action="append", help="vhost-user, vhost-user-packed, vhost-user-reverse, memif")
     parser.add_argument("--burst", type=int, default=32)
+    parser.add_argument("--packet-size", type=int, default=64)
+    parser.add_argument("--against", metavar="FILE", help="another build of icbench-workload instead of testpmd")
     parser.add_argument("--at-least", type=float, default=0.98, help="lower bound of the ratio (default %(default)s)")
     arguments = parser.parse_args()
     cpus, kept = host.cpus(arguments, 2), True
-    ours = Workload(host.workload(arguments), cpus, arguments.burst, arguments.seconds)
-    theirs = Testpmd(cpus, arguments.burst, arguments.seconds)
+    load = Load(arguments.packet_size, arguments.burst, arguments.seconds)
+    ours = Workload(host.workload(arguments), cpus, load)
+    theirs = Workload(arguments.against, cpus, load) if arguments.against else Testpmd(cpus, load)
     with host.hugepages(256), host.socket_directory() as directory:
         socket, known = directory / "s", links(directory)
         for name in arguments.link or ["vhost-user", "memif"]:
@@ -155,7 +175,7 @@ def main() -> int:
                 raise host.fail(f"no link {name}: choose from {', '.join(known)}")
             link = known[name]
             result = paired.alternate(
-                f"direct {name}",
+                f"direct {name}, {load.packet_size} bytes",
                 arguments.pairs,
                 partial(ours.run, link, socket),
                 partial(theirs.run, link, socket),
