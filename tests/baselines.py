@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pytest_icbench.gate.entry import Entry, entry_of
@@ -13,6 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.store import baselines
 from tests.measurements import measurement
 
 HOST = {"machine": "9bce71e4", "cpu_model": "Example(R) CPU 9000", "cores": 8}
@@ -84,3 +86,8 @@ def with_sessions(newest: Entry, factors: Sequence[float] = ALIKE, control: Sequ
             {name: value * factor / beside for name, value in values.against.items()},
         )
     return replace(newest, earlier=earlier)
+
+
+def keep_sessions(directory: Path, name: str = "main") -> None:
+    """Gives each case of a saved baseline earlier sessions."""
+    baselines.save(directory, name, map(with_sessions, baselines.load(directory, name).entries))

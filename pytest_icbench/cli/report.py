@@ -73,7 +73,9 @@ def anew(run: StoredRun) -> Iterator[Anew]:
         try:
             measurement, place = recomputed(whole), stored.place
             if place is not None and place.limits is not None:  # otherwise it was not judged
-                measurement = rejudged(measurement, place.limits, place.margins, comparer, _base_of(run, stored))
+                first = any(finding.suspect for finding in recorded.findings)
+                judged_by = place.limits, place.margins, comparer, _base_of(run, stored)
+                measurement = rejudged(measurement, *judged_by, first=first)
             measurement = replace(measurement, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))

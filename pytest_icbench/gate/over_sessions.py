@@ -33,7 +33,7 @@ ERROR_RATE = 0.01
 FEWEST_NORMAL, NORMAL = 5, 0.99
 #: The reason of an INCONCLUSIVE verdict.
 HOST_CHANGED = "host-changed"
-SUSPECT = "a suspect: it is measured again at the session's end"
+SUSPECT = "a suspect, and nothing is accused before a second look"
 
 
 def strict_confidence(shares: int) -> float:

@@ -23,6 +23,8 @@ def rejudged(
     recorded_margins: Mapping[str, Sequence[Any]],
     comparer: Comparer | None,
     base: Measurement | None = None,
+    *,
+    first: bool = False,
 ) -> Measurement:
     """Returns the measurement with its verdict; unchanged if it is INVALID.
 
@@ -32,11 +34,12 @@ def rejudged(
         limits: the fields of ``Limit`` as plain data.
         recorded_margins: ``Margins.values`` as plain data.
         base: the measurement that ran side by side with it, if any.
+        first: whether it was a first look, after which a suspect was measured again.
     """
     if measurement.verdict == Verdict.INVALID:
         return measurement
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
-    against = None if comparer is None else comparer.compare(measurement, margins)
+    against = None if comparer is None else comparer.compare(measurement, margins, first=first)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
         against = against_base(measurement, base, margins.of(measurement.dimension)[0])
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)

@@ -85,6 +85,10 @@ class ResultCollector:
         repeat = self.hide(self._repeat(report))
         writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
 
+    def forget(self, nodeid: str) -> None:
+        """Forgets the phases of a test whose line is not written yet."""
+        self._phases.pop(nodeid, None)
+
     def hide(self, text: str) -> str:
         """Returns a text for a file, without the names of hosts."""
         return hidden(text, self.options)

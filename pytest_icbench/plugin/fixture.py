@@ -223,8 +223,7 @@ class Icbench:
     def judge(self, measurement: Measurement) -> Judgement:
         """Returns the verdict against ``thresholds.toml`` and the baseline; it is False if it would fail a test."""
         limits, margins = self._judged_by(measurement)
-        comparer = self._run.comparer
-        comparison = comparer.compare(measurement, margins) if comparer is not None else None
+        comparison = self._run.compare(measurement, margins)
         if measurement.side_by_side is not None:  # the base takes the place of a baseline
             comparison = against_base(measurement, self._base_of(measurement), margins.of(measurement.dimension)[0])
         judgement = judge(measurement, limits, against=comparison, policy=self._run.policy)
@@ -257,6 +256,7 @@ class Icbench:
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             settings = telling_settings(case, settings, self._run.options, self._benchmark.thresholds)
+            settings = self._run.on_this_look(settings)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:
@@ -278,7 +278,7 @@ class Icbench:
 
     def _take(self, case: Case) -> Measurement | None:
         """Returns the case's measurement by the run that is resumed, to be judged anew; None without one."""
-        resumed = self._run.taken
+        resumed = self._run.taken_now
         measurement = None if resumed is None else resumed.take(self._item.nodeid, case)
         if measurement is not None and resumed is not None:
             measurement = (

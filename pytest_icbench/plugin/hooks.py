@@ -21,8 +21,10 @@ from pytest_icbench.plugin.usage import usage_errors
 if TYPE_CHECKING:
     from pytest_icbench.model.case import Case
     from pytest_icbench.plugin.fixture import Icbench
+    from pytest_icbench.plugin.second_look import SecondLooks
 
 _SESSION = pytest.StashKey[Session]()
+_LOOKS: pytest.StashKey[SecondLooks] = pytest.StashKey()
 _FIXTURE = pytest.StashKey["Icbench"]()
 _AXES = ", ".join(f"{row.field}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
@@ -48,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
     with usage_errors():
         config.stash[_SESSION] = Session(config, option_module.from_config(config))
+    if config.stash[_SESSION].options.compare is not None:
+        from pytest_icbench.plugin.second_look import SecondLooks
+
+        config.stash[_LOOKS] = SecondLooks(config.stash[_SESSION], lambda item: item.stash.get(_FIXTURE, None))
     if config.getoption("help", False):
         option_module.hide_ini_twins(config)
 
@@ -115,11 +121,24 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     icbench_session = session.config.stash[_SESSION]
     with usage_errors():
         icbench_session.open(session)
+    looks = session.config.stash.get(_LOOKS, None)
     try:
-        return (yield)
+        ran = yield
+        if looks is not None:
+            looks.run(session)
+        return ran
     finally:
+        if looks is not None:
+            looks.give_up()
         icbench_session.close()
         icbench_session.files.drop_unused()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Runs a benchmark of a session that compares with a baseline: what is worse is measured again at the end."""
+    looks = item.config.stash.get(_LOOKS, None)
+    return None if looks is None else looks.protocol(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -152,7 +171,11 @@ def pytest_runtest_makereport(
     icbench_session = item.config.stash[_SESSION]
     if icbench is not None and call.when == "call":
         icbench_session.collector.attach(report, icbench, icbench_session.run if icbench_session.sends else None)
-    icbench_session.note(item, report)
+    looks = item.config.stash.get(_LOOKS, None)
+    if looks is not None and call.when == "teardown" and looks.holds(item):
+        icbench_session.collector.forget(item.nodeid)
+    else:
+        icbench_session.note(item, report)
     if item.get_closest_marker("icbench") is not None:
         from pytest_icbench.plugin.outcomes import note_outcome, say_plainly
 

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.against import BaselineComparison, Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
@@ -29,7 +29,7 @@ from pytest_icbench.plugin.fitness import HostCheck
 from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
-from pytest_icbench.plugin.schedule.forecast import estimates
+from pytest_icbench.plugin.schedule.forecast import estimates, second_look_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store import waivers
@@ -65,6 +65,7 @@ class Run:
     Attributes:
         policy: which verdicts fail a test.
         comparer: compares with the baseline; None if none is given.
+        opened: the moment, by the monotonic clock, from which the budget counts.
 
     Raises:
         UsageError: the time is too short for the cases, or the baseline is missing or damaged.
@@ -76,7 +77,7 @@ class Run:
     ) -> None:
         from pytest_icbench.host.signals import SignalGuard
 
-        self._opened = time.monotonic()
+        self.opened = time.monotonic()
         self.options = options
         self.testbed = testbed
         self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
@@ -96,6 +97,8 @@ class Run:
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
+        #: The time of a second look; None on the first.
+        self._second_s: float | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
@@ -121,6 +124,33 @@ class Run:
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
+
+    @property
+    def taken_now(self) -> Taken | None:
+        """The measurements of the run that is resumed; None on a second look, which measures anew."""
+        return self.taken if self._second_s is None else None
+
+    def compare(self, measurement: Measurement, margins: Margins) -> BaselineComparison | None:
+        """Compares a measurement with the baseline; None without one, and for what no baseline holds."""
+        if self.comparer is None:
+            return None
+        return self.comparer.compare(measurement, margins, first=self._second_s is None)
+
+    def begin_second_look(self, seconds: float) -> None:
+        """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains."""
+        self._second_s = seconds
+        self._free_endpoints()
+        self.pool.close()
+
+    def end_second_look(self) -> None:
+        """Ends what ``begin_second_look`` began."""
+        self._second_s = None
+
+    def on_this_look(self, settings: Settings) -> Settings:
+        """Returns the settings; on a second look each launch has rigs of its own, and time for the fewest launches."""
+        if self._second_s is None:
+            return settings
+        return second_look_settings(settings, self._second_s)
 
     def begin(self, nodeid: str) -> None:
         """Makes a test the current one. Tests come in any order, since several hosts share them."""
@@ -200,7 +230,7 @@ class Run:
         if self.budget is None:
             return settings
         began = self._began or began
-        self.budget.charge(began - self._opened)  # time before this case is shared by all, time for its rigs is its own
+        self.budget.charge(began - self.opened)  # time before this case is shared by all, time for its rigs is its own
         spent_s, allotted = time.monotonic() - began, self.budget.allotments()
         if not allotted or not (case.rate.is_search or is_adaptive(case, settings)):
             return settings
@@ -309,7 +339,7 @@ class Run:
             self.pool.release(requests)
         finally:
             if self.budget is not None:  # closing rigs takes time, too
-                self.budget.finish(time.monotonic() - self._opened, *self._width)
+                self.budget.finish(time.monotonic() - self.opened, *self._width)
             self._width = None, 0
 
     def close(self) -> None:

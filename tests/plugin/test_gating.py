@@ -15,7 +15,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.store import baselines, waivers
-from tests.baselines import measured, scaled, with_sessions
+from tests.baselines import keep_sessions, measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -38,8 +38,7 @@ def files(inner: Runner, bench: type[FakeTestbed]) -> Runner:
     result = inner.run("--icbench-save=main")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["baseline main: *baselines/main/example-r-cpu-9000-*/ovs.json"])
-    saved = baselines.load(inner.path / "baselines", "main").entries
-    baselines.save(inner.path / "baselines", "main", map(with_sessions, saved))
+    keep_sessions(inner.path / "baselines")
     return inner
 
 

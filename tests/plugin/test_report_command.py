@@ -20,6 +20,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.store.history import read
+from tests.baselines import keep_sessions
 from tests.measurements import launch
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -56,6 +57,7 @@ def run(inner: Runner, bench: type[FakeTestbed], tmp_path_factory: pytest.TempPa
     bench.behaviour = staticmethod(summarized)
     inner.write(test_x=SCENARIO)
     inner.run("--icbench-save", "main")
+    keep_sessions(inner.path / "baselines")
     (inner.path / "thresholds.toml").write_text(LIMITS)
     inner.run("--icbench-compare", "main").assert_outcomes(passed=1, failed=1)
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "copied"
@@ -115,6 +117,7 @@ def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
     bench.behaviour = staticmethod(summarized)
     inner.write(test_x=SCENARIO)
     inner.run("--icbench-save", "main").assert_outcomes(passed=2)
+    keep_sessions(inner.path / "baselines")
     there = inner.path / "there"
     there.mkdir()
     result = inner.spawn_with_bench(

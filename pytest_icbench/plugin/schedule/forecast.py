@@ -8,12 +8,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, SOAK_S, TRAINS_S, estimate_s, soak_estimate_s
+from pytest_icbench.measure.estimate import (
+    RIG_OVERHEAD_S,
+    SOAK_S,
+    TRAINS_S,
+    estimate_s,
+    launch_estimate_s,
+    soak_estimate_s,
+)
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
 
 if TYPE_CHECKING:
+    from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.testbed import Testbed
 
 
@@ -80,3 +88,19 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
     if benchmark.case.candidate is not None:
         return True
     return benchmark.settings.reference and testbed.reference(benchmark.case) is not None
+
+
+def second_look_settings(settings: Settings, seconds: float) -> Settings:
+    """Returns the settings of a second look at a suspect: each launch has rigs of its own.
+
+    Args:
+        seconds: the most time for it.
+    """
+    fresh = replace(settings, fresh=True)
+    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * second_look_least_s(fresh)), seconds))
+
+
+def second_look_least_s(settings: Settings) -> float:
+    """Returns the seconds of a second look with the fewest launches."""
+    fresh = replace(settings, fresh=True)
+    return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)

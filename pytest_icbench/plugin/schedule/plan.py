@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.testbed import Testbed
 
+#: The share of a budget that is kept back to measure suspects again, where the cases leave it.
+SECOND_LOOKS = 0.2
+
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
     """Whether more time makes the case more precise; it does not for a search or a fixed number of launches."""
@@ -73,7 +76,10 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
             f"--icbench-budget: {take} at least {clock(budget.least_s)}{over}, more than"
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
-    return budget
+    kept_back_s = SECOND_LOOKS * options.budget if options.compare is not None else 0.0
+    if budget.least_s > budget.total_s - kept_back_s:
+        return budget
+    return budget_of(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
 
 
 def plan(

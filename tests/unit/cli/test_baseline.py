@@ -19,7 +19,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import baselines, waivers
-from tests.baselines import HOST, entry, measured, scaled, with_sessions
+from tests.baselines import HOST, entry, keep_sessions, measured, scaled
 
 BIG = Case("ovs", traffic=Traffic(1500))
 
@@ -35,12 +35,6 @@ def run_of(name: str, measurements: Sequence[Measurement]) -> Path:
     directory.mkdir(parents=True)
     (directory / "results.jsonl").write_text("".join(each.to_json() + "\n" for each in measurements))
     return directory
-
-
-def several_sessions(name: str = "main") -> None:
-    """Gives each case of a baseline earlier sessions."""
-    directory = Path("baselines")
-    baselines.save(directory, name, map(with_sessions, baselines.load(directory, name).entries))
 
 
 def call(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
@@ -135,7 +129,7 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         ],
     )
     call(capsys, "accept", "main", "--all", "--run", old)
-    several_sessions()
+    keep_sessions(Path("baselines"))
     for before in (old, old / "results.jsonl"):  # a run is one session: it accuses nobody
         code, out, _ = call(capsys, "compare", before, new)
         assert (code, "2 INCONCLUSIVE, 1 NO_BASELINE" in out) == (0, True)
@@ -161,7 +155,7 @@ def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixtur
     run_of("b", [measured(launches=[0.985 * (5e6 + 20 * (value - 5e6)) for value in scaled(1)])])
     run_of("c", [measured(launches=[5e6])])
     call(capsys, "accept", "main", "--all", "--run", "reports/a")
-    several_sessions()
+    keep_sessions(Path("baselines"))
     told = r"ovs-64B-b32-1vs1-Rmax: rate: about \d+ launches more would tell"
     code, out, _ = call(capsys, "compare", "main", "reports/b")
     assert code == 0
@@ -172,7 +166,7 @@ def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixtur
 
 def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, "accept", "main", "--all", "--run", run_of("old", [measured()]))
-    several_sessions()
+    keep_sessions(Path("baselines"))
     old, new = "main", run_of("new", [measured(launches=scaled(0.8), identity={**HOST, "machine": "other"})])
     code, out, _ = call(capsys, "compare", old, new)
     assert (code, "1 INCOMPARABLE" in out, "identity.machine is other here" in out) == (0, True, True)
