@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation.model import Claim, Record, Row
 
+#: Number of rows of one measure from which the page has one row for them; their record has all.
+FEWEST = 4
 _SIGN = {"holds": "✓ holds", "fails": "✗ **fails**", "not shown": "not shown"}
 
 
@@ -54,7 +57,7 @@ def section(name: str, claim: Claim, record: Record | None) -> str:
         return f'{head}\nNot run yet: `make validate ARGS="--only {name}"`.'
     if record.missing is not None:
         return f"{head}\n**Not shown here:** {record.missing}"
-    parts = [head, table(record.rows)]
+    parts = [head, table(record.rows), f"[Every value](validation/{name}.json)"]
     if record.notes:
         parts.append("\n".join(f"* {note}" for note in record.notes))
     for figure, caption in claim.FIGURES.items():
@@ -62,20 +65,72 @@ def section(name: str, claim: Claim, record: Record | None) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts)
 
 
-def table(rows: tuple[Row, ...]) -> str:
-    """The figures; columns that nothing stands in are left out."""
-    cells = [("figure", "measured", "interval", "bound", "")]
-    for row in rows:
-        interval = ""
-        if row.low is not None and row.high is not None:
-            interval = f"{shown(row.low)} to {shown(row.high)}"
-            interval += f" ({row.coverage * 100:.1f} %)" if row.coverage is not None else ""
-        sign = ("✓" if row.held else "✗") if row.bound else ""
-        cells.append((row.what, shown(row.value), interval, row.bound, sign))
+def table(rows: Sequence[Row]) -> str:
+    """The values; columns that nothing stands in are left out. Rows that differ by their numbers alone are one."""
+    cells = [("value", "measured", "interval", "bound", "")]
+    for alike in groups(rows):
+        cells.append(alone(alike[0]) if len(alike) < FEWEST else together(alike))
     filled = [column for column in range(5) if column in (0, 1) or any(row[column] for row in cells[1:])]
     texts = [[row[column].replace("|", "\\|") for column in filled] for row in cells]
     texts.insert(1, ["---"] * len(filled))
     return "\n".join("| " + " | ".join(row) + " |" for row in texts)
+
+
+def groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows of one measure and one bound, together if they are many; one that failed stands alone."""
+    alike: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        alike.setdefault(measure(row), []).append(row)
+    found = []
+    for row in rows:
+        told = first_number(row.value) is not None or row.bound
+        group = [other for other in alike[measure(row)] if other.held and told]
+        if len(group) < FEWEST or not row.held:
+            found.append([row])
+        elif row is group[0]:
+            found.append(group)
+    return found
+
+
+def measure(row: Row) -> tuple[str, str]:
+    """What a row has in common with others: its measure, without numbers and names, and its bound."""
+    what = row.what.rpartition(": ")[2]
+    return (re.sub(r"`[^`]*`|[\d.,]*\d", "#", what), row.bound if first_number(row.value) is not None else "each")
+
+
+def alone(row: Row) -> tuple[str, str, str, str, str]:
+    """The cells of a row."""
+    interval = ""
+    if row.low is not None and row.high is not None:
+        interval = f"{shown(row.low)} to {shown(row.high)}"
+        interval += f" ({row.coverage * 100:.1f} %)" if row.coverage is not None else ""
+    return row.what, shown(row.value), interval, row.bound, ("✓" if row.held else "✗") if row.bound else ""
+
+
+def together(rows: Sequence[Row]) -> tuple[str, str, str, str, str]:
+    """The cells of rows that differ by numbers and names alone: their number, and the range of their values."""
+    words = [row.what.split() for row in rows]
+    begin, end = common(words), common([list(reversed(each)) for each in words])[::-1]
+    what = " ".join([*begin, "…", *end][: len(min(words, key=len)) + 1])
+    numbers = [(number, row.value) for row in rows if (number := first_number(row.value)) is not None]
+    ends = [shown(choose(numbers, key=lambda pair: pair[0])[1]).split()[0] for choose in (min, max) if numbers]
+    measured = " to ".join(dict.fromkeys(ends))
+    bounds = list(dict.fromkeys(row.bound for row in rows))
+    bound = bounds[0] if len(bounds) == 1 else "one each"
+    return f"{what} ({len(rows)} values)", measured, "", bound, "✓" if bound else ""
+
+
+def common(words: Sequence[Sequence[str]]) -> list[str]:
+    """The words with which all begin."""
+    return [first[0] for first in itertools.takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))]
+
+
+def first_number(value: Any) -> float | None:
+    """A number, or the one with which a text of one value begins; None for a text with several."""
+    if isinstance(value, int | float):
+        return float(value)
+    match = re.match(r"-?[\d.]+(?=%?( |$))(?! (/|of))", str(value))
+    return float(match[0]) if match else None
 
 
 def shown(value: Any) -> str:

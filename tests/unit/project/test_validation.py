@@ -81,6 +81,20 @@ def test_every_claim_has_its_parts(claims: Any) -> None:
     assert sum(claim.SECONDS for claim in claims.values()) < 3600  # minutes, not hours
 
 
+def test_rows_that_differ_by_numbers_are_one_row_and_a_failed_one_stands_alone(model: Any, page: Any) -> None:
+    rows = [
+        model.Row(f"rate of `{name}`, pps", value, "above 0") for name, value in zip("abcd", (3, 5, 4, 9), strict=True)
+    ]
+    text = page.table(rows)
+    assert text.splitlines()[2:] == ["| rate of … pps (4 values) | 3 to 9 | above 0 | ✓ |"]
+    rows.append(model.Row("rate of `e`, pps", 0, "above 0", held=False))
+    assert "| rate of `e`, pps | 0 | above 0 | ✗ |" in page.table(rows)
+    assert "(4 values)" in page.table(rows)
+    assert page.table(rows[:3]).count("✓") == 3
+    texts = [model.Row(f"{name}: found", f"{name} of 5") for name in range(4)]
+    assert page.table(texts).count("of 5") == 4
+
+
 @pytest.mark.parametrize(
     ("rows", "state"),
     [
@@ -130,7 +144,7 @@ def test_figures_are_shown_readably(page: Any, value: Any, text: str) -> None:
 def test_columns_without_content_are_left_out(page: Any, model: Any) -> None:
     rows = (model.Row("counted", 12, "12"), model.Row("text|more", "a"))
     assert page.table(rows).splitlines() == [
-        "| figure | measured | bound |  |",
+        "| value | measured | bound |  |",
         "| --- | --- | --- | --- |",
         "| counted | 12 | 12 | ✓ |",
         "| text\\|more | a |  |  |",
