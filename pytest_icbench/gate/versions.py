@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import AT_LIMIT
-from pytest_icbench.gate.margins import CYCLES, Allowed
+from pytest_icbench.gate.margins import CYCLES, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import AT_LEAST, SideBySide
@@ -15,30 +15,31 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Margin, launches_until_told
-from pytest_icbench.stats.paired import fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
+from pytest_icbench.stats.rig_pairs import FEWEST_RIGS
 
 
-def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -> BaselineComparison | None:
+def against_base(now: Measurement, base: Measurement | None, margins: Margins) -> BaselineComparison | None:
     """Returns the candidate's comparison as the gate judges it; None if it is no number.
 
     Args:
         now: the candidate's measurement.
         base: the base's measurement; without it the comparison lists no differences.
-        allowed: the margin of the main figure.
+        margins: those of the base, which takes the place of a baseline.
     """
     comparison = now.side_by_side
     if comparison is None:
         return None
     by_cycles = comparison.figure == CYCLES
+    allowed = margins.of_cycles() if by_cycles else margins.of(now.dimension)[0]
     more, note = None, comparison.note
     unsure = note is None or by_cycles or (comparison.confirmed is False and note != AT_LEAST)
     if comparison.decision == Verdict.INCONCLUSIVE and unsure:
-        more, why = _more_pairs(comparison, allowed.margin.of_cost if by_cycles else allowed.margin)
+        more, why = _more_pairs(comparison, allowed.margin)
         note = note or why
     finding = Finding(
         name=comparison.figure,
-        kind="rise" if by_cycles else allowed.kind,
+        kind=allowed.kind,
         limit=comparison.tolerated + comparison.allowance,
         source=allowed.source,
         verdict=comparison.decision,
@@ -63,7 +64,7 @@ def against_base(now: Measurement, base: Measurement | None, allowed: Allowed) -
 def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
     """Returns about how many more pairs a clear answer takes, and a note where the interval does not explain it."""
     if comparison.ratio_low is None or comparison.ratio_high is None:
-        return max(fewest_pairs(CONFIDENCE) - comparison.pairs, 1), "too few pairs for an interval"
+        return max(FEWEST_RIGS - comparison.rigs, 1), "too few rigs for an interval"
     worse = (comparison.ratio < margin.limit) == (margin.better == "higher")
     widened = 1.0
     if comparison.confirmed is False and worse:  # a confirmation is held to the confidence of the session

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 
+from pytest_icbench.measure.comparing import fewest_comparing
+from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
 #: Time for starting and ending the processes of one launch, in seconds.
 LAUNCH_OVERHEAD_S = 0.6
@@ -27,40 +30,61 @@ SWEEP_LOADS = 10
 
 
 def estimate_s(
-    settings: Settings, *, reference: bool, build: bool = True, rate: Rate = MAXIMUM, in_turn: bool = False
+    settings: Settings,
+    *,
+    reference: bool,
+    build: bool = True,
+    rate: Rate = MAXIMUM,
+    in_turn: bool = False,
+    launches: int | None = None,
 ) -> float:
     """Returns the least seconds of a case: those of the fewest launches, unless the time for a case ends them.
 
     Args:
+        launches: the number of launches, where it is neither fixed nor that of ``fewest_launches``.
         reference: whether a reference link is measured beside the case.
         build: whether the rig has to be built.
         rate: a share of a searched rate takes as long as a fixed load, because the search is a case of its own.
         in_turn: whether the two rigs cannot exist at once.
     """
     building = RIG_OVERHEAD_S * (2 if reference and not in_turn else 1) if build else 0.0
-    turns = RIG_OVERHEAD_S * _turns(settings, rate) if reference and in_turn else 0.0
+    launches = settings.repeats or launches or fewest_launches(settings)
+    turns = RIG_OVERHEAD_S * _turns(launches, rate) if reference and in_turn else 0.0
     if rate.is_search:
         seconds = _search_s(settings.goal(rate), settings.warmup_s) + turns
         return min(seconds, settings.search_limit_s) + building
     if rate.is_sweep:
         load_s = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
         loads = len(rate.loads or ()) or SWEEP_LOADS
-        return loads * load_s + turns + estimate_s(settings, reference=False, build=build)
+        return loads * load_s + turns + estimate_s(settings, reference=False, build=build, launches=launches)
     launch = launch_estimate_s(settings, reference=reference)
-    if settings.repeats is not None:
-        measuring = settings.repeats * launch + turns
-    else:
-        measuring = min((settings.min_launches + 1) * launch + turns, max(settings.max_duration_s, launch))
+    measuring = launches * launch + turns
+    if settings.repeats is None:
+        measuring = min(measuring, _limit_s(settings, launch))
     return measuring + building
 
 
-def _turns(settings: Settings, rate: Rate) -> int:
+def _limit_s(settings: Settings, launch_s: float) -> float:
+    """Returns the least time of a case that its time ends: no launch begins that would not end within it."""
+    return max(settings.max_duration_s - launch_s, launch_s)
+
+
+def comparison_estimate_s(settings: Settings, *, build: bool = True) -> float:
+    """Returns the least seconds of a comparison of two versions that accuses nobody: those of its first look."""
+    rigs = fewest_comparing(settings)
+    building = 2 * RIG_OVERHEAD_S
+    measuring = sum(rigs) * launch_estimate_s(settings, reference=True) + (len(rigs) - 1) * building
+    if settings.repeats is None:
+        measuring = min(measuring, _limit_s(settings, launch_estimate_s(settings, reference=True)))
+    return measuring + (building if build else 0.0)
+
+
+def _turns(launches: int, rate: Rate) -> int:
     """Returns the number of rigs built while a case is measured, if it and its reference take turns."""
     if rate.is_search:
         return 4  # the reference's to calibrate and for the last trials, and each time the case's again
     if rate.is_sweep:
         return 0 if rate.loads else 2
-    launches = settings.repeats or settings.min_launches + 1
     return 2 * math.ceil(launches / LAUNCHES_A_TURN / 2)
 
 
@@ -81,5 +105,6 @@ def _search_s(goal: Goal, warmup_s: float) -> float:
 def launch_estimate_s(settings: Settings, *, reference: bool) -> float:
     """Returns the seconds of one launch, with that of the reference link if it is measured."""
     # A drain ends with the last frame; within a host that is at once.
-    launch = settings.warmup_s + settings.duration_s + LAUNCH_OVERHEAD_S
+    fewest_s = FEWEST_WINDOWS * settings.window_s if settings.settles else 0.0
+    launch = settings.warmup_s + max(settings.duration_s, fewest_s) + LAUNCH_OVERHEAD_S
     return (launch + (RIG_OVERHEAD_S if settings.fresh else 0.0)) * (2 if reference else 1)

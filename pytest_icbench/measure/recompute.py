@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
-from pytest_icbench.measure.strategy.side_by_side import with_comparison
 from pytest_icbench.measure.strategy.soak import with_losses
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.summary.sweep import with_sweep
+from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth

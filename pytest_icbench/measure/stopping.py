@@ -30,6 +30,11 @@ def telling_precision(margin: Margin) -> float:
     return TELLING * abs(1 - margin.limit) / math.sqrt(2)
 
 
+def fewest_launches(settings: Settings) -> int:
+    """Returns the fewest launches after which a case can end by itself: their number, or those of a precision."""
+    return settings.repeats or max(settings.min_launches, FEWEST_TELLING) + 1
+
+
 def narrow(values: Sequence[float], precision: float) -> bool:
     """Whether the interval of the median can be said to be within ± ``precision`` of it."""
     if len(values) < FEWEST_TELLING:

@@ -13,7 +13,7 @@ AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more e
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The comparison of a candidate with its base, launched in adjacent pairs.
+    """The comparison of a candidate with its base, launched in adjacent pairs on several pairs of rigs.
 
     Attributes:
         base: id of the base's case.
@@ -26,7 +26,8 @@ class SideBySide:
         tolerated, allowance: shares by which the candidate may be worse: on purpose, and by noise.
         pairs: number of pairs of launches that decide.
         screened: number of pairs of the first look; launches from this index on confirmed its verdict, or did not.
-        screen: verdict of the first look.
+        rigs: number of pairs of rigs on which these pairs of launches ran; ``screened_rigs`` those of the first look.
+        screen: verdict of the first look; REGRESSED and IMPROVED are suspicions there.
         screen_ratio, screen_low, screen_high: ratio of the first look, at 95 %.
         confirmed: whether fresh launches on fresh rigs gave the same verdict; None where nothing had to be confirmed.
         cases: number of comparisons in the session.
@@ -54,3 +55,5 @@ class SideBySide:
     cases: int
     error_rate: float
     note: str | None = None
+    rigs: int = 1
+    screened_rigs: int = 1

@@ -179,6 +179,7 @@ class Launch:
             or if it cannot be decided.
         interference: what others took from the CPUs that measured; None where that is not known.
         disturbed: what disturbed the launch, in words; None if nothing did, or if it is not known.
+        round: number of its rig among those of its case, from 0, where several were built; None for one rig.
         repeated: whose launch this was, ``case`` or ``reference``, if it was repeated because it was disturbed.
     """
 
@@ -210,6 +211,7 @@ class Launch:
     interference: Interference | None = None
     disturbed: str | None = None
     repeated: str | None = None
+    round: int | None = None
 
     def total(self, counter: str) -> int:
         """Returns the sum of a counter of ``PairCounts`` over the pairs."""

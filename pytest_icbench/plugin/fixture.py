@@ -20,6 +20,7 @@ from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.plugin.allowance import allowance_of
 from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
 from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.outcomes import skip
@@ -225,7 +226,7 @@ class Icbench:
         limits, margins = self._judged_by(measurement)
         comparison = self._run.compare(measurement, margins)
         if measurement.side_by_side is not None:  # the base takes the place of a baseline
-            comparison = against_base(measurement, self._base_of(measurement), margins.of(measurement.dimension)[0])
+            comparison = against_base(measurement, self._base_of(measurement), margins)
         judgement = judge(measurement, limits, against=comparison, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
@@ -319,9 +320,8 @@ class Icbench:
             )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        # The margin is that of a baseline of the base.
-        allowed = self._benchmark.thresholds.margins(*case.ids).of(case.dimension)[0]
-        candidate, base = self._run.measure_versions(measured, settings, allowed.margin)
+        allowed = allowance_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
+        candidate, base = self._run.measure_versions(measured, settings, allowed)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
             comparison = candidate.side_by_side and replace(candidate.side_by_side, base=case.base.id)

@@ -42,9 +42,9 @@ from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecor
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
+    from pytest_icbench.measure.comparing import Allowance
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
@@ -82,7 +82,7 @@ class Run:
         self.testbed = testbed
         self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
-        self.progress = ProgressLine(config, Schedule(estimates(testbed, benchmarks(items), options.soak_duration)))
+        self.progress = ProgressLine(config, Schedule(_forecast(testbed, options, items)))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
@@ -176,14 +176,14 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_versions(self, case: Case, settings: Settings, margin: Margin) -> tuple[Measurement, Measurement]:
+    def measure_versions(self, case: Case, settings: Settings, allowed: Allowance) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
-            return self.testbed.measure_versions(pair, case, budgeted, margin, self.compared, self._show)
+            return self.testbed.measure_versions(pair, case, budgeted, allowed, self.compared, self._show)
 
         now, base = self._on_rigs(case, settings, measured)
         return now, base
@@ -345,6 +345,11 @@ class Run:
     def close(self) -> None:
         """Closes rigs and session, in this order. Idempotent. Raises ProvisionError with what could not be undone."""
         self._undo.close()
+
+
+def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
+    budgeted = options.budget is not None
+    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
 
 
 def keep_baseline(run: Path, options: Options) -> None:

@@ -139,7 +139,7 @@ class Feasibility:
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
-        from pytest_icbench.measure.strategy.side_by_side import check_comparable
+        from pytest_icbench.measure.versions import check_comparable
 
         if case.remote:
             raise Unsupported(

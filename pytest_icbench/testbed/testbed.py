@@ -28,13 +28,13 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
+    from pytest_icbench.measure.comparing import Allowance
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.fitness import Control, Fitness
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.stats.noninferiority import Margin
     from pytest_icbench.testbed.host_rig import HostPart
     from pytest_icbench.testbed.remote.host import RemoteHost
     from pytest_icbench.testbed.rig import Rig
@@ -266,7 +266,7 @@ class Testbed:
         rigs: tuple[Rig, Rig],
         case: Case,
         settings: Settings,
-        margin: Margin,
+        allowed: Allowance,
         cases: int,
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:
@@ -274,16 +274,16 @@ class Testbed:
 
         Args:
             rigs: the candidate's and the base's.
-            margin: how much worse the candidate may be.
+            allowed: how much worse the candidate may be.
             cases: number of comparisons of the run.
         """
-        from pytest_icbench.measure.strategy.side_by_side import measure_versions
+        from pytest_icbench.measure.versions import measure_versions
 
         now, base = measure_versions(
             rigs,
             case,
             settings,
-            margin,
+            allowed,
             cases,
             (self._around(rigs[0]), self._around(rigs[1])),
             api=case.resolved_api(self.catalogue[case.switch]),

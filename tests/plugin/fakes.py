@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.measure.comparing import Allowance
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -16,7 +17,6 @@ from pytest_icbench.model.fitness import Control, Fitness
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from tests.measurements import measurement
 
@@ -119,11 +119,11 @@ class FakeTestbed:
         rigs: tuple[FakeRig, FakeRig],
         case: Case,
         settings: Any,
-        margin: Margin,
+        allowed: Allowance,
         cases: int,
         on_progress: Callable[[Progress], None],
     ) -> tuple[Measurement, Measurement]:
-        self.log.append(f"versions {case.id} of {cases}, {margin.tolerated:g} + {margin.allowance:g}")
+        self.log.append(f"versions {case.id} of {cases}, {allowed.main.tolerated:g} + {allowed.main.allowance:g}")
         on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
         return type(self).compared(case)
 

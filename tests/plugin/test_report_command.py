@@ -14,8 +14,8 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.measure.recompute import recounted
-from pytest_icbench.measure.strategy.side_by_side import with_comparison
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

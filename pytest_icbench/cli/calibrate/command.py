@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, LOOKS, lengths, point, sentence, table
+from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, lengths, point, sentence, table
 from pytest_icbench.cli.calibrate.launches import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.strategy.side_by_side import confirming
+from pytest_icbench.measure.comparing import confirming
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
@@ -162,7 +162,7 @@ def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
     Args:
         target_s: duration of the comparison in the final sentence.
     """
-    longest = int(target_s / (LOOKS * recorded.pair_s)) if recorded.pair_s else 0
+    longest = int(target_s / (2 * recorded.pair_s)) if recorded.pair_s else 0
     points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(longest, 200))]
     text = [
         f"{case.id}, {sum(map(len, recorded.same))} pairs of the same version, {recorded.pair_s:.1f} s a pair",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The operating characteristic of a comparison of versions, from recorded pairs of the same version. Pure.
 
-The simulation follows ``measure.strategy.side_by_side``: a first look of n pairs on two rigs, and as many fresh pairs
-on new rigs. Both intervals have to lie beyond the allowance. A simulated comparison adds two parts that are drawn from
-the recorded pairs. The first is the difference of two rigs, with a random sign: the median of a block, whose pairs were
-measured on the same two rigs. The second is the rest within blocks, in runs of neighbours. A drop d of a slower version
-multiplies all quotients by 1 - d, which the injected slow-down checks.
+The simulation follows ``measure.comparing``: a first look of n pairs of launches on several pairs of rigs, and at least
+as many fresh pairs of launches on new rigs. Both intervals have to lie beyond the allowance. A simulated pair of rigs
+adds two parts that are drawn from the recorded ones. The first is the difference of two rigs, with a random sign: the
+median of the pairs of launches that were measured on the same two rigs. The second is what these differ by. A drop d of
+a slower version multiplies all quotients by 1 - d, which the injected slow-down checks.
 
 The result of a simulated comparison is one number: the greater of the two upper ends on a logarithmic scale. All
 figures are its quantiles. REGRESSED at the allowance a means that it is less than log(1 - a).
@@ -14,22 +14,19 @@ figures are its quantiles. REGRESSED at the allowance a means that it is less th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pytest_icbench.measure.strategy.side_by_side import confirming
+from pytest_icbench.measure.comparing import SUSPICION, confirming, confirming_rigs, fixed_rigs
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE
-from pytest_icbench.stats.paired import factor, fewest_pairs
-from pytest_icbench.stats.quantiles import CONFIDENCE, median, quantile
+from pytest_icbench.stats.paired import fewest_pairs
+from pytest_icbench.stats.quantiles import Estimate, median, quantile
+from pytest_icbench.stats.rig_pairs import RigPair, over_rigs, ranked_over_rigs
 
 #: The tolerated share of false alarms.
 FALSE_ALARMS = 0.01
-#: The number of neighbouring pairs that are drawn together.
-RUN = 3
 SIMULATIONS = 2000
-#: A comparison looks twice, each time at new launches.
-LOOKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Point:
     """The drops that comparisons of one length detect. All shares are from 0 to 1.
 
     Attributes:
-        pairs: the pairs of the first look, and of the second look if the first detects a drop.
+        pairs: the pairs of the first look; the second one, if the first suspects a drop, has as many at least.
         seconds: the time that both looks take.
         allowance: the least allowance with at most ``FALSE_ALARMS``: the share of comparisons of one version with
             itself that end in REGRESSED.
@@ -77,17 +74,18 @@ def point(
     """
     random = Random(seed)
     effects, rests = _parts(blocks)
+    fresh = confirming_rigs(pairs, 1)
     ends = [
         max(
-            _upper(effects, rests, pairs, CONFIDENCE, random),
-            _upper(effects, rests, pairs, confirming(1), random),
+            _upper(effects, rests, fixed_rigs(pairs), over_rigs, SUSPICION, random),
+            _upper(effects, rests, fresh, ranked_over_rigs, confirming(1), random),
         )
         for _ in range(simulations)
     ]
     allowance = max(-math.expm1(quantile(ends, FALSE_ALARMS)), 0.0)
     return Point(
         pairs=pairs,
-        seconds=LOOKS * pairs * pair_s,
+        seconds=seconds_of(pairs, pair_s),
         allowance=allowance,
         drop_90=_drop(ends, allowance, 0.90),
         drop_95=_drop(ends, allowance, 0.95),
@@ -105,30 +103,40 @@ def _drop(ends: Sequence[float], allowance: float, power: float) -> float:
     return max(-math.expm1(math.log1p(-allowance) - quantile(ends, power)), 0.0)
 
 
-def _parts(blocks: Sequence[Sequence[float]]) -> tuple[list[float], list[list[float]]]:
-    """Returns the difference of each two rigs and the quotients without it, both as logarithms."""
+def _parts(blocks: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+    """Returns the difference of each two rigs, and the quotients without it, both as logarithms."""
     logs = [[math.log(value) for value in block] for block in blocks if block]
     effects = [median(block) for block in logs]
-    return effects, [[value - effect for value in block] for block, effect in zip(logs, effects, strict=True)]
+    return effects, [value - effect for block, effect in zip(logs, effects, strict=True) for value in block]
 
 
 def _upper(
-    effects: Sequence[float], rests: Sequence[Sequence[float]], pairs: int, confidence: float, random: Random
+    effects: Sequence[float],
+    rests: Sequence[float],
+    rigs: Sequence[int],
+    interval: Callable[[Sequence[RigPair], float], Estimate],
+    confidence: float,
+    random: Random,
 ) -> float:
-    """Returns the upper end, as a logarithm, of the interval of one simulated set of pairs.
+    """Returns the upper end, as a logarithm, of the interval of one simulated look.
 
     Args:
         effects, rests: see ``_parts``.
+        rigs: the pairs of launches on each pair of rigs.
         confidence: confidence of the interval, 0 to 1.
     """
-    effect = random.choice(effects) * random.choice((-1, 1))
-    drawn: list[float] = []
-    while len(drawn) < pairs:
-        block = random.choice(rests)
-        begin, sign = random.randrange(max(len(block) - RUN + 1, 1)), random.choice((-1, 1))
-        drawn += [sign * value for value in block[begin : begin + RUN]]
-    estimate = factor([math.exp(effect + value) for value in drawn[:pairs]], [1.0] * pairs, confidence)
+    drawn: list[RigPair] = []
+    for pairs in rigs:
+        effect = random.choice(effects) * random.choice((-1, 1))
+        values = [math.exp(effect + random.choice(rests) * random.choice((-1, 1))) for _ in range(pairs)]
+        drawn.append((values, [1.0] * pairs))
+    estimate = interval(drawn, confidence)
     return math.log(estimate.high) if estimate.high is not None else math.inf
+
+
+def seconds_of(pairs: int, pair_s: float) -> float:
+    """Returns the time of a first look of so many pairs, and of the second one."""
+    return (pairs + sum(confirming_rigs(pairs, 1))) * pair_s
 
 
 def sentence(points: Sequence[Point], seconds: float) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Invalid, UsageError
+from pytest_icbench.measure.comparing import Allowance
 from pytest_icbench.measure.summary.summarize import main_figure
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
@@ -34,10 +35,10 @@ KNOWN, COST = "forward", 4000
 SAME, SLOWER = "same", "slower"
 #: The share of the time for the injected slow-down, and the share of cycles that it adds.
 INJECTING, INJECTED = 0.2, 0.05
-#: The number of pairs on the same two rigs.
+#: The number of pairs of a comparison, which builds its rigs anew as every comparison.
 BLOCK = 12
 #: A margin that no ratio exceeds, because nothing is judged here.
-_ANY = Margin("higher", allowance=0.999)
+_ANY = Allowance.of(Margin("higher", allowance=0.999))
 
 Tell = Callable[[str], None]
 
@@ -51,7 +52,7 @@ class Recorded:
         slower: quotients of the slower version, likewise; empty if no slow-down can be injected.
         expected: the expected median of ``slower``, from the version's cycles per frame; None if unknown.
         pairs: number of all pairs.
-        seconds: time that they took, without building the rigs.
+        seconds: time that they took, with building rigs anew.
         surroundings: placement, identity, treatment and conditions of a result.
     """
 
@@ -124,12 +125,12 @@ def _block(testbed: Testbed, case: Case, settings: Settings, recorded: Recorded,
     """Measures a block and adds it to ``recorded``. Raises Invalid if it has no result."""
     with _rigs(testbed, case, settings) as rigs:
         began = time.monotonic()
-        tell(f"{case.candidate}, block {len(_of(recorded, case)) + 1}")
+        tell(f"{case.candidate}, after {len(_of(recorded, case))} pairs of rigs")
         now, base = testbed.measure_versions(rigs, case, replace(settings, repeats=BLOCK), _ANY, 1, _progress(tell))
         elapsed_s = time.monotonic() - began
     if now.verdict == Verdict.INVALID:
         raise Invalid(now.reason or "unknown", now.evidence or "no evidence was kept")
-    _of(recorded, case).append(_quotients(case, now, base))
+    _of(recorded, case).extend(_quotients(case, now, base))
     recorded.pairs += BLOCK
     recorded.seconds += elapsed_s
     if case.candidate == SLOWER and recorded.expected is None:
@@ -167,16 +168,23 @@ def _rigs(testbed: Testbed, case: Case, settings: Settings) -> Iterator[tuple[An
         pool.close()
 
 
-def _quotients(case: Case, now: Measurement, base: Measurement) -> list[float]:
-    """Returns the speed of the candidate over that of the base. For latency, the speed is the inverse of the time."""
+def _quotients(case: Case, now: Measurement, base: Measurement) -> list[list[float]]:
+    """Returns the speed of the candidate over that of the base, a list for each two rigs.
+
+    For latency, the speed is the inverse of the time.
+    """
     candidate_figures, base_figures = (
         [main_figure(case, launch) for launch in measurement.per_launch] for measurement in (now, base)
     )
-    return (
+    ratios = (
         quotients(candidate_figures, base_figures)
         if case.dimension == "throughput"
         else quotients(base_figures, candidate_figures)
     )
+    by_rigs: dict[int | None, list[float]] = {}
+    for launch, ratio in zip(now.per_launch, ratios, strict=True):
+        by_rigs.setdefault(launch.round, []).append(ratio)
+    return list(by_rigs.values())
 
 
 def expected(case: Case, base: Measurement) -> float | None:

@@ -16,7 +16,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.stopping import why_stop
+from pytest_icbench.measure.stopping import fewest_launches, why_stop
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -79,6 +79,8 @@ class Strategy:
         self.used: set[int] = set()
         self.seen: set[int] = set()
         self.repeated_s = 0.0
+        #: Number of the rigs of this case, where several are built one after the other.
+        self.round: int | None = None
         #: Time of the canary in the quickest launch so far.
         self.canary_ns: float | None = None
 
@@ -182,7 +184,7 @@ class Strategy:
                     continue
                 raise
             if launch.invalid is None:
-                launch = self._with_canary(launch)
+                launch = replace(self._with_canary(launch), round=self.round)
                 if self._repeats_disturbed(launch, phase, time.monotonic() - began):
                     continue
                 return launch
@@ -295,8 +297,7 @@ class Strategy:
 
     def _outlook(self, done: int) -> tuple[float, int]:
         """Returns the seconds that the case still takes, and the number of launches that it will have."""
-        fewest = self.settings.repeats or self.settings.min_launches + 1
-        launches = max(fewest, done + 1)
+        launches = max(fewest_launches(self.settings), done + 1)
         elapsed = self._elapsed()
         launch_s = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
         left = (launches - done) * launch_s

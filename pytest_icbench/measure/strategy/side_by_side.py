@@ -1,58 +1,53 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares two versions side by side: launches them in adjacent pairs, and decides between them.
+"""Compares two versions side by side: launches them in adjacent pairs, on rigs that are built anew again and again.
 
-A first look launches pairs until the interval of their ratio is narrow, by its width alone (as ``stopping`` does for
-one version). If it finds REGRESSED or IMPROVED, that is only a suspicion: both rigs are built anew, and a fixed number
-of fresh pairs decides alone. The second interval has the confidence ``confirming``. With it the probability that any
-comparison of a session ends in REGRESSED, although no candidate is worse than allowed, is at most ``SESSION_ERROR``. It
-depends neither on the number of comparisons nor on the first looks (Bonferroni; the fresh launches are independent of
-them).
-
-A rate that is "at least" shows a path that fell, but not a switch that had time left. Where both versions tell the
-cycles that the switch spends on a frame, these decide then.
+``measure.comparing`` decides. Two launches are a pair; some pairs run on the same two rigs, then both are built anew.
+Which of the two is built last, and launched first, is drawn. A rate that is "at least" shows a path that fell, but not
+a switch that had time left. Where both versions tell the cycles that the switch spends on a frame, these decide then;
+with a margin of their own they are judged beside the rate.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
+from random import Random
 
-from pytest_icbench.errors import Invalid, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
+from pytest_icbench.measure.comparing import (
+    FEWEST_LOOKED,
+    PAIRS_A_RIG,
+    SESSION_ERROR,
+    SUSPICIONS,
+    Allowance,
+    Look,
+    confirming_rigs,
+    fewest_comparing,
+    first_look,
+    is_narrow,
+    second_look,
+)
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.stopping import TELLING, why_stop_after
+from pytest_icbench.measure.stopping import why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import AT_LEAST, SideBySide
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
 from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.stats.paired import factor, fewest_pairs
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
+from pytest_icbench.stats.quantiles import CONFIDENCE, median
+from pytest_icbench.stats.rig_pairs import FEWEST_RIGS, RigPair
 
-#: Greatest probability that a session accuses any version although none is worse than allowed.
-SESSION_ERROR = 0.01
-#: The verdicts of a first look that fresh launches have to confirm.
-_SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
-
-
-def confirming(cases: int) -> float:
-    """Returns the confidence of the two-sided interval that confirms one of ``cases`` suspicions."""
-    return 1 - 2 * SESSION_ERROR / max(cases, 1)
-
-
-def check_comparable(case: Case) -> None:
-    """Raises UsageError for a search or a sweep, whose launches have no neighbour to be compared with."""
-    if case.rate.is_search or case.rate.is_sweep:
-        raise UsageError(
-            f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-variant give"
-            " --icbench-rate max or a load"
-        )
+_CYCLES_ROSE = "the rate has not changed beyond its margin, the switch's cycles a frame decide"
 
 
 class PairStrategy(Strategy):
@@ -61,12 +56,13 @@ class PairStrategy(Strategy):
     Args:
         rig: the candidate's rig.
         base: the base's rig.
-        margin: the loss of the main figure that is allowed.
+        allowed: how much worse the candidate may be.
         cases: number of comparisons in the session.
         executables: the workloads of the candidate and of the base.
 
     Attributes:
-        by_cycles: the switch's cycles a frame decide, not the rate.
+        by_cycles: why the switch's cycles a frame decide; None: the main figure does.
+        rig_sizes: the pairs of launches on each pair of rigs so far.
     """
 
     def __init__(
@@ -75,7 +71,7 @@ class PairStrategy(Strategy):
         base: MeasuredRig,
         case: Case,
         settings: Settings,
-        margin: Margin,
+        allowed: Allowance,
         cases: int,
         on_progress: OnProgress | None = None,
         executables: tuple[Path | None, Path | None] = (None, None),
@@ -83,74 +79,124 @@ class PairStrategy(Strategy):
         super().__init__(rig, base, case, case.base, case.id, settings, on_progress, executables[0])
         self.base = base
         self.base_id = case.base.id
-        self.margin = margin
+        self.allowed = allowed
         self.cases = cases
         self.executables = executables
-        self.screened = 0
-        self.by_cycles = False
-        self.first: tuple[Estimate, Verdict] | None = None
+        self.by_cycles: str | None = None
+        self.rig_sizes: list[int] = []
+        self.screened_rigs = 0
+        self.first: Look | None = None
         self.comparison: SideBySide | None = None
+        self._order = Random()
+        self._pair_s = 0.0
+        self._building_s = 2 * RIG_OVERHEAD_S
 
     # -- launches
 
     def _launches(self) -> None:
-        while True:
-            self._pair()
+        repeats = self.settings.repeats
+        a_rig = 1 if self.settings.fresh else PAIRS_A_RIG
+        for pairs in repeat(a_rig) if repeats is None else fewest_comparing(self.settings):
+            self._rig_pair(pairs, adaptive=repeats is None)
             why = self._why_stop()
             if why is not None:
                 self.gathered.ended_by = why
                 break
-        self.screened = len(self.gathered.launches)
-        self.first = self._look()
-        if self._cycles_tell(self.first[1]):
-            self.by_cycles = True
-            self.first = self._look()
-        if self.first[1] in _SUSPICIONS and not self._at_least(self.first[1]):
-            self._build_anew()
-            for _ in range(max(self.screened, fewest_pairs(confirming(self.cases)))):
-                self._pair()
-        self.comparison = self._decide(*self.first)
+        self.screened_rigs = len(self.rig_sizes)
+        self.first = self._first_look()
+        if self.first.verdict in SUSPICIONS and not self._at_least(self.first.verdict):
+            for pairs in confirming_rigs(len(self.gathered.launches), self.cases):
+                self._rig_pair(pairs)
+        self.comparison = self._decide(self.first)
 
-    def _pair(self) -> None:
-        number = len(self.gathered.launches)
-        # The order alternates: the rigs change places half as often, and drift cancels.
-        if number % 2:
+    def _rig_pair(self, pairs: int, *, adaptive: bool = False) -> None:
+        """Runs pairs of launches on two rigs, which are built for them unless they are the case's first ones.
+
+        Args:
+            adaptive: the time for the case may leave it at the first pair.
+        """
+        candidate_first = self._order.random() < 0.5
+        if self.rig_sizes:
+            self._build_anew(candidate_first)
+        self.round = len(self.rig_sizes)
+        self.rig_sizes.append(0)
+        for number in range(pairs):
+            if number and adaptive and not self._has_time(1):
+                return
+            began = time.monotonic()
+            # The order alternates: the rigs change places half as often, and drift cancels.
+            self._pair(candidate_first != bool(number % 2))
+            self._pair_s = time.monotonic() - began
+            self.rig_sizes[-1] += 1
+
+    def _pair(self, candidate_first: bool) -> None:
+        if not candidate_first:
             self._base_launch()
         self._case_launch()
-        if not number % 2:
+        if candidate_first:
             self._base_launch()
 
+    def _has_time(self, pairs: int) -> bool:
+        """Whether the time for the case has room for more pairs, and for one pair on each rig that is then missing."""
+        missing = max(FEWEST_RIGS - len(self.rig_sizes), 0)
+        needed_s = (pairs + missing) * self._pair_s + missing * self._building_s
+        return self._elapsed() + needed_s <= self.settings.max_duration_s
+
     def _base_launch(self) -> None:
-        try:
+        with _named(self.base_id):
             self._reference_launch(self.base)
-        except Invalid as invalid:
-            raise Invalid(invalid.reason, f"the base, {self.base_id}: {invalid.evidence}") from None
-        except (ProvisionError, WorkloadError) as error:
-            raise type(error)(f"the base, {self.base_id}: {error}") from None
 
     def _turn_to(self, rig: MeasuredRig) -> None:
         super()._turn_to(rig)
         self.executable = self.executables[rig is self.base]
 
-    def _build_anew(self) -> None:
-        """Builds both rigs anew, so that chance at building (where memory lies) plays again."""
+    def _build_anew(self, candidate_first: bool) -> None:
+        """Builds both rigs anew, so that chance at building (where memory lies) plays again.
+
+        The one that is launched first is built last, and runs. Over two hosts it alone is built: its turn builds the
+        other one, which takes the same NICs.
+        """
+        began = time.monotonic()
+        self.running = None
+        alone = not self.rig.endpoints or not self.base.endpoints
         self.rig.close()
         self.base.close()
         self.seen.clear()
-        self.base.build()
-        self.base.pause()
-        self.rig.build()
-        self.running = self.rig
-        self.executable = self.executables[0]
+        self.used.clear()
+        first, second = (self.rig, self.base) if candidate_first else (self.base, self.rig)
+        if not alone:
+            self._build(second)
+            second.pause()
+        self._build(first)
+        self.running = first
+        self.executable = self.executables[first is self.base]
+        self._building_s = time.monotonic() - began
+
+    def _build(self, rig: MeasuredRig) -> None:
+        if rig is self.rig:
+            rig.build()
+            return
+        with _named(self.base_id):
+            rig.build()
 
     # -- decisions
 
-    def _look(self) -> tuple[Estimate, Verdict]:
-        ratio = self._ratio(0, LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE)
-        return ratio, self._verdict(ratio)
+    def _first_look(self) -> Look:
+        """Returns what the pairs so far show, and chooses the figure that decides."""
+        look = self._look()
+        if self._cycles_known() and (self._at_least(look.verdict) or self.allowed.cycles_named):
+            silent = self._at_least(look.verdict)
+            self.by_cycles = _RESTS_ON_CYCLES if silent else _CYCLES_ROSE
+            cycles = self._look()
+            worse = ORDER.index(cycles.verdict) < ORDER.index(look.verdict) and cycles.verdict != Verdict.IMPROVED
+            if silent or worse:
+                return cycles
+            self.by_cycles = None
+        return look
 
-    def _verdict(self, ratio: Estimate) -> Verdict:
-        return Verdict.of_change(self._allowed.change(ratio))
+    def _look(self) -> Look:
+        confidence = LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE
+        return first_look(self._known_rig_pairs(), self._margin, confidence)
 
     @property
     def _figure(self) -> str:
@@ -159,43 +205,61 @@ class PairStrategy(Strategy):
         return "throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns"
 
     @property
-    def _allowed(self) -> Margin:
+    def _margin(self) -> Margin:
         """The margin of the figure that decides."""
-        return self.margin.of_cost if self.by_cycles else self.margin
+        return self.allowed.cycles if self.by_cycles else self.allowed.main
 
-    def _cycles_tell(self, verdict: Verdict) -> bool:
-        """Whether the rate decides nothing, and every pair has the switch's cycles a frame on both sides."""
-        launches = (*self.gathered.launches, *self.gathered.reference)
-        return self._at_least(verdict) and all(launch.cycles_per_packet for launch in launches)
+    def _cycles_known(self) -> bool:
+        """Whether every launch of both sides has the switch's cycles a frame, and they can stand for the rate."""
+        if self.case.dimension != "throughput":
+            return False
+        return all(launch.cycles_per_packet for launch in (*self.gathered.launches, *self.gathered.reference))
 
     def _value(self, launch: Launch) -> float:
         return (launch.cycles_per_packet or 0.0) if self.by_cycles else main_figure(self.case, launch)
 
-    def _ratio(self, begin: int, confidence: float) -> Estimate:
-        """Returns the ratio of the pairs from the index ``begin`` on. Raises Invalid if no pair has two figures."""
-        now, base = self._pairs(begin, None)
-        if not now:
+    def _known_rig_pairs(self, begin: int = 0) -> list[RigPair]:
+        """Returns the figures from a pair of rigs on. Raises Invalid if no pair of launches has two figures."""
+        rig_pairs = self._rig_pairs(begin, len(self.rig_sizes))
+        if not rig_pairs:
             raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a figure on both sides")
-        return factor(now, base, confidence)
+        return rig_pairs
 
-    def _pairs(self, begin: int, end: int | None) -> tuple[list[float], list[float]]:
+    def _rig_pairs(self, begin: int, end: int) -> list[RigPair]:
         """Returns the figures of the pairs in which both sides have one: a percentile takes enough samples."""
-        sides = (self.gathered.launches[begin:end], self.gathered.reference[begin:end])
-        now, base = ([self._value(launch) for launch in side] for side in sides)
-        kept = [place for place, pair in enumerate(zip(now, base, strict=True)) if all(value > 0 for value in pair)]
-        return [now[place] for place in kept], [base[place] for place in kept]
+        kept: list[RigPair] = []
+        for number in range(begin, end):
+            place = sum(self.rig_sizes[:number])
+            chosen = slice(place, place + self.rig_sizes[number])
+            now, base = (
+                [self._value(launch) for launch in side[chosen]]
+                for side in (self.gathered.launches, self.gathered.reference)
+            )
+            known = [(new, old) for new, old in zip(now, base, strict=True) if new > 0 and old > 0]
+            if known:
+                kept.append(([new for new, _ in known], [old for _, old in known]))
+        return kept
 
     def _why_stop(self) -> str | None:
-        done, elapsed = len(self.gathered.launches), self._elapsed()
-        return why_stop_after(done, self._narrow, self.settings, elapsed, (elapsed - self.repeated_s) / done)
+        done, rigs = len(self.gathered.launches), len(self.rig_sizes)
 
-    def _narrow(self, pairs: int) -> bool:
-        self.by_cycles = self._cycles_tell(Verdict.INCONCLUSIVE)
-        now, base = self._pairs(0, pairs)
-        width = factor(now, base, LOOKED_CONFIDENCE).relative_half_width if now else None
-        widest = min(self.settings.precision, TELLING * abs(1 - self._allowed.limit))
-        self.by_cycles = False
-        return width is not None and width <= widest
+        def narrow_after(pairs: int) -> bool:
+            # A look is a pair of rigs, so the look before this one lacks the last one.
+            return rigs >= FEWEST_LOOKED and self._narrow(rigs - (done - pairs))
+
+        return why_stop_after(done, narrow_after, self.settings, self._elapsed(), self._pair_s + self._building_s)
+
+    def _narrow(self, rigs: int) -> bool:
+        """Whether the intervals of the figures that may decide are narrow after so many pairs of rigs."""
+        at_least, known = self._at_least(Verdict.INCONCLUSIVE), self._cycles_known()
+        precision, narrow = self.settings.precision, True
+        if not (at_least and known):
+            narrow = is_narrow(self._rig_pairs(0, rigs), self._margin, precision)
+        if known and (at_least or self.allowed.cycles_named):
+            self.by_cycles = _RESTS_ON_CYCLES
+            narrow = narrow and is_narrow(self._rig_pairs(0, rigs), self._margin, precision)
+            self.by_cycles = None
+        return narrow
 
     def _at_least(self, verdict: Verdict) -> bool:
         """Whether the figures are lower bounds, so that the verdict cannot be drawn from them."""
@@ -212,26 +276,20 @@ class PairStrategy(Strategy):
         cpus = rig.placement.endpoints
         return Surroundings(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
 
-    def _decide(self, screen: Estimate, verdict: Verdict) -> SideBySide:
-        """Returns the decision after a first look with this ratio and verdict. Raises Invalid."""
-        ratio = screen
-        begin, note, confirmed, confidence = 0, _RESTS_ON_CYCLES if self.by_cycles else None, None, CONFIDENCE
-        decision = verdict
-        if self._at_least(verdict):
+    def _decide(self, screen: Look) -> SideBySide:
+        """Returns the decision after the first look. Raises Invalid."""
+        ratio, decision, confidence = screen.ratio, screen.verdict, CONFIDENCE
+        begin, note, confirmed = 0, self.by_cycles, None
+        if self._at_least(screen.verdict):
             decision, note = Verdict.INCONCLUSIVE, AT_LEAST
-        elif len(self.gathered.launches) > self.screened:
-            begin, confidence = self.screened, confirming(self.cases)
-            ratio = self._ratio(begin, confidence)
-            confirmed = self._verdict(ratio) == verdict
-            if not confirmed:
-                confidence = CONFIDENCE
-                ratio = self._ratio(begin, confidence)
-                fresh = self._verdict(ratio)
-                decision = Verdict.INCONCLUSIVE if fresh in _SUSPICIONS else fresh
-                if self._at_least(fresh):
-                    decision, note = Verdict.INCONCLUSIVE, AT_LEAST
-                elif decision == Verdict.INCONCLUSIVE:
-                    note = f"the first look said {verdict}, fresh launches do not say it surely enough"
+        elif len(self.rig_sizes) > self.screened_rigs:
+            begin = self.screened_rigs
+            second = second_look(self._known_rig_pairs(begin), self._margin, self.cases, screen.verdict)
+            ratio, decision, confidence, confirmed = second.ratio, second.decision, second.confidence, second.confirmed
+            note = second.note or note
+            if not confirmed and self._at_least(decision):
+                decision, note = Verdict.INCONCLUSIVE, AT_LEAST
+        deciding, margin = self._known_rig_pairs(begin), self._margin
         return SideBySide(
             base=self.base_id,
             figure=self._figure,
@@ -240,19 +298,21 @@ class PairStrategy(Strategy):
             ratio_low=ratio.low,
             ratio_high=ratio.high,
             confidence=confidence,
-            base_value=median(self._pairs(begin, None)[1]),
-            tolerated=self._allowed.tolerated,
-            allowance=self._allowed.allowance,
-            pairs=len(self.gathered.launches) - begin,
-            screened=self.screened,
-            screen=verdict,
-            screen_ratio=screen.value,
-            screen_low=screen.low,
-            screen_high=screen.high,
+            base_value=median([value for _, base in deciding for value in base]),
+            tolerated=margin.tolerated,
+            allowance=margin.allowance,
+            pairs=sum(self.rig_sizes[begin:]),
+            screened=sum(self.rig_sizes[: self.screened_rigs]),
+            screen=screen.verdict,
+            screen_ratio=screen.ratio.value,
+            screen_low=screen.ratio.low,
+            screen_high=screen.ratio.high,
             confirmed=confirmed,
             cases=self.cases,
             error_rate=SESSION_ERROR,
             note=note,
+            rigs=len(self.rig_sizes) - begin,
+            screened_rigs=self.screened_rigs,
         )
 
     # -- progress
@@ -268,80 +328,24 @@ class PairStrategy(Strategy):
         super()._tell(phase, pps)
 
     def _outlook(self, done: int) -> tuple[float, int]:
-        if self.first is None:
-            return super()._outlook(done)
-        launches = self.screened + max(self.screened, fewest_pairs(confirming(self.cases)))
-        return max(launches - done, 0) * self._elapsed() / max(done, 1), launches
+        elapsed, screened = self._elapsed(), sum(self.rig_sizes[: self.screened_rigs])
+        if self.first is not None:
+            launches = screened + sum(confirming_rigs(screened, self.cases))
+            return max(launches - done, 0) * elapsed / max(done, 1), launches
+        launches = max(sum(fewest_comparing(self.settings)), done + 1)
+        pair_s = elapsed / done if done else launch_estimate_s(self.settings, reference=True)
+        left_s = (launches - done) * pair_s
+        if self.settings.repeats is None:
+            left_s = min(left_s, max(self.settings.max_duration_s - elapsed, 0.0))
+        return left_s, launches
 
 
-def measure_versions(
-    rigs: tuple[MeasuredRig, MeasuredRig],
-    case: Case,
-    settings: Settings,
-    margin: Margin,
-    cases: int,
-    around: tuple[Surroundings, Surroundings],
-    *,
-    api: str | None = None,
-    on_progress: OnProgress | None = None,
-    executables: tuple[Path | None, Path | None] = (None, None),
-) -> tuple[Measurement, Measurement]:
-    """Measures a candidate beside its base.
-
-    Args:
-        rigs: the candidate's, running, and the base's, paused; at the end they are so again.
-        case: the candidate's case.
-        margin: the loss that is allowed.
-        cases: number of comparisons in the session.
-        around: the circumstances of each side's figures.
-        api: the technique for a case that names none.
-
-    Returns:
-        The candidate's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
-
-    Raises:
-        UsageError: the rate is a search or a sweep. Errors of ``measure`` pass through.
-    """
-    check_comparable(case)
-    launched = replace(case, api=case.api or api)
-    strategy = PairStrategy(*rigs, launched, settings, margin, cases, on_progress, executables)
-    strategy.case_id, strategy.base_id = case.id, case.base.id
+@contextmanager
+def _named(base: str) -> Iterator[None]:
+    """Puts the base's id before what goes wrong there."""
     try:
-        strategy.run()
-    finally:
-        strategy.leave()
-    gathered = strategy.gathered
-    shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
-    sides = [
-        Gathered(
-            launches=launches,
-            rejected=rejected,
-            invalid=gathered.invalid,
-            faults=gathered.faults,
-            repeated=[launch for launch in gathered.repeated if launch.repeated == side],
-            ended_by=gathered.ended_by,
-            started_at=gathered.started_at,
-            duration_s=gathered.duration_s,
-        )
-        for launches, rejected, side in (
-            (gathered.launches, gathered.rejected, "case"),
-            (gathered.reference, [], "reference"),
-        )
-    ]
-    now, base = (
-        summarize(measured, settings, side, replace(surroundings, shared=crowded))
-        for measured, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
-    )
-    return with_comparison(now, strategy.comparison), base
-
-
-def with_comparison(now: Measurement, comparison: SideBySide | None) -> Measurement:
-    """Returns the candidate's measurement with its comparison; unchanged without one."""
-    if comparison is None:
-        return now
-    return replace(
-        now,
-        side_by_side=comparison,
-        decision=comparison.decision,
-        ratio_to_base=Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high),
-    )
+        yield
+    except Invalid as invalid:
+        raise Invalid(invalid.reason, f"the base, {base}: {invalid.evidence}") from None
+    except (ProvisionError, WorkloadError) as error:
+        raise type(error)(f"the base, {base}: {error}") from None

@@ -12,6 +12,7 @@ from pytest_icbench.measure.estimate import (
     RIG_OVERHEAD_S,
     SOAK_S,
     TRAINS_S,
+    comparison_estimate_s,
     estimate_s,
     launch_estimate_s,
     soak_estimate_s,
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
-def estimates(testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None) -> list[float]:
+def estimates(
+    testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None, *, budgeted: bool = False
+) -> list[float]:
     """Returns the seconds that each case takes at least; 0 for one that is skipped.
 
     A test's marker says what it measures besides the rate of its case: a long run, trains, a sweep, a search.
@@ -33,6 +36,7 @@ def estimates(testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | No
     Args:
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
+        budgeted: a budget may end a case with the fewest launches that have an interval, before any precision is told.
     """
     forecast = []
     previous: object = None
@@ -44,7 +48,7 @@ def estimates(testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | No
             forecast.append(0.0)
             continue
         key = benchmark.case.rig_key
-        seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s)
+        seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
@@ -54,23 +58,25 @@ def estimates(testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | No
     return forecast
 
 
-def _without_search_s(testbed: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None) -> float:
+def _without_search_s(
+    testbed: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None, budgeted: bool
+) -> float:
     """Returns the seconds without the search for a rate that the load is a share of."""
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
+    launches = settings.min_launches + 1 if budgeted else None
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
     if request.measure == "back_to_back":
         return TRAINS_S + (RIG_OVERHEAD_S if build else 0.0)
     if request.measure == "sweep" and rate.is_max:
-        return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()))
+        return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()), launches=launches)
     if request.measure == "search" and not rate.is_search:
         rate = Rate(loss_ratio=0.0)
+    if benchmark.case.candidate is not None:
+        again_s = comparison_estimate_s(settings, build=False)
+        return comparison_estimate_s(settings, build=build) + (request.comparisons - 1) * again_s
     neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
-    once_s = estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn)
-    if benchmark.case.candidate is None or request.comparisons == 1:
-        return once_s
-    again_s = estimate_s(settings, reference=neighbour, build=False, rate=rate)
-    return once_s + (request.comparisons - 1) * again_s
+    return estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn, launches=launches)
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:

@@ -48,7 +48,7 @@ def budget_of(
         hosts: the number of hosts that share the cases.
     """
     entries = []
-    for benchmark, least_s in zip(planned, estimates(testbed, planned, soak_s), strict=True):
+    for benchmark, least_s in zip(planned, estimates(testbed, planned, soak_s, budgeted=True), strict=True):
         settings, case = benchmark.settings, benchmark.case
         reference = least_s > 0 and has_neighbour(testbed, benchmark)
         entries.append(
@@ -93,7 +93,7 @@ def plan(
         each: a line for each case, not for each switch of a test.
     """
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
-    forecast = estimates(testbed, cases, soak_s)
+    forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
     if total_s is not None:
         allotted = budget_of(testbed, total_s, cases, soak_s, hosts).allotments()

@@ -21,7 +21,7 @@ UNSURE = "the first look said REGRESSED, fresh launches do not say it surely eno
 
 def undecided(ratio: float, **found: Any) -> tuple[Finding, str]:
     now, base = gives("INCONCLUSIVE", ratio, **found)(CASE)
-    against = against_base(now, base, Margins().of("throughput")[0])
+    against = against_base(now, base, Margins())
     assert against is not None
     return against.findings[0], judge(now, against=against).reason
 
@@ -51,7 +51,7 @@ def test_a_suspicion_that_was_not_confirmed() -> None:
 @pytest.mark.parametrize(
     ("found", "more", "told"),
     [
-        ({"ratio_low": None, "ratio_high": None, "pairs": 4}, 2, "too few pairs for an interval; about 2 launches"),
+        ({"ratio_low": None, "ratio_high": None, "pairs": 4}, 2, "too few rigs for an interval; about 2 launches"),
         ({"ratio": 0.97, "ratio_low": 0.96, "ratio_high": 0.98}, None, "no number of launches would tell"),
         ({"note": "the switch had idle share"}, None, ": the switch had idle share"),
         ({"note": AT_LEAST, "confirmed": False, "ratio_low": 0.94, "ratio_high": 0.98}, None, f": {AT_LEAST}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, estimate_s
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s, estimate_s
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
@@ -35,7 +35,36 @@ def test_rigs_that_take_turns_are_built_anew() -> None:
 
 
 def test_the_time_for_a_case_bounds_it() -> None:
-    assert estimate_s(Settings(max_duration_s=3.0), reference=False, build=False) == pytest.approx(3.0)
+    launch = 0.25 + 1.0 + LAUNCH_OVERHEAD_S
+    for limit_s in (10.0, 30.0):  # no launch begins that would end later
+        settings = Settings(max_duration_s=limit_s)
+        assert estimate_s(settings, reference=False, build=False) == pytest.approx(limit_s - launch)
+    assert estimate_s(Settings(max_duration_s=1.0), reference=False, build=False) == pytest.approx(launch)
+
+
+def test_a_case_takes_the_launches_after_which_its_stopping_rule_can_end_it() -> None:
+    launch = 0.25 + 1.0 + LAUNCH_OVERHEAD_S
+    quiet = estimate_s(Settings(), reference=False, build=False)
+    assert quiet == pytest.approx(21 * launch)
+    assert estimate_s(Settings(min_launches=30), reference=False, build=False) == pytest.approx(31 * launch)
+    # Beside the reference link the default minute ends it.
+    assert estimate_s(Settings(), reference=True, build=False) == pytest.approx(60 - 2 * launch)
+    # A budget ends it with the fewest launches that have an interval.
+    assert estimate_s(Settings(), reference=True, build=False, launches=7) == pytest.approx(14 * launch)
+
+
+def test_a_launch_that_waits_for_a_stationary_rate_has_windows_to_judge() -> None:
+    settings = Settings(repeats=1, warmup_s=0.1, max_warmup_s=2.0, duration_s=0.5)
+    assert estimate_s(settings, reference=False, build=False) == pytest.approx(0.1 + 1.0 + LAUNCH_OVERHEAD_S)
+
+
+def test_a_comparison_builds_its_rigs_anew() -> None:
+    pair = 2 * (0.25 + 1.0 + LAUNCH_OVERHEAD_S)
+    for repeats, rigs in ((3, 3), (6, 3), (8, 4)):
+        seconds = comparison_estimate_s(Settings(repeats=repeats))
+        assert seconds == pytest.approx(repeats * pair + rigs * 2 * RIG_OVERHEAD_S)
+    assert comparison_estimate_s(Settings()) == pytest.approx(8 * pair + 4 * 2 * RIG_OVERHEAD_S)
+    assert comparison_estimate_s(Settings(max_duration_s=20.0), build=False) == pytest.approx(20 - pair)
 
 
 def test_a_search_is_bounded_by_its_own_time() -> None:

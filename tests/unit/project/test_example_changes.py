@@ -83,7 +83,8 @@ from pytest_icbench.measure.strategy.side_by_side import PairStrategy
 from pytest_icbench.model.settings import Settings
 
 pairs = SimpleNamespace(launches=[None] * 60)
-noisy = SimpleNamespace(repeated_s=0.0, settings=Settings(max_duration_s=900), gathered=pairs, _narrow=lambda _: False)
+settings, spent = Settings(max_duration_s=900), {"_pair_s": 2.0, "_building_s": 2.0}
+noisy = SimpleNamespace(settings=settings, gathered=pairs, rig_sizes=[2] * 30, _narrow=lambda _: False, **spent)
 noisy._elapsed = lambda: 90.0
 compared = PairStrategy._why_stop(noisy)
 stopping.MOST_LAUNCHES = 8
