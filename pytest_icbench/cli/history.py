@@ -22,6 +22,8 @@ from pytest_icbench.wording import counted, plain_name, printable, quantity
 SCHEMA = 1
 #: The number of a trend's changes that the text shows.
 SHOWN = 5
+#: Seconds without a result from which on a history has a gap.
+GAP_S = 14 * 86400.0
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -54,9 +56,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for line in render(shown) or ["no result"]:
             print(line)
-    for trouble in troubles:
+    for trouble in (*troubles, *backwards(selected)):
         print(f"icbench: {trouble}", file=sys.stderr)
     return int(bool(troubles))
+
+
+def backwards(entries: Sequence[history.Entry]) -> list[str]:
+    """Returns a sentence for each host whose clock went back between two runs that follow each other in the file."""
+    sentences, last = [], dict[str, history.Entry]()
+    for entry in entries:
+        before = last.get(entry.host)
+        if before is not None and before.run != entry.run and entry.at < before.at:
+            sentences.append(
+                f"the clock of host {entry.host} went back between runs {before.run} and {entry.run}: results stand in"
+                f" the order of their times, {_day(entry.at)} before {_day(before.at)}"
+            )
+        last[entry.host] = entry
+    return [printable(sentence) for sentence in sentences]
 
 
 def render(shown: Sequence[Trend]) -> list[str]:
@@ -95,6 +111,9 @@ def _change(change: Change, figure: str) -> str:
     text = f"{_day(change.at)}  {change.relative:+.1%} ({word}): {before} to {after}"
     if change.version_before != change.version_after:
         text += f", version {change.version_before or 'unknown'} to {change.version_after or 'unknown'}"
+    text += f"; between runs {change.run_before} and {change.run_after}"
+    if change.apart_s > GAP_S:
+        text += f", {change.apart_s / 86400:.0f} days apart"
     return printable(text)
 
 

@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.plugin.foresight import foreseen
 from pytest_icbench.plugin.items import Benchmark
 from pytest_icbench.wording import clock, printable, span, wrapped
 
@@ -41,6 +42,8 @@ class HostCheck:
         if limit_s and not found.quiet:
             self._say(f"the host did not become quiet within {span(limit_s)}; the run goes on")
         if comparer is not None:
+            for sentence in foreseen(self._testbed, benchmarks, comparer):
+                self._say(sentence)
             found = self._with_controls(found, benchmarks, comparer)
         self._say(found.line)
         for sentence in found.missing:

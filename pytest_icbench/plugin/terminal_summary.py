@@ -32,12 +32,14 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
         directory: the directory of the run.
     """
     from pytest_icbench.plugin.case_lines import write_coloured
+    from pytest_icbench.report.power import power
     from pytest_icbench.report.terminal import table
     from pytest_icbench.report.versions import overall
     from pytest_icbench.wording import counted, wrapped
 
     reporter.write_sep("=", "icbench results")
-    decisions = (line for sentence in overall(results) for line in wrapped(sentence))
+    sentences = [*overall(results), *filter(None, [power(results)])]
+    decisions = (line for sentence in sentences for line in wrapped(sentence))
     for line in (*table(results), *decisions):
         write_coloured(reporter.config, line)
     if page.taken:

@@ -12,6 +12,7 @@ from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
+from pytest_icbench.report.power import power
 from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import counted, printable, show
@@ -33,7 +34,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [host, ""]
     for candidate in candidates(results):
         lines += [f"**{escape(candidate.sentence)}**", ""]
-    for sentence in error_rates(results):
+    for sentence in (*error_rates(results), *filter(None, [power(results)])):
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.verdict in NOTABLE]
     sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]

@@ -37,6 +37,8 @@ class Change:
         relative: (after - before) / before.
         better: whether a rate became greater or a time less.
         version_before, version_after: the switch's versions around the change; None if unknown.
+        run_before, run_after: names of the two runs between which it lies.
+        apart_s: seconds between them.
     """
 
     index: int
@@ -47,6 +49,9 @@ class Change:
     better: bool
     version_before: str | None
     version_after: str | None
+    run_before: str = ""
+    run_after: str = ""
+    apart_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,9 @@ def _trend(last: Entry, name: str, less: bool, points: Sequence[Point], least_ef
                 better=(after.value < before.value) == less,
                 version_before=points[before.last].version,
                 version_after=points[after.first].version,
+                run_before=points[before.last].run,
+                run_after=points[after.first].run,
+                apart_s=points[after.first].at - points[before.last].at,
             )
         )
     return Trend(

@@ -10,13 +10,16 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.gate.against import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.foresight import foreseen
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour
-from pytest_icbench.wording import clock, counted
+from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.wording import clock, counted, printable, wrapped
 
 if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
@@ -105,4 +108,9 @@ def plan(
         except (Unsupported, ProvisionError) as error:
             reason = str(error)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s))
-    return plan_lines(planned, testbed.policy, total_s, hosts, each=each)
+    lines = plan_lines(planned, testbed.policy, total_s, hosts, each=each)
+    if options.compare is None:
+        return lines
+    baseline = load_baseline(options.baselines, options.compare)
+    sentences = foreseen(testbed, cases, Comparer(baseline, options.incomparable))
+    return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]

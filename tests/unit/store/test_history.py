@@ -221,3 +221,30 @@ def test_the_command_prints_trends_names_bad_lines_and_ends_with_1(
 def test_the_command_refuses_a_bad_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["history", str(tmp_path), "--least-effect", "much"]) == 2
     assert "--least-effect: 'much' is no precision" in capsys.readouterr().err
+
+
+def test_a_change_lies_between_two_runs_and_a_gap_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jumpavg")
+    file, day = tmp_path / "h.jsonl", 86400.0
+    kept = [
+        replace(
+            ENTRY,
+            run=f"run-{number}",
+            at=day * (number + (40 if number >= 10 else 0)),
+            figures={"throughput_pps": {"value": pps}},
+        )
+        for number, pps in enumerate([5e6] * 10 + [4e6] * 10)
+    ]
+    append(file, kept)
+    assert main.main(["history", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert "; between runs run-9 and run-10, 41 days apart" in out
+    assert err == ""
+
+
+def test_a_clock_that_went_back_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jumpavg")
+    file = tmp_path / "h.jsonl"
+    append(file, [replace(ENTRY, run="a", at=1e9), replace(ENTRY, run="b", at=0.9e9)])
+    main.main(["history", str(file)])
+    assert "went back between runs a and b: results stand in the order of their times" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What can be said of a comparison with a baseline before anything is measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.gate.entry import Baseline, Entry
+from pytest_icbench.gate.session_values import by_level
+from pytest_icbench.model import circumstances
+from pytest_icbench.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case that is going to be measured.
+
+    Attributes:
+        placement: None where it is not known yet.
+        controlled: whether the reference link is launched beside it.
+    """
+
+    dimension: str
+    case: str
+    placement: str | None
+    controlled: bool
+
+
+def foresee(
+    baseline: Baseline,
+    planned: Sequence[PlannedCase],
+    identity: Mapping[str, Any],
+    now: str,
+    patterns: Sequence[str] = circumstances.DEFAULT,
+) -> list[str]:
+    """Returns a sentence for each thing that keeps cases of a baseline from telling anything.
+
+    Args:
+        identity: the facts of this host.
+        now: the time in UTC, as entries have it.
+        patterns: facts that have to be the same; see ``circumstances.matches``.
+    """
+    of = f"baseline {baseline.name}"
+    about: dict[tuple[str, str], list[Entry]] = {}
+    for entry in baseline.entries:
+        about.setdefault(entry.about, []).append(entry)
+    known = [(case, about[case.dimension, case.case]) for case in planned if (case.dimension, case.case) in about]
+    here = [
+        (case, [entry for entry in entries if not _differing(identity, entry, patterns)]) for case, entries in known
+    ]
+    elsewhere = [entries for (_, entries), (_, kept) in zip(known, here, strict=True) if not kept]
+    sentences = []
+    if elsewhere:
+        facts = ", ".join(_nearest(identity, [entry for entries in elsewhere for entry in entries], patterns))
+        cases = counted(len(elsewhere), "case")
+        sentences.append(f"{of}: {cases} of another host or layout ({facts}): save one here, --icbench-save")
+    placed = [(case, [entry for entry in kept if case.placement in (None, entry.placement)]) for case, kept in here]
+    moved = [case for (case, kept), (_, alike) in zip(here, placed, strict=True) if kept and not alike]
+    if moved:
+        there = "dedicated" if moved[0].placement == "cooperative" else "cooperative"
+        sentences.append(
+            f"{of}: {counted(len(moved), 'case')} saved with placement {there}, and {moved[0].placement} here:"
+            f" give --icbench-placement {there}, or save one here"
+        )
+    kept = [(case, max(entries, key=lambda entry: entry.measured)) for case, entries in placed if entries]
+    return [*sentences, *_of_sessions(of, kept, now)]
+
+
+def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -> list[str]:
+    sentences = []
+    alone = sum(len(by_level(entry.sessions, lambda session: session.level + 1.0)[-1]) < 2 for _, entry in kept)
+    if alone:
+        sentences.append(
+            f"{of}: {counted(alone, 'case')} with one session, which accuses nobody: save more, --icbench-save"
+        )
+    without = sum(case.controlled and entry.control is None for case, entry in kept)
+    if without:
+        sentences.append(
+            f"{of}: {counted(without, 'case')} without the reference link beside, so a change of the host is not told"
+            " from one of the software: save sessions anew"
+        )
+    later = [entry.measured for _, entry in kept if entry.measured > now]
+    if later:
+        sentences.append(
+            f"{of}: a session of {max(later)} lies ahead of the clock, which went back: set it right, or drop the"
+            " session (icbench baseline)"
+        )
+    return sentences
+
+
+def _differing(identity: Mapping[str, Any], entry: Entry, patterns: Sequence[str]) -> list[str]:
+    """Returns the facts of the host that differ and must not, in words."""
+    return [
+        f"{name} is {identity.get(name)} here and {entry.identity.get(name)} there"
+        for name in sorted({*identity, *entry.identity})
+        if identity.get(name) != entry.identity.get(name) and circumstances.matches(f"identity.{name}", patterns)
+    ]
+
+
+def _nearest(identity: Mapping[str, Any], entries: Sequence[Entry], patterns: Sequence[str]) -> list[str]:
+    """Returns the facts that differ from the entry that is most alike."""
+    return min((_differing(identity, entry, patterns) for entry in entries), key=len)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What keeps a comparison from telling anything is said before anything is measured, in one sentence each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_icbench.gate.entry import Baseline, Entry
+from pytest_icbench.gate.foresight import PlannedCase, foresee
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.power import power
+from tests.baselines import HOST, entry, measured, with_sessions
+from tests.unit.gate.test_over_sessions import beside, found
+
+CASE = PlannedCase("throughput", "ovs-64B-b32-1vs1-Rmax", "dedicated", controlled=True)
+NOW = "2026-01-31T12:00:00Z"
+
+
+def sentences(*entries: Entry, case: PlannedCase = CASE, patterns: tuple[str, ...] = ("identity.*",)) -> list[str]:
+    return foresee(Baseline("main", entries), [case], HOST, NOW, patterns)
+
+
+def test_a_baseline_that_can_tell_is_not_mentioned() -> None:
+    assert sentences(with_sessions(beside())) == []
+    assert sentences() == []  # there is no such case: the verdict says it
+    assert sentences(with_sessions(entry()), case=replace(CASE, controlled=False)) == []
+    assert sentences(with_sessions(beside()), case=replace(CASE, placement=None)) == []
+
+
+def test_one_session() -> None:
+    (told,) = sentences(beside())
+    assert told == "baseline main: 1 case with one session, which accuses nobody: save more, --icbench-save"
+    accepted = replace(beside(started_at=1.75e9), level=1, earlier=with_sessions(beside()).earlier)
+    (told,) = sentences(accepted)
+    assert "with one session" in told
+
+
+def test_another_host_or_another_layout_of_cpus() -> None:
+    for changed in ({"machine": "other"}, {"cores": 4}):
+        (told,) = sentences(with_sessions(beside(identity={**HOST, **changed})))
+        (name,) = changed
+        assert f"of another host or layout ({name} is {HOST[name]} here and {changed[name]} there)" in told
+        loose = ("identity.*", f"!identity.{name}")
+        assert sentences(with_sessions(beside(identity={**HOST, **changed})), patterns=loose) == []
+
+
+def test_another_placement() -> None:
+    (told,) = sentences(with_sessions(beside(placement="cooperative")))
+    assert "saved with placement cooperative, and dedicated here: give --icbench-placement cooperative" in told
+
+
+def test_a_control_that_is_missing() -> None:
+    (told,) = sentences(with_sessions(entry()))
+    assert "1 case without the reference link beside" in told
+
+
+def test_a_clock_that_went_back() -> None:
+    (told,) = sentences(with_sessions(beside(started_at=2e9)))
+    assert "a session of 2033-05-18T03:33:20Z lies ahead of the clock, which went back" in told
+
+
+def test_the_power_of_a_gate_is_one_sentence() -> None:
+    results = [Result.of(measured(findings=(found(beside(), with_sessions(beside(), apart)),))) for apart in SPREADS]
+    told = power(results)
+    assert told.startswith("this gate accuses in half of all sessions: 3.")
+    assert ", up to 2" in told
+    assert power([Result.of(measured())]) == ""
+    alone = Result.of(measured(findings=(found(beside(), beside()),)))
+    assert power([alone]) == ""
+    assert power([alone, *results]).endswith("; 1 case with a single session: nothing")
+
+
+SPREADS = ((1.001, 1 / 1.001, 1.001, 1 / 1.001), (1.1, 1 / 1.1, 1.05, 1 / 1.05))
