@@ -36,6 +36,7 @@ class Request:
 
     Attributes:
         switch: names and groups, as written.
+        packet_size, mix: the frames to send: those of one length, then those of a mix.
         api, port: names or ``all``.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
@@ -47,6 +48,7 @@ class Request:
 
     switch: tuple[str, ...] = ("all",)
     packet_size: tuple[Traffic, ...] = (SHORTEST,)
+    mix: tuple[Traffic, ...] = ()
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
@@ -79,6 +81,8 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
+#: Arguments for which None is the same as leaving them out.
+_NONE = ("api", "port", "switch_cores", "variant", "measure", "soak_duration", "mix")
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
@@ -104,7 +108,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
         if name in NAMES:
             overrides[name] = value
-        elif value is None and name in ("api", "port", "switch_cores", "variant", "measure", "soak_duration"):
+        elif value is None and name in _NONE:
             continue
         elif name in _AXES:
             arguments[name] = _AXES[name](as_text(value, at), at)
@@ -112,6 +116,8 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             arguments[name] = _flags(value, at)
         else:
             arguments[name] = _SINGLE[name](as_text(value, at), at)
+    if "mix" in arguments:
+        arguments.setdefault("packet_size", ())
     return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
@@ -266,7 +272,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             ways,
             _flag(options.blocking, request.blocking),
             _flag(options.touch, request.touch),
-            options.packet_size or request.packet_size,
+            _frames(request, options),
             options.burst or request.burst,
             options.rate or request.rate,
         ):
@@ -291,6 +297,13 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             if not candidates.of_switch(options.variant, name):
                 cases[case] = None
     return list(cases)
+
+
+def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
+    """Returns the frames to send: packet sizes, then mixes. Either of the user's replaces both of the request."""
+    if options.packet_size is None and options.mix is None:
+        return (*request.packet_size, *request.mix)
+    return (*(options.packet_size or ()), *(options.mix or ()))
 
 
 def _ways(

@@ -9,11 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import candidates, named, values
+from pytest_icbench.config import candidates, frames, named, values
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import (
     BAD,
     DEFAULT_FAILING,
@@ -31,19 +30,11 @@ if TYPE_CHECKING:
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.toml import TomlFile
+    from pytest_icbench.model.traffic import Traffic
     from pytest_icbench.model.uplink import Uplink
 
 #: The parser for the length of a long run.
 SOAK_LENGTHS = values.Seconds(1.0, 2_592_000.0)
-
-_SPEC = (
-    "SPEC is a list (64 512 or 64,512) or a sequence, from .step .to (64 .32 .256) or from..step..to (64..32..256);"
-    " the suffixes k and M are allowed"
-)
-
-
-def _traffic(text: str, where: str) -> tuple[Traffic, ...]:
-    return tuple(map(Traffic, values.packet_sizes(text, where)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +55,16 @@ class Options:
     )
     packet_size: tuple[Traffic, ...] | None = option(
         "SPEC",
-        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + _SPEC,
-        _traffic,
+        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + frames.SPEC,
+        frames.packet_sizes,
         marker="64",
+    )
+    mix: tuple[Traffic, ...] | None = option(
+        "LIST",
+        "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
+        " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)",
+        frames.mixes,
+        marker="None",
     )
     burst: tuple[int, ...] | None = option(
         "SPEC",

@@ -164,7 +164,10 @@ class Case:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Case:
-        """Returns the case of ``to_dict``. Raises DamagedData for a wrong type, ValueError for an unknown rate."""
+        """Returns the case of ``to_dict``.
+
+        Raises DamagedData for a wrong type, ValueError for an unknown rate or mix.
+        """
         check_fields(_Axes, data, "axes")
         traffic = Traffic.from_axes(data)
         names = {field.name for field in fields(cls)} - {"traffic"}
@@ -181,6 +184,7 @@ class _Axes:
 
     switch: str
     packet_size: int
+    mix: str | None
     burst: int
     pairs: int
     dimension: Dimension
@@ -192,3 +196,7 @@ class _Axes:
     touch: bool
     remote: bool
     contender: str | None
+
+
+#: Keys of a case's axes in files.
+AXES = frozenset({*(field.name for field in fields(_Axes)), "rate"})

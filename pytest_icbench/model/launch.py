@@ -81,7 +81,8 @@ class PairCounts:
     """The counters of one pair over the kept windows of one launch.
 
     ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch, because such a frame belongs to no
-    window. Cycles are None where they are not counted.
+    window. ``received_bytes`` are those of all copies, with FCS; 0 where they were not recorded. Cycles are None where
+    they are not counted.
     """
 
     pair: int
@@ -106,6 +107,7 @@ class PairCounts:
     sender_idle_cycles: int | None = None
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
+    received_bytes: int = 0
 
     @property
     def unanswered(self) -> int:

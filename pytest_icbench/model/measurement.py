@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import (
     DamagedData,
     check_fields,
@@ -78,6 +78,7 @@ class Measurement:
         throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).
         fairness: greatest rate of a pair over the least; 1.0 for one pair, None if a pair received nothing.
         throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` includes preamble and gap (20 bytes), too.
+        mean_frame_bytes: mean length of the frames received, with FCS: a mix may lose long frames more often.
         offered_pps: scheduled per second, median over launches.
         scheduled … corrupted: totals over the kept windows of all launches and pairs.
         frame_loss_ratio: lost / sent. trial_loss_ratio: 1 - received / scheduled. None when the divisor is 0.
@@ -155,6 +156,7 @@ class Measurement:
     frame_loss_ratio: float | None
     trial_loss_ratio: float | None
     generator_bound: bool
+    mean_frame_bytes: float | None = None
     ratio_to_reference: Estimate | None = None
     rtt_mean_ns: Estimate | None = None
     rtt_p50_ns: Estimate | None = None
@@ -267,7 +269,7 @@ class Measurement:
     @property
     def point(self) -> Case:
         """The case itself; axes that an earlier version did not write have their defaults."""
-        return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in _AXES))
+        return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in AXES))
 
     @property
     def back_to_back_frames(self) -> float | None:
@@ -315,10 +317,12 @@ class Measurement:
 def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     """Returns the case of a result; cached, because reports ask many times for each result."""
     data = {**_AXES, "switch": switch, **dict(axes)}
-    try:
+    with suppress(ValueError):
         return Case.from_dict(data)
-    except ValueError:  # a rate that a later version knows
-        return Case.from_dict({**data, "rate": None})
+    data["rate"] = None  # one that a later version knows
+    with suppress(ValueError):
+        return Case.from_dict(data)
+    return Case.from_dict({**data, "mix": None})  # likewise
 
 
 _AXES = Case("").to_dict()

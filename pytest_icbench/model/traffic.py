@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The traffic over a path and the length of its frames. No other module knows lengths of frames. Pure.
 
-A frame's length is RFC 2544's: Ethernet with FCS. Today all frames of a case have one length. An extension (a mix of
-lengths, flows, other headers) changes ``Traffic``, its options and its label, but no module that uses it.
+A frame's length is RFC 2544's: Ethernet with FCS. All frames of a case have one length, or those of a mix in turn. An
+extension (flows, other headers) changes ``Traffic``, its options and its label, but no module that uses it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pytest_icbench.model import mix
 
 #: Least and greatest frame in bytes.
 MIN_FRAME_BYTES = 64
@@ -27,7 +29,7 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = r"\d+B"
+LABEL = rf"\d+B|{mix.LABEL}"
 
 
 def carries_jumbo(mtu: int) -> bool:
@@ -35,38 +37,67 @@ def carries_jumbo(mtu: int) -> bool:
     return mtu > MTU_ETHERNET
 
 
+def l2_gbps(mean_bytes: float) -> float:
+    """Returns the Gbit/s of one frame of this mean length per second on layer 2, whole frames."""
+    return mean_bytes * 8 / 1e9
+
+
+def l1_gbps(mean_bytes: float) -> float:
+    """Returns the same on the wire, with preamble and gap."""
+    return l2_gbps(mean_bytes + L1_OVERHEAD_BYTES)
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """A stream of frames of one length.
+    """A stream of frames.
 
     Attributes:
-        packet_size: bytes of a frame with FCS; ``packet_size`` of files and markers, ``-p`` of the workload.
+        packet_size: bytes of a frame with FCS, of a mix the longest; ``packet_size`` of files and markers, ``-p`` of
+            the workload.
+        mix: the label of the mix whose lengths frames have in turn; None: all have one.
     """
 
     packet_size: int = MIN_FRAME_BYTES
+    mix: str | None = None
+
+    @classmethod
+    def of_mix(cls, text: str) -> Traffic:
+        """Returns the traffic of a mix as a user writes it. Raises ValueError, as ``mix.parse``."""
+        label = mix.parse(text, MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+        return cls(max(mix.sizes(label)), label)
 
     @property
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
-        return f"{self.packet_size}B"
+        return self.mix or f"{self.packet_size}B"
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
-        return cls(int(label.removesuffix("B")))
+        return cls(int(label[:-1])) if label.endswith("B") else cls.of_mix(label)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The lengths of its frames in turn, from the first one on."""
+        return (self.packet_size,) if self.mix is None else mix.sizes(self.mix)
 
     def to_axes(self) -> dict[str, Any]:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
-        return {"packet_size": self.packet_size}
+        axes: dict[str, Any] = {"packet_size": self.packet_size}
+        return axes if self.mix is None else {**axes, "mix": self.mix}
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> Traffic:
-        """Returns the traffic of a case; ``axes`` are those of the whole case."""
+        """Returns the traffic of a case; ``axes`` are those of the whole case. Raises ValueError for an unknown mix."""
+        if axes.get("mix") is not None:
+            return cls.of_mix(axes["mix"])
         return cls(axes.get("packet_size", MIN_FRAME_BYTES))
 
     @property
     def options(self) -> list[str]:
         """Its options on the workload's command line."""
-        return ["-p", str(self.packet_size)]
+        if self.mix is None:
+            return ["-p", str(self.packet_size)]
+        return ["--sizes", ",".join(map(str, self.sizes))]
 
     @property
     def longest_bytes(self) -> int:
@@ -74,9 +105,9 @@ class Traffic:
         return self.packet_size
 
     @property
-    def mean_bytes(self) -> int:
+    def mean_bytes(self) -> float:
         """The mean length of its frames, which tables and charts order traffic by."""
-        return self.packet_size
+        return self.packet_size if self.mix is None else sum(self.sizes) / len(self.sizes)
 
     @property
     def jumbo(self) -> bool:
@@ -96,16 +127,11 @@ class Traffic:
     @property
     def gbps_per_pps(self) -> float:
         """The Gbit/s of one frame per second on layer 2, whole frames."""
-        return self.packet_size * 8 / 1e9
-
-    @property
-    def l1_gbps_per_pps(self) -> float:
-        """The Gbit/s of one frame per second on the wire, with preamble and gap."""
-        return (self.packet_size + L1_OVERHEAD_BYTES) * 8 / 1e9
+        return l2_gbps(self.mean_bytes)
 
     def line_pps(self, mbps: float) -> float:
         """Returns the frames per second that a link of this speed carries."""
-        return mbps * 1e6 / 8 / (self.packet_size + L1_OVERHEAD_BYTES)
+        return mbps * 1e6 / 8 / (self.mean_bytes + L1_OVERHEAD_BYTES)
 
 
 #: The traffic of a case by default.

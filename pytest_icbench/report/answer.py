@@ -191,7 +191,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     chosen = [ranking for ranking in ranked if _key(ranking) in firsts]
     common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1
     out = [
-        Sentence(f"{lead}, {key.packet_size} B:" if common else f"{lead}, {key.say()}:", _of(ranking))
+        Sentence(f"{lead}, {key.frames}:" if common else f"{lead}, {key.say()}:", _of(ranking))
         for ranking in chosen
         for key in [_key(ranking)[2]]
     ]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import printable
 
@@ -28,17 +29,23 @@ METRIC_NAMES = {
 class Traffic(NamedTuple):
     """The load of a path; results with the same traffic and kind can be ranked."""
 
-    packet_size: int
+    packet_size: float
     burst: int
     pairs: int
     rate: str
     remote: bool
     host: str = ""
+    mix: str = ""
+
+    @property
+    def frames(self) -> str:
+        """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
+        return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
     def say(self, *without: str) -> str:
         """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
         parts = {
-            "packet_size": f"{self.packet_size} B",
+            "packet_size": self.frames,
             "burst": f"bursts of {self.burst}",
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
@@ -57,6 +64,7 @@ def traffic(result: Result) -> Traffic:
         "max" if rate is None else rate_text(rate),
         point.remote,
         result.host or "",
+        point.traffic.mix or "",
     )
 
 
@@ -139,6 +147,12 @@ def path_of(result: Result) -> str:
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
+
+
+def gbps_per_pps(result: Result) -> float:
+    """Returns the Gbit/s of one frame per second, from the frames that were received."""
+    mean_bytes = result.mean_frame_bytes
+    return result.point.traffic.gbps_per_pps if mean_bytes is None else l2_gbps(mean_bytes)
 
 
 def number(result: Result, value: T | None) -> T | None:

@@ -107,6 +107,12 @@ def gbps(result: Result) -> str:
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
 
 
+def mean_frame(result: Result) -> str:
+    """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
+    mean_bytes = number(result, result.mean_frame_bytes)
+    return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
+
+
 def train(result: Result) -> str:
     """Returns the frames of the longest train without loss."""
     return longruns.train(result) or ""
@@ -160,7 +166,8 @@ def _figure(result: Result) -> str:
         return ""
     if is_latency(result):
         return f"{microseconds(result, main)} µs RTT p50"
-    return f"{rate(result)} Mpps {result.metric}"
+    frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
+    return f"{rate(result)} Mpps {result.metric}{frames}"
 
 
 def _interval_of_figure(result: Result) -> str:
@@ -240,6 +247,7 @@ _BOTH = In.THROUGHPUT | In.LATENCY
 #: All columns in their order.
 COLUMNS = (
     Column("rate", "Mpps", _line_rate, In.LINE, phrase="{text} Mpps"),
+    Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
     Column("interval", "", _line_interval, In.LINE),
@@ -255,6 +263,7 @@ COLUMNS = (
     Column("p99.9", "µs", lambda result: microseconds(result, result.pdv_p99_9_ns), In.VARIATION),
     Column("max", "µs", lambda result: microseconds(result, result.pdv_max_ns), In.VARIATION),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
+    Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),
     Column("bounds", "", bounds, In.THROUGHPUT),
     Column("Gbit/s", "", gbps, In.THROUGHPUT),
@@ -262,6 +271,7 @@ COLUMNS = (
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("figures", "", _figures_with_metric, In.PAGE),
+    Column("mean frame", "", mean_frame, In.PAGE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),

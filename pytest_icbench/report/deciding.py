@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import gbps_per_pps
 from pytest_icbench.stats.quantiles import Estimate
 
 
@@ -37,7 +38,7 @@ def _of(result: Result, as_base: SideBySide | None) -> Result:
         value = _holding(base, getattr(result, comparison.figure))
     changed: dict[str, Any] = {comparison.figure: value}
     if comparison.figure == "throughput_pps":
-        changed["throughput_gbps"] = _scaled(value, result.point.traffic.gbps_per_pps)
+        changed["throughput_gbps"] = _scaled(value, gbps_per_pps(result))
     return replace(result, **changed)
 
 

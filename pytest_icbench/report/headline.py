@@ -88,7 +88,7 @@ def _several(texts: Iterable[str | None]) -> list[str]:
 
 
 def _sizes(results: Iterable[Result]) -> str:
-    sizes = sorted({result.point.traffic.mean_bytes for result in results})
+    sizes = sorted({round(result.point.traffic.mean_bytes, 1) for result in results})
     if len(sizes) > _FEW:
         return f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]} bytes"
     *first, last = map(str, sizes)

@@ -19,7 +19,19 @@ from pytest_icbench.model.measurement import Measurement
 #: Columns before those of a result.
 LEADING = ("run", "test")
 #: Axes that are no field of a result.
-_AXES = ("packet_size", "burst", "pairs", "rate", "switch_cores", "api", "blocking", "touch", "remote", CANDIDATE_KEY)
+_AXES = (
+    "packet_size",
+    "mix",
+    "burst",
+    "pairs",
+    "rate",
+    "switch_cores",
+    "api",
+    "blocking",
+    "touch",
+    "remote",
+    CANDIDATE_KEY,
+)
 #: Types of values that fit a cell; nested parts of a result are in ``results.jsonl`` only.
 _PLAIN = (int, float, str, bool)
 #: Columns from the nested parts: name to path.

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -162,10 +162,17 @@ def run(app: str, here: End, there: End, *options: object) -> Outcome:
     return Process(app, here, there, *options).end()
 
 
-def between(path: Path2, sender: str, receiver: str, common: list[str], sending: list[str]) -> tuple[Outcome, Outcome]:
+def between(
+    path: Path2,
+    sender: str,
+    receiver: str,
+    common: list[str],
+    sending: list[str],
+    ready: Callable[[], None] = lambda: None,
+) -> tuple[Outcome, Outcome]:
     """Starts the receiver, waits until it is ready, runs the sender to its end, then the receiver ends by itself.
 
-    A word ``IF`` in common stands for the interface of each end.
+    A word ``IF`` in common stands for the interface of each end. ``ready`` is called before the sender starts.
     """
 
     def for_end(end: End) -> list[str]:
@@ -174,6 +181,7 @@ def between(path: Path2, sender: str, receiver: str, common: list[str], sending:
     serving = Process(receiver, path.b, path.a, *for_end(path.b), "--drain", "1")
     try:
         serving.until("ready")
+        ready()
         sent = run(sender, path.a, path.b, *for_end(path.a), *sending)
         return sent, serving.end()
     finally:

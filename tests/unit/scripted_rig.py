@@ -94,6 +94,12 @@ class ScriptedRig(MeasuredRig):
     def _option(argv: tuple[str, ...], name: str) -> float:
         return float(argv[argv.index(name) + 1])
 
+    def _mean_bytes(self) -> float:
+        argv = self.plan.processes[0].argv
+        option = "--sizes" if "--sizes" in argv else "-p"
+        sizes = [int(size) for size in argv[argv.index(option) + 1].split(",")]
+        return sum(sizes) / len(sizes)
+
     def _speak(self, index: int, application: str, windows: int, window_ns: int, begin: int) -> None:
         there, both = self.path(FRAMES), self.back(self.path(FRAMES))
         role = {"send": "sender", "recv": "receiver", "client": "client", "server": "server"}[application]
@@ -112,7 +118,7 @@ class ScriptedRig(MeasuredRig):
         }
         received = {
             "received": arrived,
-            "bytes": arrived * 60,
+            "bytes": round(arrived * self._mean_bytes()),
             "duplicated": 0,
             "reordered": 0,
             "polls": 100,

@@ -203,6 +203,7 @@ static void take_label(struct receiver *rx, struct frame_label label)
 
 	put_frame(&f, buffer, OURS, label.sequence);
 	frame_stamp(f.payload, label, 1);
+	frame_seal(buffer);
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 
@@ -225,6 +226,25 @@ static void earlier_launch(void)
 	take_label(&rx, (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 5});
 	CHECK_EQUAL(rx.end_mark, 5);
 	CHECK_EQUAL(rx.foreign, 2);
+	receiver_free(&rx);
+}
+
+/* Frames of a mix are intact with the size of their number, and control frames with the longest of them. */
+static void sizes_of_a_mix(void)
+{
+	struct options o = OPTIONS;
+	struct run r = run_for(&o);
+	struct receiver rx;
+
+	o.shape = (struct shape){.cycle = 3, .sizes = {64, 128, 96}};
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	for (uint64_t s = 0; s < 9; s++) /* of 128 bytes each */
+		take_label(&rx, (struct frame_label){OPTIONS.stream_id, 1, s});
+	CHECK_EQUAL(rx.received, 3);
+	CHECK_EQUAL(rx.corrupted, 6);
+	take_label(&rx, (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 10});
+	CHECK_EQUAL(rx.end_mark, 10);
+	CHECK_EQUAL(rx.corrupted, 6);
 	receiver_free(&rx);
 }
 
@@ -253,6 +273,7 @@ int main(void)
 	}
 	windows_and_end();
 	earlier_launch();
+	sizes_of_a_mix();
 	told_to_stop();
 	return 0;
 }

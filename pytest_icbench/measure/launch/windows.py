@@ -194,4 +194,5 @@ def count_windows(
         sender_idle_cycles=total_known("sender_idle_cycles"),
         receiver_busy_cycles=total_known("receiver_busy_cycles"),
         receiver_idle_cycles=total_known("receiver_idle_cycles"),
+        received_bytes=total("received_bytes"),
     )

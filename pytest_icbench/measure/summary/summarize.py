@@ -17,6 +17,7 @@ from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.intervals import drift_over_launches, median_over_launches, over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
@@ -155,7 +156,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),
-        **throughput_fields(case, pps),
+        **throughput_fields(case, pps, _mean_frame_bytes(case, launches)),
         **_counters(launches),
         **_fairness(case, launches),
         **Figures(launches).latency(gathered.reference),
@@ -197,14 +198,27 @@ def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     return median_over_launches(ratios)
 
 
-def throughput_fields(case: Case, pps: Estimate | None) -> dict[str, Any]:
-    """Returns the fields that follow from the frames per second over all pairs; each is None without a number."""
+def throughput_fields(case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> dict[str, Any]:
+    """Returns the fields that follow from the frames per second over all pairs; each is None without a number.
+
+    Args:
+        mean_bytes: mean length of the frames received; None: that of the frames sent.
+    """
+    mean_bytes = case.traffic.mean_bytes if mean_bytes is None else mean_bytes
     return {
         "throughput_pps": kept(pps),
         "throughput_per_pair_pps": kept(pps, 1 / case.pairs),
-        "throughput_gbps": kept(pps, case.traffic.gbps_per_pps),
-        "throughput_l1_gbps": kept(pps, case.traffic.l1_gbps_per_pps),
+        "throughput_gbps": kept(pps, l2_gbps(mean_bytes)),
+        "throughput_l1_gbps": kept(pps, l1_gbps(mean_bytes)),
+        "mean_frame_bytes": None if pps is None else float(mean_bytes),
     }
+
+
+def _mean_frame_bytes(case: Case, launches: Sequence[Launch]) -> float | None:
+    """Returns the mean length of a mix's frames received: a path may lose long ones more often than short ones."""
+    frames = sum(launch.total("received") + launch.total("duplicated") for launch in launches)
+    octets = sum(launch.total("received_bytes") for launch in launches)
+    return octets / frames if case.traffic.mix is not None and octets and frames else None
 
 
 def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _chart(
     return Figure(
         id=name,
         kind=kind,
-        title=f"{head}, {load.packet_size} B, {rest} ({_CAPTION[latency]})",
+        title=f"{head}, {load.frames}, {rest} ({_CAPTION[latency]})",
         text="",
         aria=f"The first is {best[1]} with {best[6]}. " + " ".join(f"{row[1]}: {row[6]}." for row in rows),
         spec=_spec([row[1] for row in rows], order, f"{unit}@kind", latency=latency),

@@ -70,7 +70,7 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     return figures
 
 
-def _place(result: Result) -> tuple[int, int]:
+def _place(result: Result) -> tuple[float, int]:
     return traffic(result).packet_size, traffic(result).burst
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import short
+from pytest_icbench.report.axes import gbps_per_pps, short
 from pytest_icbench.report.figure import theme
 
 
@@ -22,7 +22,7 @@ def link_pps(result: Result) -> float | None:
 def link_gbps(result: Result) -> float | None:
     """Returns what that is in Gbit/s on layer 2."""
     pps = link_pps(result)
-    return None if pps is None else pps * result.point.traffic.gbps_per_pps
+    return None if pps is None else pps * gbps_per_pps(result)
 
 
 def limit_across(value: float, field: str, unit: str) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: b
         fields: the names of the size and of the rate in the chart's data.
         bits: whether the rate is in Gbit/s, and not in Mpps.
     """
-    limits: dict[int, float] = {}
+    limits: dict[float, float] = {}
     for result in results:
         pps = link_pps(result)
         if pps is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, maxima, path_of, short, traffic
+from pytest_icbench.report.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
 from pytest_icbench.report.figure.figure import Column, Figure
 from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
 from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
@@ -25,7 +25,7 @@ class _Axis:
     """An axis of cases: its column, its value of a case, and the part of the traffic that it is, if it is one."""
 
     column: Column
-    at: Callable[[Result], int]
+    at: Callable[[Result], float]
     part: str = ""
 
     def others(self, result: Result) -> Traffic:
@@ -105,7 +105,7 @@ _BY_SIZE = (
         lambda result: result.throughput_gbps,
         "Gbit/s",
         1.0,
-        published=lambda result: result.point.traffic.gbps_per_pps,
+        published=gbps_per_pps,
         layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=True),
     ),
 )

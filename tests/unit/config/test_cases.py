@@ -310,3 +310,28 @@ def test_grouping_keeps_the_order_within_groups(items: list[tuple[str | None, in
     assert runs == ([None] if None in keys else []) + firsts
     for key in set(keys):
         assert [item for item in result if item[0] == key] == [item for item in items if item[0] == key]
+
+
+def test_mixes_stand_beside_packet_sizes() -> None:
+    """An option replaces both: who asks for a mix on the command line wants no case of another length."""
+    assert ids(Options(switch=("bridge",)), mix="simple 64:14,594:8") == [
+        f"bridge-{label}-b32-1vs1-Rmax" for label in ("udp-simple", "udp-64:7+594:4", "raw-simple", "raw-64:7+594:4")
+    ]
+    assert ids(Options(switch=("dpdk",)), mix=["aaagb"], packet_size=64) == [
+        "poll-64B-b32-1vs1-Rmax",
+        "poll-aaagb-b32-1vs1-Rmax",
+    ]
+    one = (Traffic.of_mix("simple"),)
+    assert ids(Options(switch=("dpdk",), mix=one), packet_size=[64, 128]) == ["poll-simple-b32-1vs1-Rmax"]
+    assert ids(Options(switch=("dpdk",), packet_size=(Traffic(70),)), mix="aaagb") == ["poll-70B-b32-1vs1-Rmax"]
+
+
+@pytest.mark.parametrize(("mix", "sentence"), [("", "no mix given"), ("simple imx", "'imx' is no mix: it is neither")])
+def test_a_bad_mix_is_refused(mix: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^t: icbench marker: mix: {sentence}"):
+        parse_marker((), {"mix": mix}, "t")
+
+
+def test_a_mix_needs_a_path_for_its_longest_frame() -> None:
+    reason = unsupported_reason(Case("poll", traffic=Traffic.of_mix("aai")), SWITCHES["poll"], 256)
+    assert reason == "9000 bytes are more than poll carries; take packet sizes up to 1518"

@@ -13,6 +13,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.scripted_rig import (
     EXECUTABLE,
@@ -325,3 +326,19 @@ def test_a_case_without_a_technique_runs_with_its_switchs_own_on_both_rigs() -> 
     found = measure(rig, reference, Case("veth"), FAST, api="raw-mmsg", executable=EXECUTABLE)
     assert found.case == "veth-64B-b32-1vs1-Rmax"
     assert all({"-R", "-m"} <= set(process.argv) for each in (rig, reference) for process in each.plan.processes)
+
+
+def test_the_bits_of_a_mix_are_those_that_arrived() -> None:
+    """Sent 64 and 1518 in turn; what the receiver counted decides, not what was sent."""
+
+    class LosesLongFrames(ScriptedRig):
+        def _mean_bytes(self) -> float:
+            return 100.0
+
+    case = Case("ovs", traffic=Traffic.of_mix("64:1,1518:1"))
+    even, uneven = run(ScriptedRig(), case=case), run(LosesLongFrames(), case=case)
+    for measured, mean in ((even, 791.0), (uneven, 100.0)):
+        assert measured.mean_frame_bytes == pytest.approx(mean)
+        pps = measured.throughput_pps.value
+        assert measured.throughput_gbps.value == pytest.approx(pps * mean * 8 / 1e9)
+        assert measured.throughput_l1_gbps.value == pytest.approx(pps * (mean + 20) * 8 / 1e9)

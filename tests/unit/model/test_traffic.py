@@ -12,22 +12,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.model import mix
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import CASE_ID, is_case
-from pytest_icbench.model.traffic import LABEL, MAX_FRAME_BYTES, MIN_FRAME_BYTES, SHORTEST, Traffic, carries_jumbo
+from pytest_icbench.model.traffic import (
+    LABEL,
+    MAX_FRAME_BYTES,
+    MIN_FRAME_BYTES,
+    SHORTEST,
+    Traffic,
+    carries_jumbo,
+    l1_gbps,
+)
 
 PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
 #: Lengths that say by themselves what they are about: the longest frame, and the longest for Ethernet's MTU.
 TELLING = {9216, 1518}
 
-traffics = st.builds(Traffic, st.integers(MIN_FRAME_BYTES, MAX_FRAME_BYTES))
+lengths = st.integers(MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+genomes = st.text("".join(mix.GENOME), min_size=1, max_size=mix.MAX_GENOME)
+weighted = st.dictionaries(lengths, st.integers(1, mix.MAX_CYCLE // mix.MAX_SIZES), min_size=1, max_size=mix.MAX_SIZES)
+mixes = st.one_of(
+    st.sampled_from(mix.NAMES), genomes, weighted.map(lambda sizes: ",".join(f"{k}:{v}" for k, v in sizes.items()))
+)
+traffics = st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix))
 
 
 def test_figures_of_the_shortest_frame() -> None:
     """RFC 2544 and every data sheet: 14.88 Mpps on 10 Gbit/s."""
     assert Traffic(64) == SHORTEST
     assert SHORTEST.line_pps(10_000) == pytest.approx(14_880_952.38)
-    assert SHORTEST.l1_gbps_per_pps * 14_880_952.38 == pytest.approx(10.0)
+    assert l1_gbps(SHORTEST.mean_bytes) * 14_880_952.38 == pytest.approx(10.0)
     assert SHORTEST.gbps_per_pps * 1e6 == pytest.approx(0.512)
     assert SHORTEST.options == ["-p", "64"]
 
@@ -48,7 +63,7 @@ def test_label_and_axes_say_all(traffic: Traffic) -> None:
     assert Traffic.from_label(traffic.label) == traffic
     assert Traffic.from_axes(traffic.to_axes()) == traffic
     assert traffic.longest_bytes <= traffic.port_frame_bytes
-    assert traffic.gbps_per_pps < traffic.l1_gbps_per_pps
+    assert traffic.gbps_per_pps < l1_gbps(traffic.mean_bytes)
 
 
 @given(traffics)
@@ -81,7 +96,8 @@ def modules() -> Iterator[tuple[str, str]]:
 
 
 def test_nobody_else_knows_how_long_frames_are() -> None:
-    """The conformance suite sends frames of every length on purpose."""
+    """The conformance suite sends frames of every length on purpose, and a mix is its lengths."""
     found = {name: list(reckoning(source)) for name, source in modules() if not name.startswith("conformance/")}
     assert found.pop("model/traffic.py")
+    assert found.pop("model/mix.py")
     assert {name: expressions for name, expressions in found.items() if expressions} == {}

@@ -94,7 +94,7 @@ measured = run(rig, repeats=None, max_duration_s=2)
 print(measured.launches, measured.ended_by, compared)
 """
 
-#: Takes the profile of ``traffic.diff`` from the command line to a measurement, and back from its file and its id.
+#: Takes the mix of ``traffic.diff`` from the command line to a measurement, and back from its file and its id.
 TRAFFIC = """
 from pathlib import Path
 from tests.unit.scripted_rig import ScriptedRig, run
@@ -109,14 +109,14 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 
 def typed(row):
-    return ("--icbench-packet-size", "voip") if row.name == "packet_size" else None
+    return ("--icbench-mix", "voip") if row.name == "mix" else None
 
 here = Path.cwd()
 options = read(typed, root=here, directory=here)
 without = read(lambda row: None, root=here, directory=here)
 marker = {"switch": "veth"}
 (case,) = expand(parse_marker((), marker, "a"), options, builtin_switches(), "a")
-(marked,) = expand(parse_marker((), {**marker, "packet_size": "voip"}, "a"), without, builtin_switches(), "a")
+(marked,) = expand(parse_marker((), {**marker, "mix": "voip"}, "a"), without, builtin_switches(), "a")
 assert marked == case
 rig = ScriptedRig()
 argv = commands(rig, case, Settings())[0].argv(Path("w"))
@@ -125,7 +125,7 @@ assert Case.from_dict(Measurement.from_json(measured.to_json()).axes) == case
 label = CASE_ID.search(f"test_x.py::test_a[{case.id}]")["traffic"]
 assert Traffic.from_label(label) == case.traffic
 gbps, pps = measured.throughput_gbps.value, measured.throughput_pps
-print(case.id, argv[argv.index("-p") + 1], round(gbps * 1e9 / 8 / getattr(pps, "value", pps)))
+print(case.id, argv[argv.index("--sizes") + 1], round(gbps * 1e9 / 8 / getattr(pps, "value", pps)))
 """
 
 #: Joins two pairs with a function each by veth pairs, and measures over such a path.

@@ -72,6 +72,27 @@ void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t pa
 	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
 }
 
+/* The checksum after a word that it covers has become another (RFC 1624, equation 3). */
+static uint16_t amended(uint16_t checksum, uint16_t before, uint16_t after)
+{
+	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~before + after;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~(sum + (sum >> 16));
+}
+
+void frame_set_size(uint8_t *l2, uint32_t packet_size)
+{
+	uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;
+	uint16_t ip_len = (uint16_t)(packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES), before = get16(ip + 2);
+
+	if (ip_len == before)
+		return;
+	put16(ip + 2, ip_len);
+	put16(ip + 10, amended(get16(ip + 10), before, ip_len));
+	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
+}
+
 uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len)
 {
 	const uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;

@@ -106,6 +106,9 @@ static inline uint64_t frame_time(const uint8_t *payload)
 /* Writes the 42 bytes of headers of a frame of that packet size from the local end, UDP checksum 0. */
 void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t packet_size);
 
+/* Makes such a frame one of another packet size: its lengths and the IPv4 checksum, a UDP checksum not. */
+void frame_set_size(uint8_t *l2, uint32_t packet_size);
+
 /* Start of the UDP payload and its length, or NULL if these bytes are no unfragmented IPv4/UDP frame to that
  * UDP port whose lengths agree. Reads only within [l2, l2 + bytes). */
 uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len);

@@ -95,10 +95,7 @@ static unsigned any_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 
 static void any_tx_resize(struct io *io, unsigned i, uint32_t bytes)
 {
-	struct sock_tx *tx = &io->sock.tx;
-	unsigned slot = (tx->head + i) % tx->slots;
-
-	tx->vectors[slot].iov_len = tx->vectors[slot + tx->slots].iov_len = bytes;
+	sock_tx_resize(&io->sock, i, bytes);
 }
 
 static int any_tx_commit(struct io *io, unsigned n)

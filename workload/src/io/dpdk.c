@@ -29,13 +29,15 @@
 struct header_match {
 	uint64_t at12, at12_mask; /* EtherType, version and length, (TOS), total length, (identification) */
 	uint32_t at20, at20_mask; /* fragment, (TTL), protocol */
-	uint32_t at36;            /* destination port, UDP length */
+	uint32_t at36, at36_mask; /* destination port, UDP length */
 };
 
 struct io {
 	struct dpdk_port port;
 	struct header_match match;
-	uint16_t udp_port, payload_len;
+	uint16_t udp_port;
+	uint16_t payload_len; /* of all frames; 0: of a mix, each says its own */
+	uint32_t least_bytes; /* of a frame that is looked at */
 	unsigned lent, received, refused_bursts;
 	struct rte_mbuf *tx[IO_BURST_MAX];
 	struct rte_mbuf *rx[IO_BURST_MAX];
@@ -65,22 +67,26 @@ static uint32_t load32(const uint8_t *p)
 
 static struct header_match make_match(const struct options *o)
 {
-	static const uint8_t mask12[8] = {0xff, 0xff, 0xff, 0, 0xff, 0xff, 0, 0};
-	static const uint8_t mask20[4] = {0x3f, 0xff, 0, 0xff};
+	const uint8_t size = o->shape.cycle ? 0 : 0xff;
+	const uint8_t mask12[8] = {0xff, 0xff, 0xff, 0, size, size, 0, 0};
+	const uint8_t mask20[4] = {0x3f, 0xff, 0, 0xff};
+	const uint8_t mask36[4] = {0xff, 0xff, size, size};
 	uint8_t l2[FRAME_HEADER_BYTES];
-	struct header_match match = {.at12_mask = load64(mask12), .at20_mask = load32(mask20)};
+	struct header_match match = {
+	        .at12_mask = load64(mask12), .at20_mask = load32(mask20), .at36_mask = load32(mask36)};
 
 	frame_write_headers(l2, &o->ends, o->packet_size);
 	match.at12 = load64(l2 + 12) & match.at12_mask;
 	match.at20 = load32(l2 + 20) & match.at20_mask;
-	match.at36 = load32(l2 + 36);
+	match.at36 = load32(l2 + 36) & match.at36_mask;
 	return match;
 }
 
 static bool is_expected(const struct header_match *match, const uint8_t *l2)
 {
 	return (load64(l2 + 12) & match->at12_mask) == match->at12 &&
-	       (load32(l2 + 20) & match->at20_mask) == match->at20 && load32(l2 + 36) == match->at36;
+	       (load32(l2 + 20) & match->at20_mask) == match->at20 &&
+	       (load32(l2 + 36) & match->at36_mask) == match->at36;
 }
 
 static bool open_only_port(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv,
@@ -110,12 +116,14 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 	}
 	memset(io, 0, sizeof(*io));
 	io->udp_port = o->ends.udp_port;
-	io->payload_len = (uint16_t)frame_payload_bytes(o->packet_size);
+	io->payload_len = o->shape.cycle ? 0 : (uint16_t)frame_payload_bytes(o->packet_size);
 	io->match = make_match(o);
-	if (open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len))
-		return io;
-	free(io);
-	return NULL;
+	if (!open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len)) {
+		free(io);
+		return NULL;
+	}
+	io->least_bytes = o->shape.cycle ? FRAME_PACKET_MIN - FRAME_FCS_BYTES : io->port.frame_bytes;
+	return io;
 }
 
 /* Whether a buffer can go back to its pool as it is: nobody else holds it, nothing hangs on it. Looks at its
@@ -227,17 +235,36 @@ static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io
 		frame->payload = frame_parse(frame->l2, mbuf->data_len, io->udp_port, &frame->payload_len);
 }
 
+/* Payload bytes of an expected frame of a mix; 0 if its lengths do not agree. */
+static uint16_t mixed_payload(const uint8_t *l2, uint32_t bytes)
+{
+	uint16_t ip_len, udp_len;
+
+	memcpy(&ip_len, l2 + FRAME_ETH_BYTES + 2, sizeof(ip_len));
+	memcpy(&udp_len, l2 + FRAME_ETH_BYTES + FRAME_IP_BYTES + 4, sizeof(udp_len));
+	ip_len = be16toh(ip_len);
+	udp_len = be16toh(udp_len);
+	if (ip_len != FRAME_IP_BYTES + udp_len || udp_len < FRAME_UDP_BYTES ||
+	        ip_len > bytes - FRAME_ETH_BYTES)
+		return 0;
+	return (uint16_t)(udp_len - FRAME_UDP_BYTES);
+}
+
 static void describe(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
 {
 	uint8_t *l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	uint16_t payload_len = io->payload_len;
+	bool expected = mbuf->data_len >= io->least_bytes && is_expected(&io->match, l2) &&
+	                !(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
 
-	if (likely(mbuf->data_len >= io->port.frame_bytes && is_expected(&io->match, l2) &&
-	            !(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED))) {
+	if (expected && !payload_len)
+		payload_len = mixed_payload(l2, mbuf->data_len);
+	if (likely(expected && payload_len)) {
 		frame->l2 = l2;
 		frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
 		frame->l2_len = mbuf->data_len;
 		frame->payload = l2 + FRAME_HEADER_BYTES;
-		frame->payload_len = io->payload_len;
+		frame->payload_len = payload_len;
 	} else {
 		describe_other(io, mbuf, frame);
 	}

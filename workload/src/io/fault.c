@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/frame.h"
+#include "io/dress.h"
 #include "option/options.h"
 
 struct io {
@@ -26,6 +27,7 @@ static struct io_ops fault_ops;
 /* Sends one copy, waiting while the port is full: what the fault does must not depend on luck. */
 static bool send_copy(struct io *f, const uint8_t *payload)
 {
+	const struct frame_label label = frame_label(payload);
 	uint8_t *out;
 
 	while (!*f->give_up) {
@@ -33,6 +35,10 @@ static bool send_copy(struct io *f, const uint8_t *payload)
 
 		if (f->ops->tx_acquire(f->io, &out, 1) == 1) {
 			memcpy(out, payload, f->length);
+			if (label.window == FRAME_WINDOW_CONTROL)
+				dress_control(f->o, f->ops, f->io, out);
+			else
+				dress_frames(f->o, f->ops, f->io, &out, 1, label.sequence);
 			if (f->o->touch && f->ops->sees_l2)
 				frame_seal(out - FRAME_HEADER_BYTES);
 			taken = f->ops->tx_commit(f->io, 1);

@@ -64,11 +64,12 @@ struct io_ops {
 	 * taken. */
 	int (*rx_reflect)(struct io *io, const bool *keep, unsigned n);
 
-	/* For frames of any kind (replay, capture); NULL where a backend has none.
-	 * Gives the i-th lent frame a length of its own, counted without FCS from its Ethernet header, which
-	 * stands FRAME_HEADER_BYTES before its payload. At most the packet size, and two VLAN tags. */
+	/* Gives the i-th lent frame a length of its own, counted without FCS from its Ethernet header, which
+	 * stands (or would stand) FRAME_HEADER_BYTES before its payload. At most the packet size, and two
+	 * VLAN tags. Who calls it calls it for each frame. NULL where frames have no length. */
 	void (*tx_resize)(struct io *io, unsigned i, uint32_t bytes);
-	/* Frames that came to the port so far and were lost before rx_poll() could have them. */
+	/* For frames of any kind (replay, capture); NULL where a backend cannot tell. Frames that came to the
+	 * port so far and were lost before rx_poll() could have them. */
 	uint64_t (*missed)(struct io *io);
 };
 

@@ -93,6 +93,13 @@ static int null_tx_commit(struct io *io, unsigned n)
 	return (int)n;
 }
 
+static uint32_t size_of(const struct io *io, struct frame_label label)
+{
+	const struct options *o = io->o;
+
+	return shape_size(&o->shape, label.window, label.sequence, o->packet_size);
+}
+
 /* One frame with that window and sequence number, as a sender would have made it. */
 static void make(
         struct io *io, struct io_frame *frame, unsigned i, uint16_t window, uint64_t sequence, uint64_t now)
@@ -101,11 +108,11 @@ static void make(
 
 	frame->l2 = NULL;
 	frame->payload = slot(io, i);
-	frame->payload_len = (uint16_t)io->length;
-	frame->frame_len = (uint16_t)io->o->packet_size;
+	frame->frame_len = (uint16_t)size_of(io, label);
+	frame->payload_len = (uint16_t)frame_payload_bytes(frame->frame_len);
 	frame_stamp(frame->payload, label, now);
 	if (io->o->touch)
-		frame_fill(frame->payload, io->length, sequence);
+		frame_fill(frame->payload, frame->payload_len, sequence);
 }
 
 static int end_stream(struct io *io, struct io_frame *frames, uint64_t now)
@@ -147,12 +154,16 @@ static int null_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	if (!io->echoes)
 		return make_burst(io, frames, n);
 	n = n < waiting ? n : waiting;
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *payload = slot(io, io->tail + i);
+		uint32_t size = size_of(io, frame_label(payload));
+
 		frames[i] = (struct io_frame){
-		        .payload = slot(io, io->tail + i),
-		        .payload_len = (uint16_t)io->length,
-		        .frame_len = (uint16_t)io->o->packet_size,
+		        .payload = payload,
+		        .payload_len = (uint16_t)frame_payload_bytes(size),
+		        .frame_len = (uint16_t)size,
 		};
+	}
 	io->on_loan = n;
 	return (int)n;
 }

@@ -102,6 +102,11 @@ static unsigned raw_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	return n;
 }
 
+static void raw_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	sock_tx_resize(&io->sock, i, bytes);
+}
+
 static int raw_tx_commit(struct io *io, unsigned n)
 {
 	return sock_tx_send(&io->sock, n);
@@ -155,4 +160,5 @@ const struct io_ops io_raw = {
         .rx_poll = raw_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = raw_rx_reflect,
+        .tx_resize = raw_tx_resize,
 };

@@ -211,6 +211,14 @@ unsigned sock_tx_lend(struct sock *s, uint8_t *buffers[], unsigned n)
 	return n;
 }
 
+void sock_tx_resize(struct sock *s, unsigned i, size_t length)
+{
+	struct sock_tx *tx = &s->tx;
+	unsigned slot = (tx->head + i) % tx->slots;
+
+	tx->vectors[slot].iov_len = tx->vectors[slot + tx->slots].iov_len = length;
+}
+
 int sock_tx_send(struct sock *s, unsigned n)
 {
 	struct sock_tx *tx = &s->tx;

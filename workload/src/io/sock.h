@@ -69,6 +69,8 @@ bool sock_link_up(const struct sock *s);
 uint8_t *sock_tx_buffer(const struct sock *s, unsigned slot);
 /* Lends up to n transmit buffers, those lent before first; returns how many. */
 unsigned sock_tx_lend(struct sock *s, uint8_t *buffers[], unsigned n);
+/* Gives the i-th lent buffer that many bytes to be sent. */
+void sock_tx_resize(struct sock *s, unsigned i, size_t length);
 /* Sends the first n of the lent. As io_ops.tx_commit(). */
 int sock_tx_send(struct sock *s, unsigned n);
 /* Sends messages of any vector; returns how many were taken, or -1. */

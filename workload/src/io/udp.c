@@ -93,6 +93,11 @@ static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	return sock_tx_lend(&io->sock, payload, n);
 }
 
+static void udp_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	sock_tx_resize(&io->sock, i, bytes - FRAME_HEADER_BYTES);
+}
+
 static int udp_tx_commit(struct io *io, unsigned n)
 {
 	return sock_tx_send(&io->sock, n);
@@ -145,4 +150,5 @@ const struct io_ops io_udp = {
         .rx_poll = udp_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = udp_rx_reflect,
+        .tx_resize = udp_tx_resize,
 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/frame.h"
+#include "base/shape.h"
 #include "option/application.h"
 
 enum io_kind { IO_UDP, IO_RAW, IO_XDP, IO_DPDK, IO_NULL };
@@ -28,7 +29,8 @@ struct options {
 	enum io_kind io;
 	struct frame_ends ends;
 	double rate_pps;      /* 0: maximum */
-	uint32_t packet_size; /* bytes, with FCS */
+	uint32_t packet_size; /* bytes, with FCS; of the longest frame */
+	struct shape shape;   /* with --sizes */
 	uint32_t burst;
 	const char *raw_interface; /* the last one given */
 	const char *raw_interfaces[FORWARD_PORTS_MAX];

@@ -18,6 +18,7 @@ enum option_kind {
 	KIND_IO,
 	KIND_FAULT,
 	KIND_TRAIN,
+	KIND_SIZES,
 };
 
 struct option_row {

@@ -69,6 +69,33 @@ static bool parse_train(const struct option_row *row, const char *text, struct o
 	return parts[0] <= parts[1];
 }
 
+/* SIZE,SIZE,...; the packet size becomes that of the longest. */
+static bool parse_sizes(const struct option_row *row, const char *text, struct options *o)
+{
+	struct shape *s = &o->shape;
+	char one[24];
+	double size;
+
+	s->cycle = 0;
+	o->packet_size = 0;
+	for (;; text++) {
+		size_t length = strcspn(text, ",");
+
+		if (length >= sizeof(one) || s->cycle == SHAPE_CYCLE_MAX)
+			return false;
+		memcpy(one, text, length);
+		one[length] = '\0';
+		if (!parse_number(one, false, &size) || size < row->min || size > row->max ||
+		        size != floor(size))
+			return false;
+		s->sizes[s->cycle++] = (uint16_t)size;
+		o->packet_size = size > o->packet_size ? (uint32_t)size : o->packet_size;
+		text += length;
+		if (!*text)
+			return true;
+	}
+}
+
 void option_expectation(const struct option_row *row, char *text, size_t size)
 {
 	switch (row->kind) {
@@ -87,6 +114,10 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 	case KIND_TRAIN:
 		snprintf(text, size, "FROM:TO:STEPS, whole numbers from %.15g to %.15g with FROM at most TO",
 		        row->min, row->max);
+		break;
+	case KIND_SIZES:
+		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g with commas between",
+		        SHAPE_CYCLE_MAX, row->min, row->max);
 		break;
 	case KIND_TEXT:
 	case KIND_INTERFACE:
@@ -122,6 +153,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return parse_fault(row, text, o);
 	case KIND_TRAIN:
 		return parse_train(row, text, o);
+	case KIND_SIZES:
+		return parse_sizes(row, text, o);
 	default:
 		break;
 	}

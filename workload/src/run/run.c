@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/frame.h"
+#include "io/dress.h"
 #include "io/fault.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
@@ -175,6 +176,7 @@ bool run_send_control(struct run *r, uint64_t sequence)
 			struct frame_label label = {r->o->stream_id, FRAME_WINDOW_CONTROL, sequence};
 			int taken;
 
+			dress_control(r->o, r->ops, r->io, payload);
 			frame_stamp(payload, label, clock_cycles());
 			if (r->o->touch) {
 				frame_fill(payload, length, sequence);

@@ -89,9 +89,12 @@ static void account_stretch(struct receiver *rx, const struct run_length *s, uin
 }
 
 /* With --touch: every byte and every checksum. */
-static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t sequence)
+static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t tag, uint64_t sequence)
 {
-	if (f->payload_len != frame_payload_bytes(rx->r->o->packet_size))
+	const struct options *o = rx->r->o;
+
+	if (f->payload_len !=
+	        frame_payload_bytes(shape_size(&o->shape, (uint16_t)(tag >> 32), sequence, o->packet_size)))
 		return false;
 	return frame_filled(f->payload, f->payload_len, sequence) && (!f->l2 || frame_checksums_ok(f->l2));
 }
@@ -125,7 +128,7 @@ void receiver_take(
 		head = be64toh(head);
 		sequence = (head & UINT32_MAX) << 16 | be16toh(low);
 		tag = head & ~(uint64_t)UINT32_MAX;
-		if (touch && !intact(rx, f, sequence) && (tag ^ stream) >> 48 == 0) {
+		if (touch && !intact(rx, f, tag, sequence) && (tag ^ stream) >> 48 == 0) {
 			rx->corrupted++;
 			goto not_ours;
 		}

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/frame.h"
+#include "io/dress.h"
 #include "traffic/client.h"
 
 #define LATENESS_DIGITS 2
@@ -120,13 +121,16 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 	const struct options *o = s->r->o;
 	uint64_t tag = frame_tag(o->stream_id, s->cursor.number), time_be = htobe64(intended);
 
+	if (dress_needed(o))
+		dress_frames(o, s->r->ops, s->r->io, payload, n, s->next_sequence);
 	for (unsigned i = 0; i < n; i++)
 		frame_stamp_tagged(payload[i], tag, s->next_sequence + i, time_be);
 	if (o->touch) {
-		uint32_t length = frame_payload_bytes(o->packet_size);
-
 		for (unsigned i = 0; i < n; i++) {
-			frame_fill(payload[i], length, s->next_sequence + i);
+			uint64_t sequence = s->next_sequence + i;
+			uint32_t size = shape_size(&o->shape, s->cursor.number, sequence, o->packet_size);
+
+			frame_fill(payload[i], frame_payload_bytes(size), sequence);
 			if (s->r->ops->sees_l2)
 				frame_seal(payload[i] - FRAME_HEADER_BYTES);
 		}
@@ -319,6 +323,7 @@ void sender_summary(struct sender *s, struct json *j)
 	}
 	window_tx_json(j, &s->total);
 	json_u64(j, "sequences", s->next_sequence);
+	json_u64(j, "sent_bytes", shape_bytes(&s->r->o->shape, s->next_sequence, s->r->o->packet_size));
 	if (!s->pace.unlimited) {
 		client_histogram_json(j, "lateness_ns", &s->lateness_total);
 		client_histogram_json(j, "spacing_error_ns", &s->spacing);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes lent frames what their sequence numbers say (base/shape.h). Frames that are all alike cost nothing.
+ */
+#ifndef ICBENCH_DRESS_H
+#define ICBENCH_DRESS_H
+
+#include "io/io.h"
+
+/* Whether frames differ at all. */
+static inline bool dress_needed(const struct options *o)
+{
+	return o->shape.cycle != 0;
+}
+
+/* Gives the n frames lent last the lengths of the sequence numbers first, first + 1 and so on. */
+void dress_frames(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload[],
+        unsigned n, uint64_t first);
+
+/* The same for one control frame, which has the packet size. */
+void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload);
+
+#endif
