@@ -8,13 +8,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import history, sessions
+from pytest_icbench.cli import bisect, history, sessions
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
+from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.version import package_version
 from pytest_icbench.wording import counted, printable
@@ -60,15 +60,6 @@ def _recover(arguments: argparse.Namespace) -> int:
     for sentence in recovery.failures + recovery.refused:
         print(f"failed: {sentence}", file=sys.stderr)
     return int(bool(recovery.failures or recovery.refused))
-
-
-def packaged_scenarios() -> Path:
-    """Returns the directory of the package's scenarios, else of the checkout's. Raises UsageError if there is none."""
-    package = Path(str(files("pytest_icbench")))
-    for directory in (package / "scenarios", package.parent / "scenarios"):
-        if any(directory.glob("test_*.py")):
-            return directory
-    raise UsageError(f"this installation holds no scenarios below {package}: install the package anew")
 
 
 def _scenarios(arguments: argparse.Namespace) -> int:
@@ -177,12 +168,12 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line. Each subcommand sets the default ``command``, its ``Command``."""
     top = _Parser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
     top.add_argument("--version", action="version", version=f"pytest-icbench {package_version()}")
-    top.set_defaults(command=lambda _arguments: _help(top))
+    top.set_defaults(command=lambda _arguments: _help(top), takes_others=False)
     commands = top.add_subparsers(metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="measure every switch of this host, in 3 minutes, into reports/ (root)")
     demo.usage = "icbench demo [options of pytest, such as -k ovs or --icbench-node netns]"
-    demo.set_defaults(command=_demo)
+    demo.set_defaults(command=_demo, takes_others=True)
 
     doctor = commands.add_parser("doctor", help="show what this host lacks, and what would disturb a measurement on it")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -213,6 +204,7 @@ def parser() -> argparse.ArgumentParser:
     history.add_to(commands)
     add_commands(commands)
     sessions.add_to(commands)
+    bisect.add_to(commands)
     calibration.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")
@@ -232,7 +224,7 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         arguments, others = parser().parse_known_args(argv)
         command: Command = arguments.command
-        if others and command is not _demo:
+        if others and not arguments.takes_others:
             parser().error(f"unrecognized arguments: {' '.join(others)}")
         arguments.others = others
         return command(arguments)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli import main
+from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.config.topology.reading import read
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed import doctor
@@ -62,7 +63,7 @@ def test_scenarios_into_a_file(packaged: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_package_holds_scenarios() -> None:
-    assert any(main.packaged_scenarios().glob("test_*.py"))
+    assert any(packaged_scenarios().glob("test_*.py"))
 
 
 @pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
@@ -173,7 +174,7 @@ def test_the_demo_reads_no_file_of_a_project_around_it(tmp_path: Path) -> None:
     site = tmp_path / "project" / "site"
     site.mkdir(parents=True)
     (site / "pytest_icbench").symlink_to(Path(main.__file__).parents[1])
-    shutil.copytree(main.packaged_scenarios(), site / "scenarios")
+    shutil.copytree(packaged_scenarios(), site / "scenarios")
     for project in (tmp_path / "project", tmp_path / "here"):
         project.mkdir(exist_ok=True)
         (project / "pytest.ini").write_text("[pytest]\naddopts = --icbench-rate 1M\n")

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``icbench bisect``: which of several versions of a switch is the first that is slower, confirmed side by side."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.cli.scenarios import packaged_scenarios
+from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
+from pytest_icbench.gate.bisection import Bisected, first_worse
+from pytest_icbench.model.verdict import EXIT_STATUS
+from pytest_icbench.wording import counted, printable
+
+#: Time for building one version, and for listing revisions, in seconds.
+BUILD_S, LIST_S = 7200.0, 60.0
+#: The name of the version that is compared.
+CANDIDATE = "candidate"
+
+#: Compares two binaries of a switch side by side; None where nothing is decided.
+Compare = Callable[[Path, Path], bool | None]
+
+
+def add_to(commands: Any) -> None:
+    """Adds the subcommand."""
+    command = commands.add_parser("bisect", help="find the first version of a switch that is slower, side by side")
+    command.usage = "icbench bisect SWITCH BEFORE AFTER [--build SCRIPT] [options of pytest, such as -k 64B]"
+    command.add_argument("switch", metavar="SWITCH", help="the switch, such as ovs")
+    command.add_argument("before", metavar="BEFORE", help="the version that is fast: a binary; with --build a revision")
+    command.add_argument("after", metavar="AFTER", help="the version that is slow, likewise")
+    command.add_argument("--build", metavar="SCRIPT", help="called with a revision; its last line is the binary's path")
+    command.add_argument("--between", metavar="FILE", help="versions between both, the oldest first, one a line")
+    command.add_argument("--scenario", metavar="PATH", help="what is measured (default: the packaged test_gate.py)")
+    command.set_defaults(command=run, takes_others=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the version that made the switch slower. The exit code is 1 if AFTER is not slower, or not surely.
+
+    Raises UsageError, ProvisionError.
+    """
+    script = None if arguments.build is None else _executable(arguments.build, "--build")
+    binary_of = _binary if script is None else lambda version: _built(script, version)
+    scenario = _scenario(arguments.scenario)
+    versions = [*_between(arguments), arguments.after]
+    before = binary_of(arguments.before)
+
+    def compare(fast: Path, slow: Path) -> bool | None:
+        return side_by_side(arguments.switch, fast, slow, scenario, arguments.others)
+
+    def is_worse(index: int) -> bool | None:
+        try:
+            binary = binary_of(versions[index])
+        except IcbenchError as error:
+            if index == len(versions) - 1:
+                raise
+            print(printable(f"icbench: {versions[index]}: left out: {error}"), flush=True)
+            return None
+        worse = compare(before, binary)
+        told = "undecided" if worse is None else "slower" if worse else "not slower"
+        print(printable(f"icbench: {versions[index]}: {told} than {arguments.before}"), flush=True)
+        return worse
+
+    if not is_worse(len(versions) - 1):
+        print(
+            printable(f"icbench: {arguments.after} is not surely slower than {arguments.before}: nothing to look for")
+        )
+        return 1
+    for line in sentences(first_worse(len(versions), is_worse), arguments.before, versions):
+        print(printable(f"icbench: {line}"))
+    return 0
+
+
+def sentences(found: Bisected, before: str, versions: Sequence[str]) -> list[str]:
+    """Returns what a search found, for readers."""
+    good = before if found.good < 0 else versions[found.good]
+    if not found.undecided:
+        return [f"{versions[found.bad]} is the first that is slower; {good} is not"]
+    named = ", ".join(versions[index] for index in found.undecided)
+    untold = f"{counted(len(found.undecided), 'version')} between could not be told: {named}"
+    return [f"it became slower after {good}, and up to {versions[found.bad]}; {untold}"]
+
+
+def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:
+    """Compares two binaries with pytest. Returns whether the second one is slower; None if nothing was decided.
+
+    Raises ProvisionError if pytest ended otherwise.
+    """
+    import pytest
+
+    argv = [
+        *(str(scenario), f"--rootdir={scenario.parent}", "-c", os.devnull, f"--icbench-switch={switch}"),
+        *(f"--icbench-binary={switch}={fast}", f"--icbench-variant={switch}:{CANDIDATE}={slow}", *others),
+    ]
+    status = int(pytest.main(argv))
+    decided = {0: False, EXIT_STATUS["regressed"]: True, EXIT_STATUS["undecided"]: None}
+    if status not in decided:
+        raise ProvisionError(f"pytest ended with status {status}, and compared nothing: its output says why")
+    return decided[status]
+
+
+def _scenario(text: str | None) -> Path:
+    if text is None:
+        return packaged_scenarios() / "test_gate.py"
+    path = Path(text).resolve()
+    if not path.exists():
+        raise UsageError(f"bisect: --scenario: there is no {printable(text)}")
+    return path
+
+
+def _between(arguments: argparse.Namespace) -> list[str]:
+    """Returns the versions between BEFORE and AFTER: as a file lists them, or git; none for two binaries."""
+    if arguments.between is not None:
+        try:
+            lines = Path(arguments.between).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"bisect: --between: {arguments.between} cannot be read ({error})") from None
+        return [line.strip() for line in lines if line.strip()]
+    if arguments.build is None:
+        return []
+    revisions = _git("rev-list", "--reverse", "--first-parent", f"{arguments.before}..{arguments.after}")
+    if not revisions:
+        raise UsageError(f"bisect: git knows no revision after {arguments.before} up to {arguments.after}")
+    return revisions[:-1]  # the last one is AFTER itself
+
+
+def _git(*words: str) -> list[str]:
+    from pytest_icbench.host.process import run as run_command
+
+    try:
+        return run_command(["git", *words], timeout_s=LIST_S).stdout.split()
+    except ProvisionError as error:
+        raise UsageError(f"bisect: {error}; run it in the repository, or list the versions with --between") from None
+
+
+def _built(script: Path, revision: str) -> Path:
+    """Builds a revision. Returns its binary. Raises ProvisionError, UsageError."""
+    from pytest_icbench.host.process import run as run_command
+
+    print(printable(f"icbench: building {revision}"), flush=True)
+    lines = run_command([script, revision], timeout_s=BUILD_S).stdout.split("\n")
+    path = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return _executable(path, f"{script} {revision}: the last line of its output")
+
+
+def _binary(text: str) -> Path:
+    return _executable(text, "a version without --build")
+
+
+def _executable(text: str, where: str) -> Path:
+    path = Path(text).resolve() if text else Path()
+    if not text or not path.is_file() or not os.access(path, os.X_OK):
+        raise UsageError(f"bisect: {where}: '{printable(text)}' is no program: name an executable file")
+    return path
