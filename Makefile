@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov lint torture bench validate docs clean
+.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov test-paths lint torture bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -55,6 +55,9 @@ test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstabl
 
 test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes
 	ARGS="$(ARGS)" scripts/test-sriov.sh
+
+test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes
+	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
 
 lint: install ## ruff, mypy --strict, import-linter, clang-format
 	$(VENV)/bin/ruff check .

@@ -4,6 +4,7 @@
 # emulated too (QEMU's igb), and runs the plugin in it: see scripts/sriov/guest.sh and tests/sriov/.
 #
 #   scripts/test-sriov.sh [TEST…]          tests named are run alone, without a verdict on the lane
+#   LANE=paths scripts/test-sriov.sh       the kernel's paths in the same guest, whose kernel has more of them, without a card
 #
 # Needs root, mmdebstrap, kmod, and apt's own sources for Debian's packages: QEMU and the kernel come from the same mirror. They
 # are unpacked, not installed, into ${XDG_CACHE_HOME:-~/.cache}/icbench/sriov; delete it to have it made anew. The guest's other
@@ -15,8 +16,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ROOT=$PWD
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/icbench
 TREE=$CACHE/sriov
-LOG=$CACHE/sriov.log
-STAMP=$CACHE/sriov.stamp
+NAME=${LANE:-sriov}
+LOG=$CACHE/$NAME.log
+STAMP=$CACHE/$NAME.stamp
 # The first Debian whose QEMU emulates virtual functions so that they carry frames.
 SUITE=trixie
 PACKAGES=qemu-system-x86,linux-image-amd64,busybox-static
@@ -30,7 +32,7 @@ TESTS=$*
 . scripts/setup/debian.sh
 
 say() {
-	echo "test-sriov: $*"
+	echo "test-$NAME: $*"
 }
 
 die() {
@@ -72,7 +74,7 @@ make_lane() {
 	python=$("$VENV/bin/python" -c 'import sys; print(sys.base_prefix)') || die "no Python in $VENV: run make first"
 	case $python in /usr) ;; *) echo "python $python" >>"$LANE/shares" ;; esac
 	echo "$ROOT/scripts/sriov/guest.sh" >"$LANE/guest"
-	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" TESTS "$TESTS" >"$LANE/environment"
+	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" TESTS "$TESTS" NAME "$NAME" >"$LANE/environment"
 }
 
 share() {
@@ -98,7 +100,7 @@ boot() {
 		-nodefaults -nographic -no-reboot -serial stdio -monitor none \
 		-machine q35 -accel "$ACCEL${TCG_OPTIONS[*]:+,${TCG_OPTIONS[*]}}" -cpu max,x-force-features=on,+invtsc -smp 4 -m 3072 \
 		-device intel-iommu,intremap=on,caching-mode=on \
-		-device pcie-root-port,id=rootport,slot=1 -device igb,bus=rootport,mac=52:54:00:12:34:56 \
+		-device pcie-root-port,id=rootport,slot=1 "${CARD[@]}" \
 		-kernel "$TREE/boot/vmlinuz-$(kernel)" -initrd "$TREE/initramfs" \
 		-append "console=ttyS0 intel_iommu=on panic=-1 mitigations=off no_timer_check tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1 quiet" \
 		"${shares[@]}" </dev/null 2>&1
@@ -107,7 +109,7 @@ boot() {
 # Of the console, what tells how far it is; everything is in the log.
 progress() {
 	stdbuf -oL tr -d '\r' | tee -a "$LOG" |
-		stdbuf -oL sed -nE 's/^(.*icbench-guest: )/\1/; s/^icbench-guest: /test-sriov: /p; s/^(tests\/.*(PASSED|FAILED|ERROR|SKIPPED).*)/  \1/p'
+		stdbuf -oL sed -nE 's/^(.*icbench-guest: )/\1/; s/^icbench-guest: /test-'"$NAME"': /p; s/^(tests\/.*(PASSED|FAILED|ERROR|SKIPPED).*)/  \1/p'
 }
 
 [ "$(id -u)" = 0 ] || die "root is needed to unpack Debian's packages as they are: run it with sudo"
@@ -121,13 +123,18 @@ exec 9>"$CACHE/sriov.lock"
 flock -n 9 || die "another run is at work in $TREE"
 began=$SECONDS
 : >"$LOG"
+case $NAME in
+sriov) CARD=(-device igb,bus=rootport,mac=52:54:00:12:34:56) HAS="with a card of 7 virtual functions" ;;
+paths) CARD=() HAS="without a card" ;;
+*) die "there is no lane $NAME: LANE is sriov or paths" ;;
+esac
 LANE=$(mktemp -d)
 trap 'rm -rf "$LANE"' EXIT
 [ "$ACCEL" != tcg ] || TCG_OPTIONS=(thread=multi)
 make_tree "$SOURCE" || die "QEMU and a kernel cannot be unpacked: $(grep '^E: ' "$LOG" | tail -n 1) (log: $LOG)"
 python3 scripts/sriov/initramfs.py "$TREE" "$(kernel)" scripts/sriov/init "$TREE/initramfs" || die "no initramfs"
 make_lane
-say "booting Linux $(kernel) under emulation, with a card of 7 virtual functions; console: $LOG"
+say "booting Linux $(kernel) under emulation, $HAS; console: $LOG"
 boot | progress
 verdict=$(sed -nE 's/^icbench-guest: (PASS|FAIL), .*/\1/p' <(tr -d '\r' <"$LOG") | tail -n 1)
 took=$((SECONDS - began))

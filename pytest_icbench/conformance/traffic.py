@@ -20,6 +20,7 @@ from pytest_icbench.api import FCS_BYTES, HEADERS_BYTES, Address, Exchange, Fram
 VLANS = (0, 1, 100, 4094)
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
+_LINK_BYTES = 14
 #: The prefix of addresses that no endpoint has. A number follows.
 _STRANGER = "02:00:00:fe"
 #: The number of times that a frame is sent until it arrives. A poller that lost its CPU may have dropped it, and loss
@@ -61,11 +62,18 @@ def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int 
     return _filled(link, packet_size)
 
 
+class RoutedAddress(Address):
+    """The addresses of an endpoint behind a switch that forwards packets by their IP addresses."""
+
+
 def _ip(source: Address, destination: Address, **fields: Any) -> IP:
     """Returns the IP header, with the endpoints' addresses moved to 127.0.0.0/8.
 
-    An endpoint in the kernel would answer frames to its own address. It drops those from 127.0.0.0/8 silently.
+    An endpoint in the kernel would answer frames to its own address. It drops those from 127.0.0.0/8 silently. A router
+    does not forward them, so packets between routed addresses are from a network to which no endpoint has a route.
     """
+    if isinstance(destination, RoutedAddress):
+        return IP(src=f"203.0.113.{source.ip.split('.')[2]}", dst=destination.ip, **fields)
     moved = [".".join(["127", *address.ip.split(".")[1:]]) for address in (source, destination)]
     return IP(src=moved[0], dst=moved[1], **fields)
 
@@ -84,12 +92,21 @@ def kinds(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind of unicast without a VLAN tag, by its name."""
     link = Ether(src=source.mac, dst=destination.mac)
     ip = _ip(source, destination)
-    return {
+    packets = {
         "IPv4, UDP": ipv4(source, destination),
         "IPv4, UDP, odd length": ipv4(source, destination, 111),
         "IPv4, TCP SYN": _filled(link / ip / TCP(flags="S"), 128),
         "IPv4, ICMP echo": _filled(link / ip / ICMP(), 128),
         "IPv4, fragment": _filled(link / _ip(source, destination, frag=100, flags="MF", proto=17), 256),
+    }
+    # A router checks the header.
+    return packets if isinstance(destination, RoutedAddress) else packets | _frames_of_every_kind(source, destination)
+
+
+def _frames_of_every_kind(source: Address, destination: Address) -> dict[str, bytes]:
+    """Returns frames that are no IPv4 packets, or faulty ones, by their names."""
+    link = Ether(src=source.mac, dst=destination.mac)
+    return {
         "IPv4, wrong checksum": _filled(link / _ip(source, destination, chksum=1) / UDP(chksum=1), 100),
         "IPv6, UDP": ipv6(source, destination),
         "IPv6, UDP, long": ipv6(source, destination, 1518),
@@ -126,6 +143,18 @@ def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
     return link if vlan is None else link / Dot1Q(vlan=vlan)
 
 
+def _as_sent(frame: bytes, hops: int) -> bytes:
+    """Returns an IPv4 packet as it was before so many hops: with its TTL and the checksum to it."""
+    packet = Ether(frame)
+    if IP not in packet:
+        return frame
+    before = packet[IP].copy()
+    before.ttl += hops
+    before.chksum = None
+    header = bytes(before)[: packet[IP].ihl * 4]
+    return frame[:_LINK_BYTES] + header + frame[_LINK_BYTES + len(header) :]
+
+
 class Traffic:
     """Sends frames through a switch and checks where they arrive.
 
@@ -133,12 +162,16 @@ class Traffic:
         addresses: the addresses of all endpoints, by index.
         path: the path of the frames, which knows the peers.
         echoes: whether a broadcast or multicast frame may come back to its sender.
+        hops: what the switch takes from a packet's TTL; None if it forwards frames.
     """
 
-    def __init__(self, exchange: Exchange, *, echoes: bool = False) -> None:
+    def __init__(self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None) -> None:
         self._exchange = exchange
         self.echoes = echoes
+        self.hops = hops
         self.addresses = exchange.addresses
+        if hops is not None:
+            self.addresses = [RoutedAddress(of.ip, of.mac, of.prefix) for of in exchange.addresses]
         self.path = FramePath.over(self.addresses)
 
     @property
@@ -156,7 +189,7 @@ class Traffic:
 
         After a frame to its peer a switch that caches decisions would remember for a while that it went to all.
         """
-        if self._exchange not in _introduced:
+        if self.hops is None and self._exchange not in _introduced:
             self._introduce({index: [ethernet(self.addresses[index].mac, BROADCAST)] for index in self.indexes})
             _introduced.add(self._exchange)
 
@@ -173,7 +206,7 @@ class Traffic:
         """Sends frames of each endpoint until its peer has them, at most ``_ATTEMPTS`` times."""
         for _ in range(_ATTEMPTS):
             due = {self.path.peer(index): sent for index, sent in frames.items()}
-            arrived = self._exchange.exchange(frames, {index: len(sent) for index, sent in due.items()})
+            arrived = self._exchanged(frames, {index: len(sent) for index, sent in due.items()})
             if all(set(arrived[index]) >= set(sent) for index, sent in due.items()):
                 return
 
@@ -203,7 +236,7 @@ class Traffic:
             expected = Counter(
                 index for frames in outstanding.values() for frame in frames for index in destinations[frame]
             )
-            arrived = self._exchange.exchange(outstanding, expected)
+            arrived = self._exchanged(outstanding, expected)
             self._check(arrived, allowed)
             for index, frames_there in arrived.items():
                 delivered[index] += [frame for frame in frames_there if frame not in delivered[index]]
@@ -246,7 +279,7 @@ class Traffic:
         Returns the frames that arrived by endpoint.
         """
         destinations = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
-        arrived = self._exchange.exchange(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
+        arrived = self._exchanged(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
         self._check(arrived, destinations)
         for index, frames in arrived.items():
             ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
@@ -261,4 +294,11 @@ class Traffic:
         Args:
             expected: the endpoint at which they are awaited.
         """
-        return self._exchange.exchange({sender: frames}, {expected: len(frames)})
+        return self._exchanged({sender: frames}, {expected: len(frames)})
+
+    def _exchanged(self, sent: Mapping[int, Sequence[bytes]], expected: Mapping[int, int]) -> dict[int, list[bytes]]:
+        """Sends frames and returns those that arrive, as they were sent if what the switch did to them is declared."""
+        arrived = self._exchange.exchange(sent, expected)
+        if not self.hops:
+            return arrived
+        return {index: [_as_sent(frame, self.hops) for frame in frames] for index, frames in arrived.items()}

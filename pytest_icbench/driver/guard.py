@@ -96,6 +96,7 @@ _SWITCH: dict[str, tuple[Check, str] | None] = {
     "start": (_ports, "a list with an endpoint for each attachment"),
     "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
     "check": None,
+    "fault": (_optional(_instance(str)), "a text, or None"),
     "set_ageing": None,
     "counters": (_optional(_listed(_is(PortCounters))), "a list of PortCounters, or None"),
     "busy": (_optional(_is(Busy)), "Busy, or None"),

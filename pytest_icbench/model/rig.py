@@ -206,8 +206,11 @@ class RigCalls(Forwarding):
         """Raises ProvisionError with the log's tail if the switch is dead, or the other host is out of reach."""
 
     @call("both", _either_fault)
-    def uplink_fault(self) -> str | None:
-        """Returns the fault of the cable between two hosts in one sentence; None if there is none."""
+    def path_fault(self) -> str | None:
+        """Returns a known fault of the path in one sentence; None if there is none.
+
+        It is that of the cable between two hosts, or of a switch that was configured to lose frames.
+        """
         raise NotImplementedError
 
     @call("both")

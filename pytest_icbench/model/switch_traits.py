@@ -39,6 +39,9 @@ class SwitchTraits(Protocol):
     unknown_unicast: ClassVar[Reach | None] = None
     #: Whether a frame with a VLAN tag passes unchanged.
     vlan: ClassVar[bool] = True
+    #: None: it forwards frames. A number: it forwards IPv4 packets by their addresses and nothing else, and takes so
+    #: many from their TTL.
+    hops: ClassVar[int | None] = None
     #: Whether its ports are functions of a network card, which filters by itself. Frames with a VLAN tag and multicast
     #: frames then reach only those of the declared ports to which the card passes them. A frame to several ports may
     #: come back to its sender (some cards leave it to the functions' drivers to drop it).
@@ -57,8 +60,8 @@ class SwitchTraits(Protocol):
     mode_help: ClassVar[str] = ""
     #: Modes that join the ports of a pair like a wire: they neither learn nor reach other pairs.
     wire_modes: ClassVar[tuple[str, ...]] = ()
-    #: Whether only its name stands for it, and no group: it is no choice among others (a known truth, a network
-    #: function).
+    #: Whether only its name stands for it, and no group: a known truth, a network function, one of the kernel's many
+    #: paths.
     by_name_only: ClassVar[bool] = False
 
     #: Ways in which it can have an uplink to another host; empty for a switch within one host.

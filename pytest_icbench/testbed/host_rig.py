@@ -328,9 +328,10 @@ class HostRig(HostPart):
     def check(self) -> None:
         self.switch.check()
 
-    def uplink_fault(self) -> str | None:
-        """Returns what is declared, and None if the kernel does not have the NIC."""
-        return None if self._uplink is None else cable_fault(self._session, self._uplink)
+    def path_fault(self) -> str | None:
+        """Returns what is declared; of the cable nothing if the kernel does not have the NIC."""
+        cable = None if self._uplink is None else cable_fault(self._session, self._uplink)
+        return cable or self.switch.fault()
 
     def pause(self) -> None:
         if self._paused:

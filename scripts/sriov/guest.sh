@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs in the guest as its first program: makes a machine of it, measures from one virtual function to another, and
-# compares the machine before and after. The last line on the console is the verdict. Environment: from /lane/environment.
+# compares the machine before and after; in the lane `paths`, over the kernel's paths. The last line on the console is the verdict. Environment: from /lane/environment.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root ICBENCH_GUEST=yes PYTHONDONTWRITEBYTECODE=1
 # shellcheck disable=SC1091
-. /lane/environment # ROOT VENV ARGS TESTS
+. /lane/environment # ROOT VENV ARGS TESTS NAME
 STATE=/run/state.json
 failed=
 
@@ -84,6 +84,11 @@ machine() {
 	must mount -t devpts devpts /dev/pts
 	hostname icbench-guest
 	ip link set lo up
+	if [ "$NAME" = paths ]; then
+		# netkit is built in.
+		for module in veth bridge macvlan ipvlan vxlan tun sch_ingress cls_u32 cls_bpf act_mirred; do modprobe "$module"; done
+		return
+	fi
 	must modprobe igb
 	# As a machine that has measured before: what the kernel loads by itself is there (ib_core for drivers of DPDK).
 	for module in veth bridge tun vhost_net 8021q ib_core; do modprobe "$module"; done
@@ -95,6 +100,19 @@ machine() {
 cd "$ROOT" || end "FAIL: no $ROOT"
 machine
 watch_clock &
+if [ "$NAME" = paths ]; then
+	say "up after $(cut -d. -f1 /proc/uptime) s: Linux $(uname -r)"
+	if [ -n "$TESTS" ]; then
+		# shellcheck disable=SC2086  # words of the user
+		check "$TESTS" run_pytest $TESTS
+	else
+		check "every mode of every path, offloads, a path that lies, what SIGKILL leaves" run_pytest tests/host/test_kernel_paths.py -m ""
+		check "what the paths do with frames" run_pytest tests/sriov/test_conformance.py -m "not icbench_long" \
+			--icbench-switch "ipvlan netkit macvlan xdp tc-redirect route vxlan" --icbench-node netns --icbench-strict
+	fi
+	[ -z "$failed" ] || end FAIL
+	end PASS
+fi
 load_driver &
 say "up after $(cut -d. -f1 /proc/uptime) s: Linux $(uname -r), PF $PF, $(ls /sys/kernel/iommu_groups | wc -l) IOMMU groups"
 if [ -n "$TESTS" ]; then

@@ -122,7 +122,7 @@ class Halves(MeasuredRig):
         for host in self.hosts:
             host.check()
 
-    def uplink_fault(self) -> None:
+    def path_fault(self) -> None:
         return None
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, here: Path, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    argv = [sys.executable, "-m", "pytest", "--icbench-switch", "macvlan", *arguments]
+    argv = [sys.executable, "-m", "pytest", "--icbench-switch", "my-macvlan", *arguments]
     done = subprocess.run(argv, cwd=here, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
     return done.stdout

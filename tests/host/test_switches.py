@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
@@ -32,8 +33,11 @@ __all__ = ["clean", "session"]  # fixtures
 
 BRIEF = Settings(warmup_s=0.05, duration_s=0.2, drain_s=0.3, repeats=1)
 #: Every port and every mode of every switch, in its natural API.
-PORTS = [Case(name, port=port) for name, driver in builtin_switches().items() for port in driver.ports]
-MODES = [Case(name, mode=mode) for name, driver in builtin_switches().items() for mode in driver.modes]
+#: The kernel's paths have no process to which endpoints connect: their tests stand in test_kernel_paths.py.
+PATHS = [name for name, driver in builtin_switches().items() if issubclass(driver, KernelPath)]
+CONNECTING = {name: driver for name, driver in builtin_switches().items() if name not in PATHS}
+PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports]
+MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
 RELAUNCHES = 5
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
@@ -99,7 +103,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
     assert launch.switch_counters[0].rx_packets is not None
     assert 0 <= came[0] - launch.switch_counters[0].rx_packets < END_MARKS
     # A kernel answers an end mark that is repeated when the receiver has ended: nobody has the port.
-    answers = END_MARKS - 1 if case.switch in ("veth", "linux-bridge") else 0
+    answers = END_MARKS - 1 if builtin_switches()[case.switch].family == "kernel" else 0
     assert ANNOUNCED <= came[1] <= ANNOUNCED + answers
     assert received <= came[0] - dropped[1] <= received + END_MARKS
     if after is not None and after[1].tx_packets is not None:
@@ -229,7 +233,7 @@ def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", NETDEV_APIS)
-@pytest.mark.parametrize("name", ["veth", "linux-bridge"])
+@pytest.mark.parametrize("name", ["veth", "linux-bridge", *PATHS])
 def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str, api: str) -> None:
     case = Case(name, api=api)
     try:

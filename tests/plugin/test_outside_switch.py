@@ -21,8 +21,8 @@ def example(inner: Runner) -> Runner:
 
 def test_it_has_cases_as_the_package_s_own(example: Runner) -> None:
     example.write(test_x="@pytest.mark.icbench(switch='all')\ndef test_a(icbench): pass")
-    assert collected(example, "-p", outside_switch.MODULE, "--icbench-switch=macvlan") == [
-        "test_x.py::test_a[macvlan-64B-b32-1vs1-Rmax]"
+    assert collected(example, "-p", outside_switch.MODULE, "--icbench-switch=my-macvlan") == [
+        "test_x.py::test_a[my-macvlan-64B-b32-1vs1-Rmax]"
     ]
 
 

@@ -192,7 +192,7 @@ class ScriptedRig(MeasuredRig):
         if self.dead:
             raise ProvisionError(self.dead)
 
-    def uplink_fault(self) -> str | None:
+    def path_fault(self) -> str | None:
         return self.fault
 
     def build(self) -> None:

@@ -58,7 +58,7 @@ class Model:
     def resume(self) -> None:
         self.running = True
 
-    def uplink_fault(self) -> str | None:
+    def path_fault(self) -> str | None:
         return None
 
     def check(self) -> None:

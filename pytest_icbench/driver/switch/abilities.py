@@ -25,6 +25,7 @@ class Abilities:
     filters: bool
     jumbo: bool
     least_ageing_s: float | None
+    hops: int | None
 
 
 def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
@@ -44,4 +45,5 @@ def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
         filters=driver.filters,
         jumbo=Traffic(driver.max_frame_bytes).jumbo,
         least_ageing_s=driver.least_ageing_s if learns else None,
+        hops=driver.hops,
     )

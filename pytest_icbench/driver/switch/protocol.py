@@ -137,6 +137,10 @@ class Switch(SwitchTraits, Protocol):
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
 
+    def fault(self) -> str | None:
+        """Returns why frames may not pass as the switch was configured, with the remedy; None if there is no reason."""
+        return None
+
     def set_ageing(self, seconds: float) -> None:
         """Makes the switch forget addresses that it has not seen for so many seconds. Raises ProvisionError."""
         raise ProvisionError(f"{self.name} keeps the addresses that it has learned")

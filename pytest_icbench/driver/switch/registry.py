@@ -8,8 +8,15 @@ from pytest_icbench.driver.switch.dpdk.direct import Direct
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
 from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
 from pytest_icbench.driver.switch.forwarder.switch import Forward
+from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
+from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
+from pytest_icbench.driver.switch.kernel.netkit import Netkit
+from pytest_icbench.driver.switch.kernel.route import Route
+from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect
 from pytest_icbench.driver.switch.kernel.veth import VethLink
+from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
+from pytest_icbench.driver.switch.kernel.xdp import Xdp
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.snabb.switch import Snabb
@@ -31,5 +38,12 @@ def builtin_switches() -> dict[str, type[Switch]]:
         Sriov,
         Forward,
         ForwardRaw,
+        Macvlan,
+        Ipvlan,
+        Netkit,
+        Xdp,
+        TcRedirect,
+        Route,
+        Vxlan,
     )
     return {driver.name: driver for driver in drivers}

@@ -63,6 +63,19 @@ def lro(name: str) -> bool | None:
     return None
 
 
+def feature(name: str, feature_name: str) -> bool | None:
+    """Returns whether an offload is on; None if the driver lacks it.
+
+    Args:
+        feature_name: the kernel's name of the offload.
+    """
+    with suppress(OSError), _device(name) as device:
+        features = device.get_features()
+        if feature_name in features:
+            return bool(features.is_active(feature_name))
+    return None
+
+
 def set_feature(name: str, feature: str, on: bool) -> None:
     """Switches an offload on or off. Raises ProvisionError if the driver lacks it or refuses.
 

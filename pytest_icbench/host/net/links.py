@@ -133,14 +133,19 @@ def _attributes(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
     return attributes
 
 
-def configure(end: End, *, up: bool = True) -> None:
-    """Makes a link an endpoint: sets its addresses and permanent neighbours, switches ARP and IPv6 off."""
+def configure(end: End, *, up: bool = True, has_mac: bool = False) -> None:
+    """Makes a link an endpoint: sets its addresses and permanent neighbours, switches ARP and IPv6 off.
+
+    Args:
+        has_mac: whether its MAC address is right and stays, as an ipvlan link's must.
+    """
     with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
         index = link_index(route, end.name)
         route.link("set", index=index, flags=_IFF_NOARP, change=_IFF_NOARP)
         if end.address is not None:
-            route.link("set", index=index, address=end.address.mac)
+            if not has_mac:
+                route.link("set", index=index, address=end.address.mac)
             route.addr("add", index=index, address=end.address.ip, prefixlen=end.address.prefix)
             for other in end.neighbours or (end.address.other_side,):
                 route.neigh("replace", index=index, dst=other.ip, lladdr=other.mac, state="permanent")
@@ -247,6 +252,18 @@ def statistics(name: str, netns: str | None = None) -> dict[str, int]:
     with netlink(netns, doing=f"the counters of {name}") as route:
         link = route.get_links(link_index(route, name))[0]
         return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
+
+
+def index_of(name: str, netns: str | None = None) -> int:
+    """Returns a link's index. Raises ProvisionError if there is none of that name."""
+    with netlink(netns, doing=f"the index of {name}") as route:
+        return link_index(route, name)
+
+
+def mac_of(name: str, netns: str | None = None) -> str:
+    """Returns a link's MAC address. Raises ProvisionError if there is none of that name."""
+    with netlink(netns, doing=f"the address of {name}") as route:
+        return str(route.get_links(link_index(route, name))[0].get_attr("IFLA_ADDRESS"))
 
 
 def exists(name: str, netns: str | None = None) -> bool:

@@ -178,7 +178,7 @@ class Strategy:
             except ProvisionError as error:
                 raise _end_of(rig, error) from None
             except WorkloadError as error:
-                if (fault := rig.uplink_fault()) is not None:
+                if (fault := rig.path_fault()) is not None:
                     raise Invalid("no-forwarding", f"{fault}; {str(error).splitlines()[0]}") from None
                 if error.crashed and self._another_try("died", str(error).splitlines()[0]):
                     continue
@@ -188,7 +188,7 @@ class Strategy:
                 if self._repeats_disturbed(launch, phase, time.monotonic() - began):
                     continue
                 return launch
-            evidence = _with_cable(rig, launch.invalid, launch.evidence or "")
+            evidence = _with_fault(rig, launch.invalid, launch.evidence or "")
             if launch.invalid not in HARNESS_REASONS or not self._another_try(launch.invalid, evidence):
                 if phase == "case":
                     self.gathered.rejected.append(launch)
@@ -208,7 +208,7 @@ class Strategy:
                 rig.preflighted = True
                 self.seen.add(id(rig))
             elif not self._another_try(*fault):
-                raise Invalid(fault[0], _with_cable(rig, *fault))
+                raise Invalid(fault[0], _with_fault(rig, *fault))
 
     def _with_canary(self, launch: Launch) -> Launch:
         """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches."""
@@ -308,7 +308,7 @@ class Strategy:
         return left, launches
 
 
-def _with_cable(rig: MeasuredRig, reason: str, evidence: str) -> str:
-    """Returns the evidence; a fault of the cable between two hosts comes first if it explains the reason."""
-    fault = rig.uplink_fault() if reason in PATH_REASONS else None
+def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:
+    """Returns the evidence; a known fault of the path comes first if it explains the reason."""
+    fault = rig.path_fault() if reason in PATH_REASONS else None
     return evidence if fault is None else f"{fault}; {evidence}"

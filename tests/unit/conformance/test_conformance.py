@@ -148,13 +148,46 @@ def test_frames_are_what_they_are_called() -> None:
     assert len({t.stranger() for _ in range(1000)}) == 1000
 
 
+class Router(Cable):
+    """An exchange over a router, which takes one from the TTL."""
+
+    def exchange(self, sent: Mapping[int, Sequence[bytes]], expected: object = None) -> Frames:
+        arrived = super().exchange(sent, expected)
+        return {index: [routed(frame) for frame in frames if IP in Ether(frame)] for index, frames in arrived.items()}
+
+
+def routed(frame: bytes, ttl: int = 63) -> bytes:
+    packet = Ether(frame)
+    packet[IP].ttl = ttl
+    del packet[IP].chksum
+    return bytes(packet)
+
+
+def test_a_router_s_packets_are_as_they_were_sent_but_for_the_ttl() -> None:
+    traffic = Traffic(cast(Exchange, Router()), hops=1)
+    a, b = traffic.addresses[:2]
+    assert {IP(frame[14:]).src for frame in t.kinds(a, b).values()} == {"203.0.113.1"}  # nobody has a way back
+    assert {IP(frame[14:]).dst for frame in t.kinds(a, b).values()} == {b.ip}
+    traffic.deliver({0: [(frame, {1}) for frame in t.kinds(a, b).values()] + [(t.ethernet(a.mac, b.mac), set())]})
+    sent = {0: t.flow(a, b, (64, 1280), 5)}
+    assert traffic.deliver_in_order(sent)[1] == sent[0]
+
+
+@pytest.mark.parametrize("hops", [0, 2, None])
+def test_a_ttl_that_is_not_as_declared_is_an_altered_frame(hops: int | None) -> None:
+    traffic = Traffic(cast(Exchange, Router()), hops=hops)
+    a, b = traffic.addresses[:2]
+    with pytest.raises(AssertionError, match="that no endpoint sent"):
+        traffic.deliver({0: [(t.ipv4(a, b), {1})]})
+
+
 def driver(**facts: Any) -> Any:
     """A driver's class with these facts, otherwise those of testpmd, which is a wire."""
     return type("Driver", (builtin_switches()["testpmd"],), facts)
 
 
 def test_what_is_not_declared_follows_from_learning() -> None:
-    wire = Abilities(False, "peer", "peer", vlan=True, filters=False, jumbo=True, least_ageing_s=None)
+    wire = Abilities(False, "peer", "peer", vlan=True, filters=False, jumbo=True, least_ageing_s=None, hops=None)
     assert abilities(driver()) == wire
     learns = driver(learns=True, least_ageing_s=5.0, modes=("wire",), wire_modes=("wire",), max_frame_bytes=1518)
     expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)

@@ -20,7 +20,19 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 
 METHODS = (
-    *("probe", "probe_api", "probe_pairs", "needs", "devices", "start", "facts", "check", "set_ageing", "counters"),
+    *(
+        "probe",
+        "probe_api",
+        "probe_pairs",
+        "needs",
+        "devices",
+        "start",
+        "facts",
+        "check",
+        "fault",
+        "set_ageing",
+        "counters",
+    ),
     *("busy", "batches", "connected", "assignment", "pause", "resume", "stop"),
 )
 

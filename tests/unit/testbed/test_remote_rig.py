@@ -221,11 +221,11 @@ def test_a_path_has_two_halves_that_work() -> None:
 
 def test_a_cable_has_two_ends() -> None:
     rig, here, connection = built()
-    assert rig.uplink_fault() is None
-    connection.answers["uplink_fault"] = "the uplink eth2 has no carrier"
-    assert rig.uplink_fault() == "on the remote host: the uplink eth2 has no carrier"
-    here.answers["uplink_fault"] = "the uplink eth1 has no carrier"
-    assert rig.uplink_fault() == "the uplink eth1 has no carrier"
+    assert rig.path_fault() is None
+    connection.answers["path_fault"] = "the uplink eth2 has no carrier"
+    assert rig.path_fault() == "on the remote host: the uplink eth2 has no carrier"
+    here.answers["path_fault"] = "the uplink eth1 has no carrier"
+    assert rig.path_fault() == "the uplink eth1 has no carrier"
 
 
 def test_undoing_goes_on_without_a_connection() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
@@ -24,6 +24,16 @@ VETH = "veth"
 NODE_INTERFACE = "eth0"
 #: Field of a CPU's line in /proc/stat.
 _SOFTIRQ_FIELD = 7
+#: The kernel's option for each kind of link.
+_KERNEL_OPTIONS = {
+    "veth": "CONFIG_VETH",
+    "bridge": "CONFIG_BRIDGE",
+    "macvlan": "CONFIG_MACVLAN",
+    "ipvlan": "CONFIG_IPVLAN",
+    "netkit": "CONFIG_NETKIT, Linux 6.7",
+    "vxlan": "CONFIG_VXLAN",
+}
+_UPON_LINKS = ("macvlan", "ipvlan")
 _AF_XDP = getattr(socket, "AF_XDP", 44)
 _DRIVER_PLACES = (
     "usr/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
@@ -40,6 +50,9 @@ def probe_links(*kinds: str) -> str:
 
     Without root nothing can be tried: a plan takes them for granted, and a session is refused anyway. Raises
     Unsupported if the kernel does not have them.
+
+    Args:
+        kinds: a kind that stands upon another link comes behind ``veth``.
     """
     if os.geteuid() != 0:
         return release()
@@ -51,14 +64,32 @@ def probe_links(*kinds: str) -> str:
             with saved_netns():
                 unshare(CLONE_NEWNET)
                 with IPRoute() as route:
-                    peer = {"peer": "probe1"} if kind == "veth" else {}
-                    route.link("add", ifname="probe0", kind=kind, **peer)
+                    attributes: dict[str, object] = {"peer": "probe1"} if kind == "veth" else {}
+                    if kind in _UPON_LINKS:
+                        route.link("add", ifname="lower", kind="veth", peer="far")
+                        attributes = {"link": route.link_lookup(ifname="lower")[0]}
+                    if kind == "vxlan":
+                        attributes = {"vxlan_id": 1}
+                    route.link("add", ifname="probe0", kind=kind, **attributes)
         except (NetlinkError, OSError) as error:
+            reason = os.strerror(error.code) if isinstance(error, NetlinkError) else error.strerror
             raise Unsupported(
-                f"this kernel cannot make links of kind {kind} ({error}): load its module (modprobe {kind}) or use a"
-                " kernel that has it"
+                f"this kernel cannot make links of kind {kind} ({reason}): load its module (modprobe {kind}) or use a"
+                f" kernel that has it ({_KERNEL_OPTIONS[kind]})"
             ) from None
     return release()
+
+
+@contextmanager
+def scratch_pair() -> Iterator[tuple[str, str]]:
+    """Yields the names of a veth pair in a temporary network namespace of this thread, for a probe that needs links."""
+    from pyroute2 import IPRoute
+
+    with saved_netns():
+        unshare(CLONE_NEWNET)
+        with IPRoute() as route:
+            route.link("add", ifname="probe0", kind="veth", peer="probe1")
+        yield "probe0", "probe1"
 
 
 def probe_netdev_api(api: str) -> None:
@@ -94,7 +125,7 @@ def node_end(attachment: Attachment) -> links.End:
     return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address, neighbours)
 
 
-def endpoint(attachment: Attachment, host_interface: str, mtu: int) -> Veth:
+def endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
     """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
     return Veth(address=attachment.address, interface=NODE_INTERFACE, host_interface=host_interface, mtu=mtu)
 

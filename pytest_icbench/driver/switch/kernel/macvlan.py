@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``macvlan``: a link of the kernel's macvlan in each node, upon one lower link.
+
+In the natural mode ``bridge`` a frame goes from link to link. In ``vepa`` it leaves the lower link, and a bridge at its
+far end sends it back (hairpin), as a switch outside of the host would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links, stacked
+from pytest_icbench.model.endpoint import Endpoint
+
+LOWER, FAR = "lower", "far"
+_BRIDGE = "br0"
+_VEPA = "vepa"
+
+
+class Macvlan(KernelPath):
+    """It knows the addresses of its links, so it learns none and floods none."""
+
+    name = "macvlan"
+    broadcast = "all"
+    unknown_unicast = "none"
+    modes = (_VEPA,)
+    kinds = ("veth", "bridge", "macvlan")
+    veth_ports = False
+
+    def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Makes the lower link, in ``vepa`` the bridge behind it, and a macvlan link in each node."""
+        assert self.session is not None
+        links.create_pair(self.session, links.End(LOWER, self.netns), links.End(FAR, self.netns), mtu=spec.mtu)
+        if spec.mode == _VEPA:
+            links.bypass_bridge_filters(self.netns)
+            links.create_bridge(self.session, _BRIDGE, self.netns, mtu=spec.mtu)
+            links.set_up(_BRIDGE, self.netns)
+            with entered(self.netns):
+                links.enslave(self.session, FAR, _BRIDGE)
+            stacked.reflect(FAR, self.netns)
+        for attachment in attachments:
+            end = kernel.node_end(attachment)
+            stacked.create_macvlan(LOWER, self.netns, end, mode=spec.mode or "bridge", mtu=spec.mtu)
+        return self.endpoints(spec, attachments)

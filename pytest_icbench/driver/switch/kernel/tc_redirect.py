@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``tc-redirect``: filters of traffic control that send each port's frames to the other port of its pair.
+
+The natural mode is the action ``mirred``. ``peer`` is a BPF program with ``bpf_redirect_peer``, which puts a frame into
+the other node at once, without a second round through the kernel's queue.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import bpf, links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
+
+_PEER = "peer"
+
+
+def redirect_peer(index: int) -> bytes:
+    """Returns the program ``return bpf_redirect_peer(index, 0)``, where ``index`` is a port's."""
+    return bpf.move(1, index) + bpf.move(2, 0) + bpf.call(bpf.REDIRECT_PEER) + bpf.leave()
+
+
+class TcRedirect(KernelPath):
+    """A wire between the ports of each pair."""
+
+    name = "tc-redirect"
+    modes = (_PEER,)
+    wire_modes = (_PEER,)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Raises Unsupported if the kernel lacks veth, ``clsact``, ``mirred``, or BPF with ``bpf_redirect_peer``."""
+        facts = super().probe(session, spec_binary)
+        if os.geteuid() == 0:
+            try:
+                with kernel.scratch_pair() as (first, second):
+                    bpf.add_clsact(first)
+                    bpf.redirect_frames(first, second)
+                with bpf.loaded("classifier", redirect_peer(1), name="redirect_peer"):
+                    pass
+            except ProvisionError as error:
+                raise Unsupported(
+                    f"tc-redirect: {error}: use a kernel with CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_U32,"
+                    " CONFIG_NET_ACT_MIRRED and CONFIG_NET_CLS_BPF"
+                ) from None
+        return facts
+
+    def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Puts a filter on each port."""
+        for wire in FramePath.over(attachments).wires(attachments):
+            for here, there in (wire, wire[::-1]):
+                port, other = port_of(here), port_of(there)
+                bpf.add_clsact(port, self.netns)
+                if spec.mode == _PEER:
+                    program = redirect_peer(links.index_of(other, self.netns))
+                    with bpf.loaded("classifier", program, name="redirect_peer") as descriptor:
+                        bpf.attach_classifier(port, descriptor, self.netns)
+                else:
+                    bpf.redirect_frames(port, other, self.netns)
+        return self.endpoints(spec, attachments)
+
+    @property
+    def counts_at_ports(self) -> bool:
+        """Whether a frame leaves by its port: ``bpf_redirect_peer`` goes around it."""
+        return self._facts.config.get("mode") != _PEER

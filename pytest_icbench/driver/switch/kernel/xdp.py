@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``xdp``: a program on each port redirects its frames to the other port of its pair, by a map of devices.
+
+The natural mode is native: the program runs in veth's driver, before the kernel makes a buffer of the frame. ``skb`` is
+the generic mode, which every driver has. The program has six instructions, which bpf(2) loads as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pytest_icbench.driver.switch.common.kernel_ports import OFFLOADS, KernelPath, port_of
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import bpf, links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
+
+_SKB = "skb"
+
+
+def redirect_by_port(devices: int) -> bytes:
+    """Returns the program ``return bpf_redirect_map(&devices, context->ingress_ifindex, 0)``.
+
+    Args:
+        devices: descriptor of the map.
+    """
+    arguments = bpf.load_word(2, 1, bpf.XDP_INGRESS_IFINDEX) + bpf.load_map(1, devices) + bpf.move(3, 0)
+    return arguments + bpf.call(bpf.REDIRECT_MAP) + bpf.leave()
+
+
+class Xdp(KernelPath):
+    """A wire between the ports of each pair."""
+
+    name = "xdp"
+    modes = (_SKB,)
+    wire_modes = (_SKB,)
+    # Native XDP takes frames without their unfinished checksums, and a veth gives a redirected frame to its node only
+    # where the node's end polls (NAPI), which GRO makes it do.
+    preset: ClassVar[Mapping[str, str]] = {"checksum": "false", "gro": "true"}
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Raises Unsupported if the kernel lacks veth links or refuses the program."""
+        facts = super().probe(session, spec_binary)
+        if os.geteuid() == 0:
+            try:
+                with bpf.device_map({}) as devices, bpf.loaded("xdp", redirect_by_port(devices), name="xdp"):
+                    pass
+            except ProvisionError as error:
+                raise Unsupported(f"xdp: {error}: use a kernel with CONFIG_BPF_SYSCALL") from None
+        return facts
+
+    def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Loads the program with the map of all ports and attaches it to each."""
+        indexes = [links.index_of(port_of(attachment), self.netns) for attachment in attachments]
+        path = FramePath.over(attachments)
+        ports = {indexes[place]: indexes[path.across(place)] for place in path.endpoints}
+        # The map knows the links of the namespace in which it is made.
+        mode: Literal["native", "skb"] = "skb" if spec.mode == _SKB else "native"
+        with (
+            entered(self.netns),
+            bpf.device_map(ports) as devices,
+            bpf.loaded("xdp", redirect_by_port(devices), name="xdp") as program,
+        ):
+            for attachment in attachments:
+                bpf.attach_xdp(port_of(attachment), program, mode, self.netns)
+        return self.endpoints(spec, attachments)
+
+    def fault(self) -> str | None:
+        """Returns a sentence if the endpoints leave checksums to a device that native XDP goes around."""
+        config = self._facts.config
+        if config.get("mode") == _SKB or not config.get(OFFLOADS, {}).get("endpoint", {}).get("checksum"):
+            return None
+        return (
+            "the endpoints leave UDP checksums to the device (offloads: checksum = true), and native XDP passes frames"
+            " on without them: leave checksum out"
+        )

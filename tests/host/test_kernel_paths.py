@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel's paths for real: every mode, what offloads do, a path that lies, and what is left after SIGKILL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.kernel import xdp
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.net import bpf
+from pytest_icbench.host.recover import recover
+from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+from tests.host import snapshot, test_switches
+from tests.host.node_tools import clean, session, tidy_snapshot
+from tests.host.rig_tools import built
+from tests.host.test_switches import BRIEF, END_MARKS, assert_heard, difference, one_way, there_and_back
+
+__all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="links and programs need root: run pytest with sudo")
+
+PATHS = {name: cls for name, cls in builtin_switches().items() if issubclass(cls, KernelPath)}
+MODES = [Case(name, mode=mode) for name, cls in PATHS.items() for mode in cls.modes]
+TRIES = 3
+
+
+def assert_passes(launch: Callable[[], Launch]) -> None:
+    """Looks at one launch. One that began late, because the host had no time, is made again, as in a measurement."""
+    for _ in range(TRIES):
+        made = launch()
+        if made.invalid != "clock":
+            break
+    assert_heard(made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MODES, ids=lambda case: case.id)
+def test_every_mode_passes_frames_both_ways(session: HostSession, case: Case) -> None:
+    with built(session, case, node="netns") as rig:
+        assert_passes(lambda: there_and_back(rig, case))
+        assert_passes(lambda: one_way(rig, replace(case, api="raw-mmsg"), 5000))
+        rig.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PATHS)
+def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
+    test_switches.test_counters_agree_with_the_endpoints(session, name)
+
+
+def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> None:
+    with pytest.raises(ProvisionError) as caught, bpf.loaded("xdp", bpf.leave(), name="nothing"):
+        pytest.fail("a program without a result was taken")
+    assert str(caught.value) == "the kernel refused the BPF program nothing (Permission denied): R0 !read_ok"
+
+
+@pytest.fixture
+def configured(clean: None, request: pytest.FixtureRequest) -> Iterator[HostSession]:
+    """A session with a user's configuration of the switch ``request.param[0]``."""
+    name, config = request.param
+    with HostSession(UNDO_KINDS, configs={name: config}) as session:
+        yield session
+
+
+@pytest.mark.parametrize("configured", [("xdp", {"offloads": {"checksum": "true"}})], indirect=True)
+def test_checksums_left_to_a_device_are_found_by_the_preflight_and_named(configured: HostSession) -> None:
+    case = Case("xdp")
+    with built(configured, case, node="netns") as rig:
+        fault = preflight(rig, case, BRIEF)
+        assert fault is not None
+        assert fault[0] == "no-forwarding"
+        known = rig.path_fault()
+        assert known is not None
+        assert known.endswith("leave checksum out")
+        # A program that writes whole frames finishes their checksums itself.
+        assert_passes(lambda: there_and_back(rig, replace(case, api="raw-mmsg")))
+
+
+OFFLOADS = {"gro": "true", "tso": "false", "threaded-napi": "true", "rps": "1"}
+
+
+@pytest.mark.parametrize("configured", [("route", {"offloads": OFFLOADS})], indirect=True)
+def test_offloads_are_applied_and_told(configured: HostSession) -> None:
+    case = Case("route")
+    with built(configured, case, node="netns") as rig:
+        assert_passes(lambda: there_and_back(rig, case))
+        in_force = rig.switch_facts.config["offloads"]
+    for place in ("endpoint", "port"):
+        assert (in_force[place]["gro"], in_force[place]["tso"]) == (True, False)
+    assert (in_force["threaded-napi"], in_force["rps"]) == ("true", "1")
+
+
+@pytest.mark.parametrize("configured", [("route", {"offloads": {"rps": "ffffffff,ffffffff,ffff"}})], indirect=True)
+def test_a_setting_that_the_kernel_refuses_is_named(configured: HostSession) -> None:
+    refused = "eth0 cannot have rps = ffffffff,ffffffff,ffff"
+    with pytest.raises(ProvisionError, match=refused), built(configured, Case("route"), node="netns"):
+        pytest.fail("a mask of CPUs that there are not was taken")
+
+
+#: ``BPF_JMP | BPF_JNE | BPF_K``, ``BPF_ALU64 | BPF_MOD | BPF_K``, ``BPF_ALU64 | BPF_MOV | BPF_X``.
+_JUMP_UNLESS, _MODULO, _COPY = 0x55, 0x97, 0xBF
+_RANDOM, _XDP_DROP = 7, 1
+ONE_IN = 1000
+
+
+def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An XDP program that drops 1 in 1,000: frames are lost to the frame, and the ports' counters say where."""
+    honest = xdp.redirect_by_port
+
+    def lying(devices: int) -> bytes:
+        draw = bpf.instruction(_COPY, 6, 1) + bpf.call(_RANDOM) + bpf.instruction(_MODULO, 0, value=ONE_IN)
+        drop = bpf.instruction(_JUMP_UNLESS, 0, offset=2, value=0) + bpf.move(0, _XDP_DROP) + bpf.leave()
+        return draw + drop + bpf.instruction(_COPY, 1, 6) + honest(devices)
+
+    monkeypatch.setattr(xdp, "redirect_by_port", lying)
+    case = Case("xdp", rate=Rate(60_000))
+    with built(session, case, node="netns") as rig:
+        before = rig.counters()
+        launch = run_launch(rig, case, replace(BRIEF, warmup_s=0.0, duration_s=1.0))
+        after = rig.counters()
+    assert_heard(launch)
+    lost, sent = launch.total("lost"), launch.total("sent")
+    assert sent / ONE_IN / 3 < lost < 3 * sent / ONE_IN
+    came, given = difference(before, after, "rx_packets"), difference(before, after, "tx_packets")
+    assert lost <= came[0] - given[1] <= lost + END_MARKS
+
+
+#: Builds a rig of each path that this kernel has, says so, and waits to be killed.
+HARNESS = """
+import os, sys, time
+from contextlib import ExitStack
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+from tests.host.rig_tools import built
+stack = ExitStack()
+session = stack.enter_context(HostSession(UNDO_KINDS))
+for name in sys.argv[1:]:
+    try:
+        stack.enter_context(built(session, Case(name), node="netns"))
+    except BaseException as error:
+        if type(error).__name__ != "Skipped":
+            raise
+        print("skipped", name, flush=True)
+    else:
+        print("built", name, flush=True)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_nothing_of_a_path_is_left_after_sigkill() -> None:
+    before = tidy_snapshot()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, *PATHS], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert process.stdout is not None
+    lines = [line.split() for line in iter(process.stdout.readline, "up\n")]
+    assert {name for _, name in lines} == PATHS.keys()
+    assert len([word for word, _ in lines if word == "built"]) >= 1
+    process.kill()
+    process.communicate()
+    recover(RUN_DIR, UNDO_KINDS)
+    assert snapshot.left_since(before) == []
