@@ -58,8 +58,8 @@ def create_ipvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> N
     with opened(end.netns) as target, netlink(netns, doing=f"an ipvlan link upon {lower}") as route:
         index, number = link_index(route, lower), _IPVLAN_MODES[mode]
         route.link("add", ifname=end.name, kind="ipvlan", link=index, ipvlan_mode=number, mtu=mtu, net_ns_fd=target)
+    # Its operational state stays unknown, and it has no queue that could not be ready.
     configure(end, has_mac=True)
-    await_up(end.name, end.netns)
 
 
 def reflect(name: str, netns: str) -> None:
