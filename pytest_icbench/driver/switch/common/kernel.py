@@ -75,7 +75,7 @@ def probe_links(*kinds: str) -> str:
             reason = os.strerror(error.code) if isinstance(error, NetlinkError) else error.strerror
             raise Unsupported(
                 f"this kernel cannot make links of kind {kind} ({reason}): load its module (modprobe {kind}) or use a"
-                f" kernel that has it ({_KERNEL_OPTIONS[kind]})"
+                f" kernel that has it ({_KERNEL_OPTIONS[kind]}), as the guest of `make test-paths` does"
             ) from None
     return release()
 
