@@ -110,7 +110,9 @@ def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
     text += f", {percent(beside.deviation)} against the control" if beside is not None else ""
     share = finds(entry, allowed, cases)
     way = "lower" if allowed.margin.better == "higher" else "higher"
-    return text if share is None else f"{text}; accuses what is {percent(share)} {way} in half of all sessions"
+    if share is None:
+        return f"{text}; too far apart to tell half or twice the value"
+    return f"{text}; accuses what is {percent(share)} {way} in half of all sessions"
 
 
 def _named(entry: Entry, patterns: Sequence[str]) -> bool:

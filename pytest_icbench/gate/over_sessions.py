@@ -34,6 +34,8 @@ ERROR_RATE = 0.01
 NOMINAL_RATE = 0.002
 #: The fewest sessions of a level that tell what is normal on a host, and how surely what is normal lies within it.
 FEWEST_NORMAL, NORMAL = 5, 0.99
+#: The greatest change, as a factor, of which a gate says that it would find it.
+MOST_FOUND = 2.0
 #: The reason of an INCONCLUSIVE verdict.
 HOST_CHANGED = "host-changed"
 SUSPECT = "a suspect, and nothing is accused before a second look"
@@ -58,7 +60,8 @@ class SessionVerdict:
         control: the control's own change.
         sessions: the number of sessions at the baseline's newest level.
         more_sessions: about how many more would tell; None where that is not the reason, or none would.
-        finds: the share of worsening that is accused in half of all sessions; None with too few sessions.
+        finds: the share of worsening that is accused in half of all sessions; None with too few sessions, and where
+            not even half or twice the value is.
         suspect: worse at 95 %, and to be measured again.
         by_launches: whether more launches would tell, because those of the new session make the interval wide.
     """
@@ -272,7 +275,8 @@ def _by_canary(values: SessionValues, sessions: tuple[SessionValues, ...], allow
 def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     """Returns the share of worsening that a comparison with an entry accuses in half of all sessions.
 
-    Returns None with fewer than two sessions at one level. The arguments are those of ``over_sessions``.
+    Returns None with fewer than two sessions at one level, and where not even ``MOST_FOUND`` times the value is told.
+    The arguments are those of ``over_sessions``.
     """
     sessions = before.sessions
     of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
@@ -292,7 +296,9 @@ def _finds(sides: list[list[list[float]]], margin: Margin, confidence: float) ->
         min(arm(spread, sessions, confidence) for spread, sessions in known),
     )
     limit = math.log(margin.limit)
-    return 1 - math.exp(limit - reach) if margin.better == "higher" else math.exp(min(limit + reach, 700.0)) - 1
+    if abs(limit) + reach > math.log(MOST_FOUND):
+        return None
+    return 1 - math.exp(limit - reach) if margin.better == "higher" else math.exp(limit + reach) - 1
 
 
 def _with(

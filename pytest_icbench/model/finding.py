@@ -35,7 +35,8 @@ class Finding:
         more_sessions: about how many more of the baseline's sessions would tell; None where that is not the reason.
         against_control: the ratio of the figure against the reference link beside it; None without one.
         control_change: the reference link's own ratio.
-        finds: the share of worsening that such a comparison accuses in half of all sessions; None where unknown.
+        finds: the share of worsening that such a comparison accuses in half of all sessions; None where
+            unknown, and where not even half or twice the value is.
         suspect: whether the figure is worse, and is measured again before anything is accused.
     """
 

@@ -18,10 +18,11 @@ def power(results: Sequence[Result]) -> str:
         for finding in result.findings[:1]
         if finding.finds is not None
     )
-    silent = sum(bool(result.findings) and result.findings[0].sessions == 1 for result in results)
-    alone = f"; {counted(silent, 'case')} with a single session: nothing" if silent else ""
+    compared = [result.findings[0] for result in results if result.findings and result.findings[0].sessions]
+    silent = len(compared) - len(told)
+    alone = f"; nothing of {counted(silent, 'case')}, with a single session or sessions far apart" if silent else ""
     if not told:
-        return ""
+        return f"this gate accuses{alone.removeprefix(';')}" if silent else ""
     (_, first, clearest), (_, last, vaguest) = told[0], told[-1]
     text = f"this gate accuses in half of all sessions: {_worse(clearest)} of {first}"
     if len(told) > 1:

@@ -130,3 +130,19 @@ def test_an_interruption_keeps_the_first_look(files: Runner) -> None:
     result = files.spawn_with_bench("--icbench-compare=main", before=before)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["INCONCLUSIVE: *: a suspect, and nothing is accused*"])
+
+
+def test_a_worker_measures_a_suspect_again_at_once(files: Runner) -> None:
+    pytest.importorskip("xdist")
+    before = (
+        "from tests.baselines import measured, scaled\n"
+        "factors = {64: 0.8}\n"
+        "slow = lambda case: measured(case, launches=scaled(factors.get(case.traffic.packet_size, 1.0)))\n"
+        "Testbed.behaviour = staticmethod(slow)"
+    )
+    result = files.spawn_with_bench("-p", "xdist.plugin", "-n", "1", "--icbench-compare=main", before=before)
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.ret == EXIT_STATUS["regressed"]
+    sizes = [line["case"] for line in results(files)]
+    assert sizes == [sizes[0], sizes[0], *sizes[2:]]
+    assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "REGRESSED", "PASS", "PASS"]

@@ -66,8 +66,8 @@ def test_the_power_of_a_gate_is_one_sentence() -> None:
     assert ", up to 2" in told
     assert power([Result.of(measured())]) == ""
     alone = Result.of(measured(findings=(found(beside(), beside()),)))
-    assert power([alone]) == ""
-    assert power([alone, *results]).endswith("; 1 case with a single session: nothing")
+    assert power([alone]) == "this gate accuses nothing of 1 case, with a single session or sessions far apart"
+    assert power([alone, *results]).endswith("; nothing of 1 case, with a single session or sessions far apart")
 
 
 SPREADS = ((1.001, 1 / 1.001, 1.001, 1 / 1.001), (1.1, 1 / 1.1, 1.05, 1 / 1.05))
