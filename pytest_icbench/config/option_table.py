@@ -295,6 +295,13 @@ class Options:
         values.order,
         default="given",
     )
+    rounds: int = option(
+        "N",
+        "spread each case's launches over N rounds of the session, each in another random order and on fresh rigs: 3 to"
+        " 100, or 1 for each case at once (default: 1)",
+        values.rounds,
+        default=1,
+    )
     history: Path | None = option(
         "FILE", "append every result to this history, for icbench history and its change points", path=True
     )

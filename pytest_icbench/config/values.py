@@ -195,6 +195,14 @@ def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
     return parse
 
 
+def rounds(text: str, where: str) -> int:
+    """Parses a number of rounds: 1, or as many as tell how far rounds lie apart. Raises UsageError."""
+    number = count(1, 100, "rounds")(text, where)
+    if number == 2:
+        raise UsageError(f"{where}: two rounds do not tell how far rounds lie apart: give 3 or more, or 1 for none")
+    return number
+
+
 def ring(text: str, where: str) -> int:
     """Parses the number of descriptors per ring, a power of two."""
     value = count(16, 4096, "descriptors")(text, where)

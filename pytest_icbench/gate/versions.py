@@ -16,7 +16,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Margin, launches_until_told
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.rig_pairs import FEWEST_RIGS
+from pytest_icbench.stats.student import FEWEST_UNITS
 
 
 def against_base(now: Measurement, base: Measurement | None, margins: Margins) -> BaselineComparison | None:
@@ -64,7 +64,7 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
 def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
     """Returns about how many more pairs a clear answer takes, and a note where the interval does not explain it."""
     if comparison.ratio_low is None or comparison.ratio_high is None:
-        return max(FEWEST_RIGS - comparison.rigs, 1), "too few rigs for an interval"
+        return max(FEWEST_UNITS - comparison.rigs, 1), "too few rigs for an interval"
     worse = (comparison.ratio < margin.limit) == (margin.better == "higher")
     widened = 1.0
     if comparison.confirmed is False and worse:  # a confirmation is held to the confidence of the session

@@ -22,7 +22,8 @@ from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.paired import fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.rig_pairs import FEWEST_RIGS, RigPair, over_rigs, ranked_over_rigs
+from pytest_icbench.stats.rig_pairs import RigPair, over_rigs, ranked_over_rigs
+from pytest_icbench.stats.student import FEWEST_UNITS
 
 #: Greatest probability that a session accuses any version although none is worse than allowed.
 SESSION_ERROR = 0.01
@@ -33,7 +34,7 @@ SUSPICIONS = (Verdict.REGRESSED, Verdict.IMPROVED)
 #: Pairs of launches on two rigs before both are built anew: each version is the first one once.
 PAIRS_A_RIG = 2
 #: The fewest pairs of rigs after which the width can end a first look: a narrow interval is seen twice.
-FEWEST_LOOKED = FEWEST_RIGS + 1
+FEWEST_LOOKED = FEWEST_UNITS + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def second_look(rig_pairs: Sequence[RigPair], margin: Margin, cases: int, suspic
 
 def fixed_rigs(repeats: int) -> list[int]:
     """Returns the pairs of launches on each pair of rigs for a first look of a fixed number of pairs."""
-    return _spread(repeats, min(repeats, max(FEWEST_RIGS, math.ceil(repeats / PAIRS_A_RIG))))
+    return _spread(repeats, min(repeats, max(FEWEST_UNITS, math.ceil(repeats / PAIRS_A_RIG))))
 
 
 def confirming_rigs(screened: int, cases: int) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
@@ -37,6 +38,7 @@ def measure(
     reference: Case | None = None,
     api: str | None = None,
     executable: Path | None = None,
+    part: Part | None = None,
 ) -> Measurement:
     """Measures a case on its rig, interleaved with its reference link.
 
@@ -46,6 +48,7 @@ def measure(
             two never run at once: at the end ``rig`` runs and the reference is paused.
         reference: the case as the reference rig sees it; by default ``case`` itself.
         api: the technique for a case that names none; both rigs use it.
+        part: the round that this is; the measurement is then that of all rounds so far. Only for launches of one kind.
         around: the circumstances of the figures; read from the rig by default.
 
     Returns:
@@ -60,6 +63,8 @@ def measure(
     strategy = strategy_of(case)(
         rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
     )
+    if part is not None:
+        strategy.resume(part)
     try:
         strategy.run()
     except BaseException:

@@ -100,7 +100,8 @@ class Measurement:
         load: the load as a share of a rate that was searched for first.
         load_of_pps: that rate, total over pairs.
         launches, windows: number of launches and windows behind the figures.
-        ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget`` or ``repeats``; of a
+        ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget``, ``repeats``,
+            ``rounds``, or ``interrupted`` with only some of them; of a
             search ``goal``, ``max-duration`` or ``generator-bound``.
         precision: half the width of the interval of the main figure over that figure; None where there is no interval,
             and where launches depend on each other, since further ones could lie anywhere.

@@ -98,6 +98,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     with usage_errors():
         try:
             icbench_session.arrange(items)
+            if icbench_session.options.rounds > 1:
+                from pytest_icbench.plugin.items import benchmarks
+                from pytest_icbench.plugin.rounds import check_rounds
+
+                check_rounds(icbench_session.options, benchmarks(items), distributed=icbench_session.is_worker)
         except UsageError:
             icbench_session.files.drop()
             raise
@@ -123,6 +128,10 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         icbench_session.open(session)
     looks = session.config.stash.get(_LOOKS, None)
     try:
+        if icbench_session.options.rounds > 1:
+            from pytest_icbench.plugin.rounds import measure_rounds
+
+            measure_rounds(icbench_session, session.items)
         ran = yield
         if looks is not None:
             looks.run(session)

@@ -61,6 +61,11 @@ class Benchmark:
         rate = self.case.rate
         return self.request.measure or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
 
+    @property
+    def takes_part(self) -> bool:
+        """Whether its launches are of one kind, so that the rounds of a session can share them."""
+        return self.measures is None and self.case.candidate is None and self.case.rate.share is None
+
 
 BENCHMARK = pytest.StashKey[Benchmark]()
 #: Seed of the order of a session's cases; None for that of the files.

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pytest_icbench.stats.bands import Bands, find_bands
 from pytest_icbench.stats.dependence import Dependence, find_dependence, widened
 from pytest_icbench.stats.drift import find_slope
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, median_rank
+from pytest_icbench.stats.student import over_units
 
 #: Confidence, at a fixed number, of an interval whose width decides when to stop, where few looks would be enough:
 #: repeated looks cost up to three points of coverage.
@@ -62,6 +63,25 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> La
     if dependence is None:
         return LaunchEstimate(plain, bands)
     return LaunchEstimate(widened(plain, dependence.widening), bands, dependence)
+
+
+def over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> LaunchEstimate:
+    """Returns a figure over the launches of several rounds, apart in time and on rigs of their own.
+
+    What a round draws, all its launches share: the unit is the round, which counts by the median of its launches. The
+    estimate is their geometric mean with Student's interval, from three rounds on.
+
+    Raises:
+        ValueError: no values.
+    """
+    values = [value for launches in rounds for value in launches]
+    if min(values) <= 0:
+        return over_launches(values, confidence)
+    dependence = find_dependence(values)
+    if dependence is not None:  # the rounds hold what launches share, so it widens nothing
+        dependence = replace(dependence, widening=1.0)
+    estimate = over_units([median(launches) for launches in rounds if launches], confidence)
+    return LaunchEstimate(estimate, find_bands(values), dependence)
 
 
 def drift_over_launches(values: Sequence[float]) -> float | None:

@@ -15,15 +15,11 @@ Two intervals over these units:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.student import student_quantile
-
-#: The fewest pairs of rigs that tell how far rigs lie apart.
-FEWEST_RIGS = 3
+from pytest_icbench.stats.student import over_units
 
 #: The figures of the pairs of launches on two rigs: the new version's, and those of the one before.
 RigPair = tuple[Sequence[float], Sequence[float]]
@@ -35,16 +31,7 @@ def over_rigs(rig_pairs: Sequence[RigPair], confidence: float = CONFIDENCE) -> E
     Raises:
         ValueError: there is none, or a figure is not positive.
     """
-    logs = [math.log(factor(now, before).value) for now, before in rig_pairs]
-    if not logs:
-        raise ValueError("a ratio needs a pair of rigs")
-    n = len(logs)
-    level = math.fsum(logs) / n
-    if n < FEWEST_RIGS:
-        return Estimate(math.exp(level))
-    variance = math.fsum((value - level) ** 2 for value in logs) / (n - 1)
-    arm = student_quantile(n - 1, (1 + confidence) / 2) * math.sqrt(variance / n)
-    return Estimate(math.exp(level), math.exp(level - arm), math.exp(min(level + arm, 700.0)), confidence)
+    return over_units([factor(now, before).value for now, before in rig_pairs], confidence)
 
 
 def ranked_over_rigs(rig_pairs: Sequence[RigPair], confidence: float = CONFIDENCE) -> Estimate:

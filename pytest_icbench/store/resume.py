@@ -73,6 +73,13 @@ class Taken:
                 return with_windows(result)
         return None
 
+    def has(self, test: str, case: Case) -> bool:
+        """Whether ``take`` has a measurement of the case for the test."""
+        return any(
+            (result.measurement.case, result.measurement.dimension) == (case.id, case.dimension)
+            for result in self._left.get(test, ())
+        )
+
     def rest(self, test: str) -> Iterator[Measurement]:
         """Yields the test's remaining measurements, such as the search whose rate its load refers to."""
         for result in self._left.pop(test, ()):

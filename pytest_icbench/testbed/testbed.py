@@ -29,6 +29,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.fitness import Control, Fitness
@@ -247,8 +248,13 @@ class Testbed:
         reference: Case | None,
         settings: Settings,
         on_progress: OnProgress,
+        part: Part | None = None,
     ) -> Measurement:
-        """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError."""
+        """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError.
+
+        Args:
+            part: the round that this is; the measurement is that of all rounds so far.
+        """
         from pytest_icbench.measure.measure import measure
 
         rig, reference_rig = rigs
@@ -257,7 +263,7 @@ class Testbed:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         api = case.resolved_api(self.catalogue[case.switch])
         measurement = measure(
-            rig, reference_rig, case, settings, on_progress, around=around, reference=reference, api=api
+            rig, reference_rig, case, settings, on_progress, around=around, reference=reference, api=api, part=part
         )
         return _with_ports(measurement, rig)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -151,8 +152,9 @@ class FakeTestbed:
         reference: Case | None,
         settings: Any,
         on_progress: Callable[[Progress], None],
+        part: Part | None = None,
     ) -> Measurement:
-        self.log.append(f"measure {case.dimension} {case.id}")
+        self.log.append(f"measure {case.dimension} {case.id}" + (f" round {part.number}" if part else ""))
         on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
         found = type(self).behaviour(case)
         if isinstance(found, BaseException):

@@ -14,6 +14,7 @@ from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
 from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.stopping import fewest_launches, why_stop
@@ -79,6 +80,8 @@ class Strategy:
         self.used: set[int] = set()
         self.seen: set[int] = set()
         self.repeated_s = 0.0
+        #: The round that this is of its case; None: it is all of it.
+        self.part: Part | None = None
         #: Number of the rigs of this case, where several are built one after the other.
         self.round: int | None = None
         #: Time of the canary in the quickest launch so far.
@@ -90,7 +93,11 @@ class Strategy:
         except Invalid as invalid:
             self.gathered.invalid = invalid.reason, invalid.evidence
             self.gathered.ended_by = "invalid"
-        self.gathered.duration_s = self._elapsed()
+        self.gathered.duration_s += self._elapsed()
+
+    def resume(self, part: Part) -> None:
+        """Makes this strategy one round of its case, after those that came before."""
+        self.part, self.round, self.gathered = part, part.number, part.gathered
 
     def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
         """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
@@ -111,9 +118,11 @@ class Strategy:
         self._launches()
 
     def _launches(self) -> None:
+        before = len(self.gathered.launches)
+        fixed = self.settings.repeats if self.part is None else self.part.launches
         for turn in itertools.count():
-            repeats = self.settings.repeats
-            launches = self.a_turn if repeats is None else min(self.a_turn, repeats - len(self.gathered.launches))
+            done = len(self.gathered.launches) - before
+            launches = self.a_turn if fixed is None else min(self.a_turn, fixed - done)
             # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
             if turn % 2:
                 self._reference_turn(launches)
@@ -123,8 +132,12 @@ class Strategy:
                 self._reference_turn(launches)
             figures = [main_figure(self.case, launch) for launch in self.gathered.launches]
             elapsed = self._elapsed()
-            next_s = self.a_turn * (elapsed - self.repeated_s) / len(figures)
-            why = why_stop(figures, self.settings, elapsed, next_s)
+            next_s = self.a_turn * (elapsed - self.repeated_s) / (len(figures) - before)
+            why = why_stop(figures, self.settings, elapsed, next_s) if self.part is None else None
+            if self.part is not None and len(figures) - before >= self.part.launches:
+                why = "rounds"
+            elif self.part is not None and elapsed + next_s > self.part.seconds:
+                why = "max-duration"
             if why is not None:
                 self.gathered.ended_by = why
                 return
@@ -297,8 +310,10 @@ class Strategy:
 
     def _outlook(self, done: int) -> tuple[float, int]:
         """Returns the seconds that the case still takes, and the number of launches that it will have."""
-        launches = max(fewest_launches(self.settings), done + 1)
         elapsed = self._elapsed()
+        if self.part is not None:
+            done = sum(launch.round == self.part.number for launch in self.gathered.launches)
+        launches = max(fewest_launches(self.settings) if self.part is None else self.part.launches, done + 1)
         launch_s = elapsed / done if done else self.settings.launch_s + TYPICAL_OVERHEAD_S
         left = (launches - done) * launch_s
         if not done:  # a launch can take hours

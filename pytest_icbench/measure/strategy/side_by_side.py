@@ -44,7 +44,8 @@ from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.quantiles import CONFIDENCE, median
-from pytest_icbench.stats.rig_pairs import FEWEST_RIGS, RigPair
+from pytest_icbench.stats.rig_pairs import RigPair
+from pytest_icbench.stats.student import FEWEST_UNITS
 
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 _CYCLES_ROSE = "the rate has not changed beyond its margin, the switch's cycles a frame decide"
@@ -138,7 +139,7 @@ class PairStrategy(Strategy):
 
     def _has_time(self, pairs: int) -> bool:
         """Whether the time for the case has room for more pairs, and for one pair on each rig that is then missing."""
-        missing = max(FEWEST_RIGS - len(self.rig_sizes), 0)
+        missing = max(FEWEST_UNITS - len(self.rig_sizes), 0)
         needed_s = (pairs + missing) * self._pair_s + missing * self._building_s
         return self._elapsed() + needed_s <= self.settings.max_duration_s
 

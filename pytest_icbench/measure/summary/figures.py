@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
+from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.stats.merged import over_merged
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
+from pytest_icbench.stats.student import over_units
 
 #: Names of the percentiles in a result.
 PERCENTILES: Mapping[str, float] = MappingProxyType(
@@ -40,7 +41,7 @@ class Figures:
         Args:
             reference: launches of the reference link.
         """
-        together = _Together.of([launch.rtt for launch in self.launches if launch.rtt is not None])
+        together = self._together([launch.rtt for launch in self.launches])
         if together is None:
             return {}
         merged = together.whole
@@ -49,20 +50,26 @@ class Figures:
         figures["rtt_mean_ns"] = together.estimate(lambda histogram: histogram.mean)
         return figures | together.percentiles("rtt") | self._variation() | self._first() | _floor(reference)
 
+    def _together(self, histograms: Sequence[Histogram | None]) -> _Together | None:
+        known = [histogram for histogram in histograms if histogram is not None]
+        rounds = (merge([item for item in each if item is not None]) for each in by_round(self.launches, histograms))
+        return _Together.of(known, [each for each in rounds if each is not None])
+
     def _variation(self) -> dict[str, Any]:
         """Returns the packet delay variation (RFC 5481).
 
         Each pair of each launch is a stream by itself, with its least delay as the reference.
         """
-        shifted = [launch.pdv or launch.rtt.less_minimum() for launch in self.launches if launch.rtt is not None]
-        together = _Together.of(shifted)
+        together = self._together(
+            [launch.pdv or (launch.rtt and launch.rtt.less_minimum()) for launch in self.launches]
+        )
         if together is None:
             return {}
         return {"pdv_max_ns": _float(together.whole.maximum), **together.percentiles("pdv")}
 
     def _first(self) -> dict[str, Any]:
         """Returns the latency of the first frames of bursts, which do not wait for other frames of their burst."""
-        together = _Together.of([launch.rtt_first for launch in self.launches if launch.rtt_first is not None])
+        together = self._together([launch.rtt_first for launch in self.launches])
         if together is None:
             return {"rtt_first_samples": 0}
         return {"rtt_first_samples": together.whole.count, **together.percentiles("rtt_first", ("p50", "p99"))}
@@ -84,8 +91,10 @@ class Figures:
         return {**figures, "hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
-        known = [value for value in values if value is not None]
-        return kept(median_over_launches(known)) if known else None
+        known = [(launch, value) for launch, value in zip(self.launches, values, strict=True) if value is not None]
+        if not known:
+            return None
+        return kept(over([launch for launch, _ in known], [value for _, value in known]).estimate)
 
     def _hardware(self) -> dict[str, Any]:
         """Returns the medians of the hardware events that every launch counted."""
@@ -101,28 +110,41 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """The histograms of all launches as one, and those of all launches but one, for each."""
+    """The histograms of all launches as one, those of all launches but one, for each, and those of each round."""
 
     whole: Histogram
     without: Sequence[Histogram]
+    rounds: Sequence[Histogram]
 
     @classmethod
-    def of(cls, histograms: Sequence[Histogram]) -> _Together | None:
+    def of(cls, histograms: Sequence[Histogram], rounds: Sequence[Histogram]) -> _Together | None:
         whole = merge(histograms)
         if whole is None:
             return None
         rests = (merge([*histograms[:place], *histograms[place + 1 :]]) for place in range(len(histograms)))
-        return cls(whole, [rest for rest in rests if rest is not None])
+        return cls(whole, [rest for rest in rests if rest is not None], rounds)
 
     def estimate(self, figure: Callable[[Histogram], float | None]) -> Estimate | None:
         """Returns a figure of all samples, with an interval if it is also one of those of all launches but any one."""
         value = figure(self.whole)
         if value is None:
             return None
+        if len(self.rounds) > 1:
+            return kept(self._over_rounds(float(value), [figure(each) for each in self.rounds]))
         without = [figure(rest) for rest in self.without]
         known = [float(rest) for rest in without if rest is not None]
         samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)
         return kept(over_merged(float(value), known if len(known) == len(without) else (), samples))
+
+    def _over_rounds(self, value: float, of_rounds: Sequence[float | None]) -> Estimate:
+        """Returns the figure with the interval that the rounds' own figures have, around it."""
+        known = [float(figure) for figure in of_rounds if figure]
+        if len(known) < len(of_rounds) or value <= 0:
+            return Estimate(value)
+        over = over_units(known)
+        if over.low is None or over.high is None:
+            return Estimate(value)
+        return Estimate(value, value * over.low / over.value, value * over.high / over.value, over.coverage)
 
     def percentiles(self, prefix: str, names: Iterable[str] = PERCENTILES) -> dict[str, Estimate | None]:
         """Returns the percentiles of these names as ``PREFIX_p50_ns``."""

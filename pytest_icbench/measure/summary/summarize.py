@@ -12,6 +12,7 @@ from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
+from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import Launch
@@ -19,7 +20,7 @@ from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.intervals import drift_over_launches, median_over_launches, over_launches
+from pytest_icbench.stats.intervals import drift_over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: Counters of a pair that a measurement sums up.
@@ -98,11 +99,12 @@ def main_figure(case: Case, launch: Launch) -> float:
 def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surroundings) -> Measurement:
     """Returns the measurement of the launches; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
-    figures = [figure for figure in (main_figure(case, launch) for launch in launches) if figure == figure]
-    over = over_launches(figures) if figures else None
-    main = over.estimate if over else None
-    dependence = over.dependence if over else None
-    pps = median_over_launches([launch.throughput_pps for launch in launches]) if launches else None
+    known = [(launch, figure) for launch in launches if (figure := main_figure(case, launch)) == figure]
+    figures = [figure for _, figure in known]
+    found = over([launch for launch, _ in known], figures) if figures else None
+    main = found.estimate if found else None
+    dependence = found.dependence if found else None
+    pps = over(launches, [launch.throughput_pps for launch in launches]).estimate if launches else None
     bottleneck = find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
@@ -138,7 +140,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         ended_by=gathered.ended_by,
         precision=None if main is None or (dependence and dependence.likely) else main.relative_half_width,
         confidence=CONFIDENCE if main is not None and main.coverage else None,
-        bands=over.bands if over else None,
+        bands=found.bands if found else None,
         dependence=dependence,
         drift=drift_over_launches(figures),
         repeated=len(gathered.faults),
@@ -189,13 +191,12 @@ def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
     if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
         return None
-    figures = [(main_figure(case, launch), main_figure(case, reference)) for launch, reference in pairs]
-    figures = [(figure, reference) for figure, reference in figures if figure > 0 and reference > 0]
-    if not figures:
+    pairs = [pair for pair in pairs if all(main_figure(case, launch) > 0 for launch in pair)]
+    if not pairs:
         return None
-    measured, reference = ([pair[side] for pair in figures] for side in (0, 1))
+    measured, reference = ([main_figure(case, pair[side]) for pair in pairs] for side in (0, 1))
     ratios = quotients(measured, reference) if case.dimension == "throughput" else quotients(reference, measured)
-    return median_over_launches(ratios)
+    return over([launch for launch, _ in pairs], ratios).estimate
 
 
 def throughput_fields(case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from pytest_icbench.measure.estimate import (
     launch_estimate_s,
     soak_estimate_s,
 )
+from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
@@ -76,7 +78,11 @@ def _without_search_s(
         again_s = comparison_estimate_s(settings, build=False)
         return comparison_estimate_s(settings, build=build) + (request.comparisons - 1) * again_s
     neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
-    return estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn, launches=launches)
+    rounds = testbed.options.rounds if benchmark.takes_part else 1
+    if rounds > 1:
+        launches = rounds * math.ceil((launches or fewest_launches(settings)) / rounds)
+    seconds = estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn, launches=launches)
+    return seconds + (rounds - 1) * RIG_OVERHEAD_S * (2 if neighbour else 1) * build
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:

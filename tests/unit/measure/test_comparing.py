@@ -23,7 +23,8 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.paired import fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE
-from pytest_icbench.stats.rig_pairs import FEWEST_RIGS, RigPair, over_rigs, ranked_over_rigs
+from pytest_icbench.stats.rig_pairs import RigPair, over_rigs, ranked_over_rigs
+from pytest_icbench.stats.student import FEWEST_UNITS
 
 HIGHER = Margin("higher")
 
@@ -44,7 +45,7 @@ def test_launches_on_the_same_rigs_are_one_unit() -> None:
 
 def test_two_rigs_have_no_interval() -> None:
     assert over_rigs(on_rigs(0.9, 0.9)).low is None
-    with pytest.raises(ValueError, match="a pair of rigs"):
+    with pytest.raises(ValueError, match="one unit at least"):
         over_rigs([])
 
 
@@ -83,7 +84,7 @@ def test_the_width_alone_ends_a_first_look() -> None:
 def test_a_fixed_number_of_pairs_has_three_rigs_where_it_can(repeats: int) -> None:
     spread = fixed_rigs(repeats)
     assert sum(spread) == repeats
-    assert len(spread) >= min(repeats, FEWEST_RIGS)
+    assert len(spread) >= min(repeats, FEWEST_UNITS)
     assert max(spread) - min(spread) <= 1
     assert max(spread) <= 2
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -15,6 +16,7 @@ from pytest_icbench.stats.intervals import (
     interpolated,
     median_over_launches,
     over_launches,
+    over_rounds,
 )
 from pytest_icbench.stats.quantiles import Estimate, median_rank
 from pytest_icbench.stats.student import student_quantile
@@ -106,3 +108,28 @@ def test_the_unit_does_not_matter(series: list[float], factor: float) -> None:
 )
 def test_students_quantiles_are_those_of_the_tables(freedom: int, q: float, t: float) -> None:
     assert student_quantile(freedom, q) == pytest.approx(t, rel=0.005)
+
+
+def test_rounds_hold_what_their_launches_share() -> None:
+    """Each round has a level of its own: an interval that takes launches as independent misses the truth."""
+    generator = random.Random(4)
+    held = {True: 0, False: 0}
+    sessions = 1000
+    for _ in range(sessions):
+        rounds = []
+        for _ in range(5):
+            level = 100 * math.exp(generator.gauss(0, 0.05))
+            rounds.append([level * (1 + generator.gauss(0, 0.01)) for _ in range(5)])
+        for in_rounds in held:
+            flat = [value for launches in rounds for value in launches]
+            estimate = over_rounds(rounds).estimate if in_rounds else interpolated(flat)
+            assert estimate.low is not None
+            assert estimate.high is not None
+            held[in_rounds] += estimate.low <= 100 <= estimate.high
+    assert 0.93 <= held[True] / sessions <= 0.97
+    assert held[False] / sessions < 0.8
+
+
+def test_two_rounds_have_no_interval() -> None:
+    assert over_rounds([[1.0, 2.0], [1.0, 2.0]]).estimate.low is None
+    assert over_rounds([[1.0], [0.0], [2.0]]).estimate.value == 1.0  # no logarithm: launches are the units
