@@ -11,7 +11,7 @@ from typing import Any
 from validation.model import Claim, Record, Row
 
 #: Number of rows of one measure from which the page has one row for them; their record has all.
-FEWEST = 4
+FEWEST = 3
 _SIGN = {"holds": "✓ holds", "fails": "✗ **fails**", "not shown": "not shown"}
 
 
@@ -109,9 +109,11 @@ def alone(row: Row) -> tuple[str, str, str, str, str]:
 
 def together(rows: Sequence[Row]) -> tuple[str, str, str, str, str]:
     """The cells of rows that differ by numbers and names alone: their number, and the range of their values."""
+    patterns = {re.sub(r"[\d.,]*\d", "…", row.what) for row in rows}
     words = [row.what.split() for row in rows]
     begin, end = common(words), common([list(reversed(each)) for each in words])[::-1]
-    what = " ".join([*begin, "…", *end][: len(min(words, key=len)) + 1])
+    shortest = len(min(words, key=len))
+    what = patterns.pop() if len(patterns) == 1 else " ".join([*begin, "…", *end[-max(shortest - len(begin), 1) :]])
     numbers = [(number, row.value) for row in rows if (number := first_number(row.value)) is not None]
     ends = [shown(choose(numbers, key=lambda pair: pair[0])[1]).split()[0] for choose in (min, max) if numbers]
     measured = " to ".join(dict.fromkeys(ends))

@@ -39,16 +39,20 @@ def _row(fault: Fault) -> tuple[str, str, str, str, str]:
 
 
 def text() -> str:
-    """Returns the page. Faults that differ in the switch alone share a row."""
-    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    """Returns the page. Faults that differ in the switch, or in the moment, alone share a row."""
+    places: dict[tuple[str, str, str, str], list[str]] = {}
     for fault in FAULTS:
         what, when, where, end, says = _row(fault)
-        rows.setdefault((what, when, end, says), []).append(where)
+        places.setdefault((what, end, says, when), []).append(where)
+    moments: dict[tuple[str, str, str, str], list[str]] = {}
+    for (what, end, says, when), where_all in places.items():
+        moments.setdefault((what, "; ".join(where_all), end, says), []).append(when)
+    # The faults of which all but the name is the same share a row, too.
+    names: dict[tuple[str, str, str, str], list[str]] = {}
+    for (what, where, end, says), times in moments.items():
+        names.setdefault((", ".join(times), where, end, says), []).append(what)
     lines = ["| broken | when | over | what becomes of it | what the session says |", "| --- | --- | --- | --- | --- |"]
-    lines += [
-        f"| {what} | {when} | {'; '.join(places)} | {end} | {says} |"
-        for (what, when, end, says), places in rows.items()
-    ]
+    lines += [f"| {'; '.join(what)} | {' | '.join(rest)} |" for rest, what in names.items()]
     return f"{_HEAD}\n" + "\n".join(lines) + f"\n\n{len(FAULTS)} faults.\n"
 
 
