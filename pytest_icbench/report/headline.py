@@ -211,7 +211,8 @@ def _switch(test: str) -> str:
 
 def warnings(results: Sequence[Result]) -> list[str]:
     """Returns what makes the values doubtful: shared cores, disturbed windows, drift, bands, the host's warnings."""
-    parts = []
+    told = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
+    parts = [f"{text.rstrip('.')}." for text in told]
     sharing = sum(map(remarks.shares_cpus, results))
     if sharing:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
@@ -225,6 +226,10 @@ def warnings(results: Sequence[Result]) -> list[str]:
             f"The host disturbed {windows[0]:,} of {windows[1]:,} windows, in {_cases(len(disturbed))}; most in"
             f" {_label(worst)}: {worst.disturbed_windows} of {worst.windows}."
         )
+    broken = [result for result in results if not result.is_number]
+    spoiled = [result for result in broken if result.disturbed_launches or result.disturbed_repeated]
+    if spoiled:
+        parts.append(f"Others disturbed {len(spoiled)} of {_cases(len(broken))} without a value.")
     drifted = sorted(
         (result for result in numbers if remarks.drift(result)), key=lambda result: -abs(result.drift or 0)
     )
@@ -235,8 +240,6 @@ def warnings(results: Sequence[Result]) -> list[str]:
     if banded:
         named = ", ".join(map(_label, banded[:_FEW]))
         parts.append(f"Launches of {_cases(len(banded))} fall into two bands: {_and_more(named, len(banded))}.")
-    told = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
-    parts += [f"{text.rstrip('.')}." for text in told]
     return [printable(part) for part in parts]
 
 

@@ -50,7 +50,7 @@ def why_disturbed(
     if gaps and not shared:
         index = max(gaps, key=lambda number: gaps[number])
         if _exceeds(gaps[index], GAP_LIMIT, kept_s):
-            parts.append(f"endpoint {index} lost {gaps[index]:.1%} of the time in gaps")
+            parts.append(f"endpoint {index} lost {min(gaps[index], 1.0):.1%} of the time in gaps")
     return ", ".join(parts) or None
 
 

@@ -102,7 +102,9 @@ def _notable(page: Page) -> str:
     for place in notable:
         result = page.results[place]
         verdict = f"{result.verdict}{', waived' if result.waiver else ''}"
-        rows.append((verdict, Link(f"{result.case}, {result.dimension}", page.anchors[place]), result.reason or ""))
+        evidence = result.evidence.splitlines()[:1] if result.evidence and not result.is_number else []
+        why = ", ".join(filter(None, [result.reason, *evidence]))
+        rows.append((verdict, Link(f"{result.case}, {result.dimension}", page.anchors[place]), why))
     return _section("ic-notable", "Not as it should be", folded(("Verdict", "Case", "Why"), rows)) if rows else ""
 
 

@@ -163,6 +163,8 @@ def test_gaps_of_a_loop_disturb_unless_endpoints_share_a_cpu() -> None:
     gaps = (EndpointWork(0, 0.02, 3), EndpointWork(1, 0.12, 9), EndpointWork(2))
     assert why_disturbed(QUIET, gaps, 1.0) == "endpoint 1 lost 12.0% of the time in gaps"
     assert why_disturbed(None, gaps, 1.0) is not None
+    # A gap belongs to the window in which it began, and can be longer than all of them.
+    assert why_disturbed(QUIET, (EndpointWork(0, 1.87, 1),), 1.0) == "endpoint 0 lost 100.0% of the time in gaps"
     assert why_disturbed(QUIET, gaps, 1.0, shared=True) is None
     assert why_disturbed(QUIET, gaps, 4.0) is None
 

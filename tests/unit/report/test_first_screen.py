@@ -15,6 +15,8 @@ from pytest_icbench.report import headline, remarks
 from pytest_icbench.report.answer import MOST_TRAFFICS, answer
 from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure.dots import dot_charts
+from pytest_icbench.report.html.body import summary
+from pytest_icbench.report.html.page import Page
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 
@@ -98,7 +100,7 @@ def test_disturbed_drifted_and_shared_is_said_with_the_worst_case() -> None:
         result(Case("ovs"), disturbed_windows=12, windows=12, placement="cooperative"),
         result(Case("vpp"), disturbed_windows=1, windows=12, drift=0.73, conditions={"warnings": ["turbo is on"]}),
     ]
-    shared, disturbed, drifted, host = headline.warnings(results)
+    host, shared, disturbed, drifted = headline.warnings(results)
     assert shared.startswith("The endpoints of 1 of 2 cases share CPUs")
     assert disturbed.startswith("The host disturbed 13 of 24 windows, in 2 cases; most in ovs-64B-b32-1vs1-Rmax: 12 of")
     assert drifted == "1 case drifted while measured: vpp-64B-b32-1vs1-Rmax +73 %."
@@ -115,6 +117,16 @@ def test_endpoints_share_cpus_only_where_they_yield() -> None:
         "The endpoints of 1 of 2 cases share CPUs and yield to each other"
     ]
     assert headline.warnings(results[1:])[0].startswith("The endpoints share CPUs and yield")
+
+
+def test_disturbed_cases_without_a_value_are_counted_and_say_why() -> None:
+    broken = {"verdict": "INVALID", "reason": "no-forwarding", "evidence": "pair 1: none of 300 arrived\nlog"}
+    results = [result(Case("ovs"), **broken, disturbed_repeated=3), result(Case("vpp"), **broken)]
+    assert headline.warnings(results) == ["Others disturbed 1 of 2 cases without a value."]
+    page = Page()
+    for each in results:
+        page.add("t", each)
+    assert "no-forwarding, pair 1: none of 300 arrived<" in summary(page)
 
 
 def test_a_fall_to_a_sixth_is_told_by_its_ends() -> None:
