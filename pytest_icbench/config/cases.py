@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.bit_rate import BitRate
+from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.sequences import parse_words
@@ -40,6 +41,7 @@ class Request:
         api, port: names or ``all``.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
+        functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
         comparisons: how many times the test compares a candidate with its base.
@@ -59,6 +61,8 @@ class Request:
     remote: tuple[bool, ...] = ()
     blocking: tuple[bool, ...] = (False,)
     touch: tuple[bool, ...] = (False,)
+    functions: tuple[str | None, ...] = (None,)
+    function_count: tuple[int, ...] | None = None
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
     soak_duration: float | None = None
@@ -69,6 +73,7 @@ class Request:
 _AXES: dict[str, Callable[[str, str], Any]] = {
     **{row.name: row.parse for row in TABLE if row.marker and not row.flag},
     "variant": parse_words,
+    "functions": parse_functions,
 }
 #: The user's name for the natural mode of a switch.
 DEFAULT_MODE = "default"
@@ -82,7 +87,7 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = ("api", "port", "switch_cores", "variant", "measure", "soak_duration", "mix")
+_NONE = ("api", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
@@ -253,6 +258,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             return request.remote
         return (options.remote is not None if topology is None else topology.is_remote(pairs),)
 
+    functions, counts = options.function or request.functions, options.function_count or request.function_count
+    paths = [(via, n) for via in functions for n in options.pairs or (via and counts) or request.pairs]
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
@@ -265,13 +272,13 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for mode, cores, (pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+        for mode, cores, (function, pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
             _modes(request.variant, cls),
             _cores(options.switch_cores or request.switch_cores, cls),
-            [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
+            [(via, number, remote) for via, number in paths for remote in remotes(number)],
             ways,
-            _flag(options.blocking, request.blocking),
-            _flag(options.touch, request.touch),
+            request.blocking if options.blocking is None else (options.blocking,),
+            request.touch if options.touch is None else (options.touch,),
             _frames(request, options),
             options.burst or request.burst,
             options.rate or request.rate,
@@ -290,6 +297,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 blocking=blocking and api in SOCKET_APIS,
                 touch=touch,
                 remote=remote,
+                function=function,
             )
             # A candidate is measured side by side with its base, so the base needs no separate test.
             for candidate in candidates.of_switch(options.variant, name):
@@ -344,10 +352,6 @@ def _cores(asked: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int 
     return tuple(None if cores == cls.default_cores else cores for cores in asked)
 
 
-def _flag(option: bool | None, asked: tuple[bool, ...]) -> tuple[bool, ...]:
-    return asked if option is None else (option,)
-
-
 def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
     """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
     if case.burst > ring:
@@ -363,9 +367,11 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
             f"{case.traffic.longest_bytes} bytes are more than api {case.resolved_api(cls)} carries;"
             f" take packet sizes up to {longest}"
         )
-    if cls.max_pairs is not None and case.pairs > cls.max_pairs:
+    pairs = case.path.wires_count
+    if cls.max_pairs is not None and pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"
-        return f"{case.switch} takes at most {cls.max_pairs} pair{plural}, not {case.pairs}; lower --icbench-pairs"
+        ports = "" if case.function is None else " of ports (the functions' among them)"
+        return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
     if (reason := remote_misfit(case, cls)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config import candidates, frames, named, values
+from pytest_icbench.config.function_options import FunctionOptions
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances
@@ -38,7 +39,7 @@ SOAK_LENGTHS = values.Seconds(1.0, 2_592_000.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(FunctionOptions):
     """The options of a run. An option that is None or empty was not given: the scenario decides.
 
     Attributes:

@@ -13,6 +13,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch
@@ -21,6 +22,7 @@ from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 
 if TYPE_CHECKING:
@@ -105,6 +107,14 @@ _SWITCH: dict[str, tuple[Check, str] | None] = {
     "assignment": (_optional(_cpu_by_port), "a mapping of ports to CPUs, or None"),
     "pause": None,
     "resume": None,
+    "stop": None,
+}
+_FUNCTION: dict[str, tuple[Check, str] | None] = {
+    "probe": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
+    "start": None,
+    "facts": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
+    "check": None,
+    "counters": (_is(FunctionCounters), "FunctionCounters"),
     "stop": None,
 }
 _NODE: dict[str, tuple[Check, str] | None] = {
@@ -197,6 +207,12 @@ def make_switch(cls: type[Switch]) -> Switch:
     """Returns an instance of a driver whose calls are guarded. Raises DriverFault."""
     driver = f"switch '{getattr(cls, 'name', cls.__name__)}'"
     return cast("Switch", _Guarded(guarded(driver, "__init__", cls), driver, _SWITCH))
+
+
+def make_function(cls: type[Function]) -> Function:
+    """Returns an instance of a function's driver whose calls are guarded. Raises DriverFault."""
+    driver = f"function '{getattr(cls, 'name', cls.__name__)}'"
+    return cast("Function", _Guarded(guarded(driver, "__init__", cls), driver, _FUNCTION))
 
 
 def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:

@@ -75,7 +75,8 @@ def measure(
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     around = replace(around, shared=rig.placement.shared)
-    return strategy.finish(summarize(case, settings, strategy.gathered, around), around)
+    measurement = strategy.finish(summarize(case, settings, strategy.gathered, around), around)
+    return replace(measurement, functions=strategy.functions.work)
 
 
 def strategy_of(case: Case) -> type[Strategy]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure."""
+"""The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure.
+
+The reference of a case with a network function is the same path without it.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,12 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         port: the case's resolved port kind, which ``direct`` uses, too.
         family: family of the case's switch, ``kernel`` or ``dpdk``.
     """
-    if case.switch in REFERENCES:
+    if case.switch in REFERENCES and case.function is None:
         return None
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None
+    if case.function is not None:
+        return replace(case, function=None, candidate=None)
     api = case.api
     kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
     link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.function_facts import FunctionTerms
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigCalls
 
@@ -17,11 +18,15 @@ class MeasuredRig(RigCalls):
         preflighted: whether traffic passed in both directions since the rig was built or resumed.
         endpoints: the endpoints by index; empty while the rig is not built.
         placement: CPUs of the endpoints, by index.
+        peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
+        terms: what launches have to show of the network functions; None without any.
     """
 
     preflighted: bool
     endpoints: Sequence[Endpoint]
     placement: Placement
+    peers: Sequence[Address] = ()
+    terms: FunctionTerms | None = None
 
     def build(self) -> None:
         """Builds the rig. Raises ProvisionError."""

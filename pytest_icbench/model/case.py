@@ -62,6 +62,7 @@ class Case:
         rate: how much is offered, or which rate is searched for.
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
+        function: the network function between the ends of each pair (``nat+acl10``); None for none.
     """
 
     switch: str
@@ -78,12 +79,13 @@ class Case:
     touch: bool = False
     remote: bool = False
     candidate: str | None = None
+    function: str | None = None
 
     @property
     def id(self) -> str:
-        """The id: ``switch[+port][:mode][:candidate][-cN]-api[-blocking][-touch]-64B-b32-1vs1-Rmax[-remote]``.
+        """The id: ``switch[+port][:mode][:candidate][-cN][-via:function]-api[-blocking][-touch]-64B-b32-1vs1-Rmax``.
 
-        It consists of ``\\w : + - .`` alone.
+        A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
         head = self.switch
         if self.port is not None:
@@ -93,6 +95,8 @@ class Case:
         parts = [head]
         if self.switch_cores is not None:
             parts.append(f"c{self.switch_cores}")
+        if self.function is not None:
+            parts.append(f"via:{self.function}")
         if self.api is not None:
             parts.append(self.api)
         if self.blocking:
@@ -122,7 +126,7 @@ class Case:
     @property
     def path(self) -> FramePath:
         """The path of its frames, which knows the peers and the leaders among the endpoints."""
-        return FramePath(self.pairs)
+        return FramePath(self.pairs, 0 if self.function is None else 1)
 
     @property
     def rig_key(self) -> tuple[object, ...]:
@@ -134,6 +138,7 @@ class Case:
             self.candidate or "",
             self.port or "",
             self.switch_cores or 0,
+            self.function or "",
             self.pairs,
             self.traffic.jumbo,
             self.api in NETDEV_APIS,
@@ -152,7 +157,7 @@ class Case:
         return self.switch_cores if self.switch_cores is not None else switch.default_cores
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain JSON data; ``from_dict`` is the inverse."""
+        """Returns plain JSON data; ``from_dict`` is the inverse. A path without a function has no key for it."""
         data: dict[str, Any] = {}
         for field in fields(self):
             if field.name == "traffic":
@@ -160,6 +165,8 @@ class Case:
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
         data["rate"] = self.rate.to_json()
+        if self.function is None:
+            del data["function"]
         return data
 
     @classmethod
@@ -196,6 +203,7 @@ class _Axes:
     touch: bool
     remote: bool
     contender: str | None
+    function: str | None
 
 
 #: Keys of a case's axes in files.

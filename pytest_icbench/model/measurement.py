@@ -26,6 +26,7 @@ from pytest_icbench.model.codec import (
 )
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.settings import Settings
@@ -94,6 +95,7 @@ class Measurement:
             busy cycles per frame, and their share.
         hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
         vectors_per_call: frames that the switch's workers handled at once, median over launches.
+        functions: what each network function did during the launches, by pair; None for a path without any.
         switch_counters: by port, over all launches; None for a switch that keeps none.
         loss_events: the first thousand of ``loss_event_count`` in a long run (``icbench.soak``); None for others.
         back_to_back: longest train without loss (RFC 9004); None for others.
@@ -235,6 +237,7 @@ class Measurement:
     hardware: dict[str, Any] = field(default_factory=dict)
     per_pair: tuple[PairResult, ...] = ()
     switch_counters: tuple[SwitchPort, ...] | None = None
+    functions: tuple[FunctionWork, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
     per_repeated_launch: tuple[Launch, ...] = ()
@@ -271,6 +274,11 @@ class Measurement:
     def point(self) -> Case:
         """The case itself; axes that an earlier version did not write have their defaults."""
         return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in AXES))
+
+    @property
+    def ratio_to_plain(self) -> Estimate | None:
+        """The figure over that of the same path without its network function; None for a path without any."""
+        return None if self.point.function is None else self.ratio_to_reference
 
     @property
     def back_to_back_frames(self) -> float | None:
@@ -326,7 +334,7 @@ def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     return Case.from_dict({**data, "mix": None})  # likewise
 
 
-_AXES = Case("").to_dict()
+_AXES = {**Case("").to_dict(), "function": None}
 
 
 def _check_axes(measurement: Measurement) -> None:

@@ -4,7 +4,8 @@
 An endpoint's index is its place among all endpoints of a case. The two endpoints of a pair are neighbours: the leader
 (side a, which sends or asks) comes before its follower (side b). ``peer`` is the endpoint that an endpoint's frames are
 for, and ``across`` the port to which a switch that is like a wire joins its port. The two are equal only while nothing
-stands between the ends of a pair. A network function has two ports between them; chains of functions belong here.
+stands between the ends of a pair. A network function has two ports between them: the inner one towards side a, the
+outer one towards side b.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FramePath:
-    """The endpoints of a case with ``pairs`` pairs."""
+    """The endpoints of a case with ``pairs`` pairs, and ``functions`` network functions between the ends of each."""
 
     pairs: int
+    functions: int = 0
 
     @classmethod
     def over(cls, endpoints: Collection[object]) -> FramePath:
@@ -40,6 +42,28 @@ class FramePath:
     def endpoints(self) -> range:
         """The indexes of all endpoints."""
         return range(2 * self.pairs)
+
+    @property
+    def ports(self) -> list[int]:
+        """The indexes of a switch's ports in the order in which it gets them: each two neighbours are a wire.
+
+        Between the ends of a pair are the two ports of each of its functions. Their indexes follow all endpoints'.
+        """
+        return [port for pair in self.numbers for port in self._row(pair)]
+
+    @property
+    def wires_count(self) -> int:
+        """The number of wires that a switch joins its ports by; as many pairs as there would be without functions."""
+        return self.pairs * (self.functions + 1)
+
+    def between(self, pair: int) -> list[tuple[int, int]]:
+        """Returns the indexes of the inner and the outer port of each function of a pair, from side a to side b."""
+        first = len(self.endpoints) + 2 * self.functions * (pair - 1)
+        return [(first + 2 * place, first + 2 * place + 1) for place in range(self.functions)]
+
+    def _row(self, pair: int) -> list[int]:
+        leader, follower = self.ends(pair)
+        return [leader, *(port for ports in self.between(pair) for port in ports), follower]
 
     @property
     def leaders(self) -> range:
@@ -72,13 +96,18 @@ class FramePath:
         return index ^ 1
 
     def across(self, index: int) -> int:
-        """Returns the port to which a switch that is like a wire joins the endpoint's: without functions the peer's."""
-        return self.peer(index)
+        """Returns the port to which a switch that is like a wire joins this one: without functions the peer's."""
+        ports = self.ports
+        return ports[ports.index(index) ^ 1]
 
     def by_pair(self, items: Sequence[T]) -> list[tuple[T, T]]:
         """Returns the leader's and the follower's item of each pair; ``items`` are by index."""
         return [(items[leader], items[follower]) for leader, follower in map(self.ends, self.numbers)]
 
     def wires(self, items: Sequence[T]) -> list[tuple[T, T]]:
-        """Returns the items of each two ports that a switch that is like a wire joins; ``items`` are by index."""
-        return [(items[index], items[self.across(index)]) for index in self.endpoints if index < self.across(index)]
+        """Returns the items of each two ports that a switch that is like a wire joins.
+
+        Args:
+            items: one for each port, in the order in which a switch gets its ports.
+        """
+        return list(zip(items[::2], items[1::2], strict=True))

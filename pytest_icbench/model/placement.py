@@ -20,6 +20,7 @@ class Placement:
         numa_node: NUMA node of the switch and the endpoints.
         yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, and none yields.
         away: indexes of the endpoints on the second host, whose CPUs are that host's.
+        functions: one CPU for each network function whose process polls.
         there: placement of the second host, with its switch, endpoints, service and node.
     """
 
@@ -31,6 +32,7 @@ class Placement:
     yield_every: int
     away: tuple[int, ...] = ()
     there: Placement | None = None
+    functions: tuple[int, ...] = ()
 
     @property
     def local(self) -> tuple[int, ...]:

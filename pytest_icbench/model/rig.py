@@ -13,8 +13,9 @@ from typing import Any
 
 from pytest_icbench.model.calls import Forwarding, call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
 from pytest_icbench.model.interference import Interference, joined
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
@@ -60,6 +61,9 @@ class RigFacts:
         nodes: names of the endpoints' nodes.
         files: directory that all nodes share with the host, at the same path.
         remote_switch: facts of the second host's switch.
+        peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
+        functions: facts of the network functions, by pair.
+        terms: what launches have to show of the functions.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -67,6 +71,9 @@ class RigFacts:
     switch: SwitchFacts
     files: str
     remote_switch: SwitchFacts | None = None
+    peers: tuple[Address, ...] = ()
+    functions: tuple[FunctionFacts, ...] = ()
+    terms: FunctionTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +201,19 @@ class RigCalls(Forwarding):
         """Returns the CPU that polls each port, by port index as a text; None where the switch does not report it.
 
         Of two hosts it is the switch of this one, because CPU numbers of two hosts must not be mixed.
+        """
+        raise NotImplementedError
+
+    @call("this")
+    def functions(self) -> tuple[FunctionCounters, ...]:
+        """Returns the counters of each network function since its start, by pair."""
+        raise NotImplementedError
+
+    @call("this")
+    def prove(self) -> str | None:
+        """Sends frames through each network function; returns a sentence on the first that it did not do its work on.
+
+        Raises WorkloadError or ProvisionError if something has died.
         """
         raise NotImplementedError
 

@@ -69,6 +69,9 @@ class SwitchTraits(Protocol):
     #: Pairs that can share its uplink, None without a limit.
     uplink_pairs: ClassVar[int | None] = None
 
+    #: Whether it can keep sets of ports apart (``Attachment.segment``), which network functions between them need.
+    segments: ClassVar[bool] = False
+
     #: Keys that a user's configuration of it may have, with the kind of each value.
     config_keys: ClassVar[Mapping[str, Kind]] = {}
 

@@ -28,8 +28,9 @@ _LOOKS: pytest.StashKey[SecondLooks] = pytest.StashKey()
 _FIXTURE = pytest.StashKey["Icbench"]()
 _AXES = ", ".join(f"{row.field}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
-    f"icbench({_AXES}, variant=None, remote=None, dimension='throughput', measure=None, soak_duration=None,"
-    " comparisons=1, **settings): a benchmark; it runs once for each case, which is a combination of the axes."
+    f"icbench({_AXES}, variant=None, functions='none', remote=None, dimension='throughput', measure=None,"
+    " soak_duration=None, comparisons=1, **settings): a benchmark; it runs once for each case, which is a combination"
+    " of the axes."
     f" Settings: {', '.join(SETTINGS)}."
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.function.protocol import Function
     from pytest_icbench.driver.node.protocol import Node
     from pytest_icbench.driver.switch.protocol import Switch
 
@@ -28,4 +29,14 @@ def pytest_icbench_nodes(config: pytest.Config) -> list[type[Node]]:  # type: ig
 
     Called at collection, on every host that pytest runs on; the classes must import without root and quickly.
     ``--icbench-node`` takes the ``kind`` of each. A name that another kind has is an error.
+    """
+
+
+@pytest.hookspec
+def pytest_icbench_functions(config: pytest.Config) -> list[type[Function]]:  # type: ignore[empty-body]
+    """Returns further network functions: classes as ``pytest_icbench.driver.function.protocol.Function`` describes.
+
+    Called at collection, on every host that pytest runs on; the classes must import without root and quickly. A
+    function goes to the first component that has it over the switch's ports. A name that another component has is an
+    error.
     """

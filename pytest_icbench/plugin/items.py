@@ -28,6 +28,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.drivers import catalogue
+from pytest_icbench.plugin.functions import bring_functions, check_functions
 from pytest_icbench.plugin.order import seed_of, shuffled
 
 if TYPE_CHECKING:
@@ -124,11 +125,13 @@ def arrange(
     """
     marked = [item for item in items if _parameter(item) is not _ABSENT]
     about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
-    if not marked and not any((*about_switches, options.binaries)):
+    about_functions = (options.function, options.function_config)
+    if not marked and not any((*about_switches, *about_functions, options.binaries)):
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches)
     bring_nodes(config, options.node)
+    bring_functions(config)
     configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
     if dropped:
@@ -143,6 +146,7 @@ def arrange(
             if key not in tests:
                 tests[key] = _read_marked_test(item, options, limits)
             item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
+    configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in benchmarks(items)])
     check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
     items[:] = grouped(items, _rig_key)
     seed = seed_of(options.order, config)

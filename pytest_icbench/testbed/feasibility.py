@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.config.cases import unsupported_reason
 from pytest_icbench.config.options import Options
-from pytest_icbench.driver.guard import make_switch
+from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.guard import make_function, make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -21,6 +23,7 @@ from pytest_icbench.testbed.remote.uplinks import uplinks_of
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as UserTopology
+    from pytest_icbench.driver.function.protocol import Function
     from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.placement import Placement
@@ -74,6 +77,7 @@ class Feasibility:
         self._host_reason = cache(self._why_no_host)
         self._switch_reason = cache(self._why_no_switch)
         self._pairs_reason = cache(self._why_no_pairs)
+        self._function_reason = cache(self._why_no_function)
         self._uplink_reason = cache(self._why_no_uplink)
         self._answers: dict[Case, Placement | str] = {}
         self._by_case = options.save is not None or options.compare is not None
@@ -173,7 +177,7 @@ class Feasibility:
             except (Unsupported, ProvisionError):
                 continue  # a case that cannot run does not count
             away = len(self._away(case))
-            here.add((workers, len(case.path.endpoints) - away))
+            here.add((workers, len(case.path.endpoints) - away + self._function_pollers(case)))
             if away:
                 there.add((workers, away))
         if not here:
@@ -200,10 +204,13 @@ class Feasibility:
         workers = self._workers(case)
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
+        pollers = self._function_pollers(case)
+        count = len(case.path.endpoints) - len(away)
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
         else:
-            here = plan(self._topology, workers=workers, endpoints=len(case.path.endpoints) - len(away), policy=policy)
+            here = plan(self._topology, workers=workers, endpoints=count + pollers, policy=policy)
+            here = replace(here, endpoints=here.endpoints[:count], functions=here.endpoints[count:])
         if not away:
             return here
         cpus = [cpu for index, cpu in given.items() if index in away]
@@ -220,7 +227,34 @@ class Feasibility:
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
-        return make_switch(cls).needs(case.pairs, case.resolved_cores(cls)).pollers
+        return make_switch(cls).needs(case.path.wires_count, case.resolved_cores(cls)).pollers
+
+    def _function_pollers(self, case: Case) -> int:
+        """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
+        if case.function is None:
+            return 0
+        return case.pairs if self._component(case, case.function).polls else 0
+
+    def _component(self, case: Case, function: str) -> type[Function]:
+        """Returns what makes a case's function. Raises Unsupported if nothing can here."""
+        cls = self.catalogue[case.switch]
+        if not cls.segments:
+            raise Unsupported(f"{case.switch} cannot keep the ports of a network function apart: choose another switch")
+        if case.remote or self._user_topology is not None:
+            where = "two hosts" if case.remote else "a topology's endpoints"
+            raise Unsupported(
+                f"network functions in the path are for the default endpoints on one host, not for {where}"
+            )
+        component = component_for(function, case.switch, case.resolved_port(cls))
+        _refuse(self._function_reason(component, function))
+        return component
+
+    def _why_no_function(self, component: type[Function], function: str) -> str | None:
+        try:
+            make_function(component).probe(self.session, function)
+        except Unsupported as error:
+            return str(error)
+        return None
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""

@@ -15,31 +15,27 @@ from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
-from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_time import OwnProcesses
-from pytest_icbench.host.resource import hugepages, perf
+from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
+from pytest_icbench.model.function_facts import FunctionCounters, function_key
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.rig import LaunchPlan, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
-from pytest_icbench.testbed.processes import RunningLaunch
+from pytest_icbench.testbed.function_nodes import FunctionNodes
+from pytest_icbench.testbed.function_proof import prove
+from pytest_icbench.testbed.hardware import HardwareEvents
+from pytest_icbench.testbed.processes import RunningLaunch, with_workload
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
 _LOGS_EVERY_S = 1.0
-
-
-def _with_workload(process: PlannedProcess) -> PlannedProcess:
-    """Puts this host's workload in the place that a command line keeps for it."""
-    if LOCAL_WORKLOAD not in process.argv:
-        return process
-    program = str(workload_path())
-    return replace(process, argv=tuple(program if word == LOCAL_WORKLOAD else word for word in process.argv))
 
 
 class HostPart(RigCalls):
@@ -82,7 +78,10 @@ class HostRig(HostPart):
         self._service: Sequence[int] = ()
         self._affinity: set[int] | None = None
         self._workers: Sequence[int] = ()
-        self._hardware: tuple[str, dict[str, perf.Counters]] | None = None
+        self._hardware = HardwareEvents()
+        self._functions: FunctionNodes | None = None
+        self.endpoints: list[Endpoint] = []
+        self.files = Path()
         self._own = OwnProcesses(session.id)
         self._watch: tuple[str, HostWatch] | None = None
 
@@ -105,7 +104,7 @@ class HostRig(HostPart):
     def _prepare(self, spec: RigSpec) -> RigFacts:
         case = spec.case
         driver = self._switches[case.switch]
-        self._name, self._case = spec.name, case
+        self._name, self._case, self.placement = spec.name, case, spec.placement
         self._cpus: Sequence[int] = spec.placement.endpoints
         self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(case.pairs)
         self._indexes = case.path.endpoints if spec.here is None else spec.here
@@ -121,9 +120,11 @@ class HostRig(HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
-        self._reserve(make_switch(driver).needs(case.pairs, len(workers), jumbo=case.traffic.jumbo).hugepages_mib)
+        needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
+        self._reserve(needs.hugepages_mib)
         if dpdk:
             self._reserve_endpoints(self._indexes)
+        functions = self._make_functions(port, dpdk=dpdk)
         self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(
             name=self._name,
@@ -150,15 +151,38 @@ class HostRig(HostPart):
             self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
         ]
+        nodes = tuple(attachment.node.name for attachment in attachments)
+        if functions is not None:
+            functions.start_nodes(spec.node, self._name, socket_dir, hugepages=dpdk)
+            attachments = functions.around(attachments)
         self._undo.append(switch.stop)  # before the nodes, too
         with group.entered():
             endpoints = switch.start(self._session, switch_spec, attachments)
+        ports = {attachment.index: port for attachment, port in zip(attachments, endpoints, strict=True)}
+        self.endpoints, self.files = [ports[index] for index in self._indexes], socket_dir
+        if functions is not None:
+            config = self._session.configs.get(function_key(functions.component.name), {})
+            functions.start(switch, ports, self._logs, case.traffic.mtu, config)
         return RigFacts(
-            endpoints=tuple(endpoints),
-            nodes=tuple(attachment.node.name for attachment in attachments),
+            endpoints=tuple(self.endpoints),
+            nodes=nodes,
             switch=switch.facts().in_rig(str(work_dir)),
             files=str(socket_dir),
+            peers=() if functions is None else functions.peers,
+            functions=() if functions is None else functions.facts(),
+            terms=None if functions is None else functions.terms,
         )
+
+    def _make_functions(self, port: str, *, dpdk: bool) -> FunctionNodes | None:
+        """Returns the network functions, not started yet; None for a case without any."""
+        if self._case.function is None:
+            return None
+        addresses = [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
+        functions = FunctionNodes(self._session, self._case, port, self.placement, addresses, self._undo)
+        if dpdk:
+            self._reserve(functions.hugepages_mib)
+        self._functions = functions
+        return functions
 
     def _attachment(
         self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
@@ -214,7 +238,7 @@ class HostRig(HostPart):
             old = self._launches.pop(old_id)
             old.end()
             old.remove_logs()
-        plan = replace(plan, processes=tuple(map(_with_workload, plan.processes)))
+        plan = replace(plan, processes=tuple(map(with_workload, plan.processes)))
         dpdk = [process.index for process in plan.processes if process.argv[1].startswith(_DPDK_APPLICATION)]
         self._reserve_endpoints(dpdk)
         self._count += 1
@@ -276,7 +300,7 @@ class HostRig(HostPart):
         launch = self._launches.get(launch_id)
         if launch is None:
             return
-        self._end_hardware()
+        self._hardware.end()
         launch.end()
         self._session.spawner.bound_logs()
         if self._group is not None:
@@ -290,23 +314,7 @@ class HostRig(HostPart):
         return self.switch.busy()
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
-        if self._hardware is not None and self._hardware[0] != launch_id:
-            self._end_hardware()
-        if self._hardware is None:
-            try:
-                groups = {"endpoints": perf.of_processes(self.pids(launch_id).values())}
-                if self._workers:
-                    groups["switch"] = perf.of_cpus(self._workers)
-            except OSError:
-                return None
-            self._hardware = launch_id, groups
-        return {group: counters.read() for group, counters in self._hardware[1].items()}
-
-    def _end_hardware(self) -> None:
-        if self._hardware is not None:
-            for counters in self._hardware[1].values():
-                counters.close()
-            self._hardware = None
+        return self._hardware.read(launch_id, self.pids(launch_id).values(), self._workers)
 
     def batches(self) -> Batches | None:
         return self.switch.batches()
@@ -327,6 +335,16 @@ class HostRig(HostPart):
 
     def check(self) -> None:
         self.switch.check()
+        if self._functions is not None:
+            self._functions.check()
+
+    def functions(self) -> tuple[FunctionCounters, ...]:
+        return () if self._functions is None else self._functions.counters()
+
+    def prove(self) -> str | None:
+        if self._functions is None:
+            return None
+        return prove(self, self._case, self._functions, self.switch.connected)
 
     def path_fault(self) -> str | None:
         """Returns what is declared; of the cable nothing if the kernel does not have the NIC."""
@@ -340,12 +358,16 @@ class HostRig(HostPart):
             for node in self._nodes.values():
                 node.pause()
         self.switch.pause()
+        if self._functions is not None:
+            self._functions.pause()
         self._paused = True
 
     def resume(self) -> None:
         if not self._paused:
             return
         self.switch.resume()
+        if self._functions is not None:
+            self._functions.resume()
         if any(launch.live for launch in self._launches.values()):
             for node in self._nodes.values():
                 node.resume()
@@ -357,14 +379,14 @@ class HostRig(HostPart):
         Raises ProvisionError with a sentence for each thing that remains; the session's journal has them, too.
         """
         self._step_back()
-        self._end_hardware()
+        self._hardware.end()
         failures: list[str] = []
         for launch_id in list(self._launches):
             self._attempt(self._launches.pop(launch_id).end, failures)
         while self._undo:
             self._attempt(self._undo.pop(), failures)
         self._nodes.clear()
-        self._switch = None
+        self._switch = self._functions = None
         self._paused = False
         if failures:
             raise ProvisionError("the rig is not quite unmade:\n" + "\n".join(failures))

@@ -8,21 +8,30 @@ import selectors
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import SIGTERM
 from typing import IO
 
 from pytest_icbench.driver.node.protocol import Node
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process
-from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled
 
 #: How long processes may take to end after they were asked to, in seconds.
 END_S = 1.0
 _STAGE_POLL_S = 0.002
 _EXIT_POLL_S = 0.002
 _HELLO = '"hello"'
+
+
+def with_workload(process: PlannedProcess) -> PlannedProcess:
+    """Puts this host's workload in the place that a command line keeps for it."""
+    if LOCAL_WORKLOAD not in process.argv:
+        return process
+    program = str(workload_path())
+    return replace(process, argv=tuple(program if word == LOCAL_WORKLOAD else word for word in process.argv))
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
+from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.model.switch_facts import SwitchFacts
@@ -51,6 +52,7 @@ class Rig(MeasuredRig):
         endpoints: by index; empty until built.
         endpoint_specs: their names, addresses and places, by index.
         remote_switch: facts of the second host's switch.
+        function_facts: facts of the network functions, by pair.
         files: directory that all nodes share with the host, at the same path; once built.
     """
 
@@ -74,6 +76,9 @@ class Rig(MeasuredRig):
         self.files = Path()
         self.switch_facts = SwitchFacts()
         self.remote_switch: SwitchFacts | None = None
+        self.peers = ()
+        self.terms = None
+        self.function_facts: tuple[FunctionFacts, ...] = ()
         self.endpoint_specs = default_endpoint_specs(case.pairs) if endpoint_specs is None else list(endpoint_specs)
         drivers = builtin_switches() if switches is None else switches
         self._make_part = (lambda: HostRig(session, drivers)) if host_part is None else host_part
@@ -101,6 +106,7 @@ class Rig(MeasuredRig):
         self.files = Path(facts.files)
         self.switch_facts = facts.switch
         self.remote_switch = facts.remote_switch
+        self.peers, self.terms, self.function_facts = facts.peers, facts.terms, facts.functions
         self.preflighted = False
 
     @property

@@ -23,7 +23,7 @@ from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
-from pytest_icbench.testbed.treatment import common_treatment, rig_treatment
+from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
@@ -207,6 +207,8 @@ class Testbed:
         # The endpoints have the same CPUs as in the case, and there is no switch.
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
+        if case.function is not None:
+            without = replace(placement, functions=())
         return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
 
     def make_rig(self, request: RigRequest) -> Rig:
@@ -366,6 +368,7 @@ class Testbed:
             **self._common_treatment,
             **self.candidates.workload_treatment(rig.case),
             **rig_treatment(rig, None if user is None else user.treatment()),
+            **function_treatment(rig, self.options.function_config),
             CANDIDATE_KEY: self.candidates.treatment(rig.case),
         }
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.host.root import Root
+    from pytest_icbench.model.toml import TomlFile
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.testbed.rig import Rig
 
@@ -55,6 +57,27 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
         if speed is not None and speed > 0:
             return speed
     return None
+
+
+def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
+    """Returns the part on the network functions of a rig; empty without any.
+
+    Args:
+        user: the user's own configurations by component.
+    """
+    if not rig.function_facts:
+        return {}
+    first = rig.function_facts[0]
+    file = user.get(first.component)
+    return {
+        "function": {
+            "component": first.component,
+            "version": first.version,
+            "config": dict(first.config),
+            "user_config": None if file is None else {"file": file.path.name, "sha256": file.sha256},
+            "cpus": list(rig.placement.functions),
+        }
+    }
 
 
 def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:

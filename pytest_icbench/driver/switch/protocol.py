@@ -24,6 +24,9 @@ from pytest_icbench.model.switch_facts import SwitchFacts as SwitchFacts
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.uplink import Uplink
 
+#: Name of an endpoint's interface in its node.
+NODE_INTERFACE = "eth0"
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
@@ -37,6 +40,9 @@ class Attachment:
             belongs in it. All nodes of a rig share it. Short (sun_path has 107 bytes).
         peer: address of the other end; None: the one that a pair's other side has by default.
         socket: file name of the port's socket, None for the switch's own choice.
+        interface: name of the port's interface in the node, if it has one.
+        between: whether it is a port of a network function, whose processes outlive those of the endpoints.
+        segment: number of the set of ports that see each other; None: all ports are one set.
     """
 
     index: int
@@ -47,6 +53,9 @@ class Attachment:
     socket_dir: Path
     peer: Address | None = None
     socket: str | None = None
+    interface: str = NODE_INTERFACE
+    between: bool = False
+    segment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ class Switch(SwitchTraits, Protocol):
         return
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns the resources for so many pairs and worker cores.
+        """Returns the resources for so many pairs of ports and worker cores.
 
         Args:
             jumbo: whether there are frames above 1518 bytes.
@@ -127,6 +136,8 @@ class Switch(SwitchTraits, Protocol):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts the switch with all its ports; returns one endpoint for each attachment, in order.
+
+        Each two neighbours of the attachments are a pair of ports, which a switch that is like a wire joins.
 
         Raises ProvisionError with the log's tail.
         """

@@ -49,17 +49,21 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     return [*arguments, "--no-pci", f"--vdev={virtual_device(endpoint, api, ring=ring, jumbo=jumbo)}"]
 
 
-def virtual_device(endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool) -> str:
-    """Returns the value of ``--vdev`` for an endpoint."""
+def virtual_device(
+    endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool, number: int = 0
+) -> str:
+    """Returns the value of ``--vdev`` for an endpoint; ``number`` tells the devices of a process apart."""
     match endpoint:
         case VhostUser(role="front-end"):
-            device = f"net_virtio_user0,path={endpoint.socket},mac={endpoint.address.mac},queues=1,queue_size={ring}"
+            device = (
+                f"net_virtio_user{number},path={endpoint.socket},mac={endpoint.address.mac},queues=1,queue_size={ring}"
+            )
             return device + (",server=1" if endpoint.serves else "") + (",packed_vq=1" if endpoint.packed else "")
         case VhostUser():
-            return f"net_vhost0,iface={endpoint.socket},queues=1,client={int(not endpoint.serves)}"
+            return f"net_vhost{number},iface={endpoint.socket},queues=1,client={int(not endpoint.serves)}"
         case Memif():
             return (
-                f"net_memif0,role={endpoint.role},id={endpoint.id},socket={endpoint.socket},socket-abstract=no,"
+                f"net_memif{number},role={endpoint.role},id={endpoint.id},socket={endpoint.socket},socket-abstract=no,"
                 f"mac={endpoint.address.mac},rsize={ring.bit_length() - 1},bsize={16384 if jumbo else 2048}"
             )
         case Veth():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
 from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
+from pytest_icbench.measure.functions import FunctionTrack
 from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
@@ -86,10 +87,14 @@ class Strategy:
         self.round: int | None = None
         #: Time of the canary in the quickest launch so far.
         self.canary_ns: float | None = None
+        self.functions = FunctionTrack(rig, case)
 
     def run(self) -> None:
         try:
             self._rounds()
+            if case_ran := self.gathered.launches:
+                self._turn_to(self.rig)
+                self._asked(lambda: self.functions.finish(case_ran))
         except Invalid as invalid:
             self.gathered.invalid = invalid.reason, invalid.evidence
             self.gathered.ended_by = "invalid"
@@ -98,6 +103,15 @@ class Strategy:
     def resume(self, part: Part) -> None:
         """Makes this strategy one round of its case, after those that came before."""
         self.part, self.round, self.gathered = part, part.number, part.gathered
+
+    def _asked(self, step: Callable[[], None]) -> None:
+        """Runs a step on the case's rig. Raises Invalid if something of the rig has died."""
+        try:
+            step()
+        except ConnectionLost:
+            raise
+        except ProvisionError as error:
+            raise _end_of(self.rig, error) from None
 
     def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
         """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
@@ -209,6 +223,8 @@ class Strategy:
 
     def _preflight(self, rig: MeasuredRig, case: Case) -> None:
         """Raises Invalid if frames do not pass undamaged, after as many tries as a fault of the harness has."""
+        if rig is self.rig:
+            self._asked(self.functions.begin)
         while not rig.preflighted:
             self._tell("preflight", None)
             try:

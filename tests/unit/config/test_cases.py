@@ -229,7 +229,7 @@ def test_settings_and_dimension() -> None:
     [
         (("ovs",), {}, "give its arguments by name"),
         ((), {"packetsize": 64}, "there is no argument 'packetsize'; did you mean packet_size?"),
-        ((), {"xyz": 64}, "there is no argument 'xyz'; known are switch"),
+        ((), {"xyz": 64}, "there is no argument 'xyz'; known are "),
         ((), {"switch": "bridges"}, "switch: there is no switch 'bridges'; did you mean bridge?"),
         ((), {"switch": []}, "switch: no value"),
         ((), {"packet_size": 63}, "packet_size: 63 is outside 64 to 9216"),

@@ -308,5 +308,5 @@ def test_the_marker_has_the_defaults_of_a_request() -> None:
     marked = {row.field: row.marker for row in TABLE if row.marker}
     given = {name: ast.literal_eval(value) for name, value in marked.items()}
     assert parse_marker((), given, "x") == Request()
-    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}
+    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons", "functions"}
     assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}

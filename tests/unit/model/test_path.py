@@ -132,3 +132,14 @@ def test_peers_have_the_addresses_of_two_sides(path: FramePath) -> None:
     assert all(
         leader.other_side == follower and follower.other_side == leader for leader, follower in path.by_pair(addresses)
     )
+
+
+def test_a_function_has_two_ports_between_the_ends_of_its_pair() -> None:
+    path = FramePath(2, functions=1)
+    assert path.ports == [0, 4, 5, 1, 2, 6, 7, 3]
+    assert [path.between(pair) for pair in path.numbers] == [[(4, 5)], [(6, 7)]]
+    assert [path.across(index) for index in path.ports] == [4, 0, 1, 5, 6, 2, 3, 7]
+    assert [path.peer(index) for index in path.endpoints] == [1, 0, 3, 2]
+    assert path.wires(path.ports) == [(0, 4), (5, 1), (2, 6), (7, 3)]
+    assert (path.wires_count, FramePath(2).wires_count, FramePath(3, 2).wires_count) == (4, 2, 9)
+    assert Case("veth", pairs=2, function="wire").path == path

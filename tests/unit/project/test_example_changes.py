@@ -128,34 +128,11 @@ gbps, pps = measured.throughput_gbps.value, measured.throughput_pps
 print(case.id, argv[argv.index("--sizes") + 1], round(gbps * 1e9 / 8 / getattr(pps, "value", pps)))
 """
 
-#: Joins two pairs with a function each by veth pairs, and measures over such a path.
+#: Finds what makes a function behind a switch's ports, and the cycles that it has to cost.
 FUNCTION = """
-from pathlib import Path
-from types import SimpleNamespace
-from tests.unit.recording_host import attachments_of, spec_of
-from tests.unit.scripted_rig import ScriptedRig, run
-from pytest_icbench.driver.switch.kernel import veth
-from pytest_icbench.measure.launch.commands import commands
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.settings import Settings
-
-case, rig, settings = Case("veth", api="udp", pairs=2), ScriptedRig(), Settings()
-plain, without, rate = case.path, commands(rig, case, settings), run(rig, case=case).per_launch[0].pairs
-path = FramePath(2, functions=1)
-Case.path = property(lambda case: FramePath(case.pairs, functions=1))
-assert [case.path.peer(index) for index in case.path.endpoints] == [plain.peer(index) for index in plain.endpoints]
-assert commands(rig, case, settings) == without
-assert [pair.received for pair in run(rig, case=case).per_launch[0].pairs] == [pair.received for pair in rate]
-assert path.wires(path.ports) and all(path.across(path.across(port)) == port for port in path.ports)
-assert FramePath(2).ports == list(FramePath(2).endpoints)
-
-joined = []
-veth.links = SimpleNamespace(create_pair=lambda _session, a, b, *, mtu: joined.append((a.netns, b.netns)))
-nodes = attachments_of(Path.cwd(), pairs=4)  # of both pairs' ends, then of their functions' ports
-port_of = {node.node.netns: node.index for node in nodes}
-veth.VethLink().start(None, spec_of(Path.cwd()), [nodes[port] for port in path.ports])
-print(*(f"{port_of[a]}-{port_of[b]}" for a, b in joined))
+from pytest_icbench.driver.function.registry import component_for
+cls = component_for("slow", "linux-bridge", "veth")
+print(cls.name, cls.least_cycles("slow"))
 """
 
 #: Python's arguments in a directory with a scenario, and what is in the output with the change alone.
@@ -173,7 +150,7 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
     "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: throughput_pps 4.5M 10 % lower than 5M of main"),
     "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches max-launches"),
     "traffic": (("-c", _BEGIN + TRAFFIC), "veth-voip-b32-1vs1-Rmax 218 218"),
-    "function": (("-c", _BEGIN + FUNCTION), "0-4 5-1 2-6 7-3"),
+    "function": (("-c", _BEGIN + FUNCTION), "slow 2000"),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),
 }
 

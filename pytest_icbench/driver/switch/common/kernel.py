@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -20,8 +21,6 @@ from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 VETH = "veth"
-#: Name of the interface in a node.
-NODE_INTERFACE = "eth0"
 #: Field of a CPU's line in /proc/stat.
 _SOFTIRQ_FIELD = 7
 #: The kernel's option for each kind of link.
@@ -122,12 +121,12 @@ def _probe_xdp_socket(api: str) -> None:
 def node_end(attachment: Attachment) -> links.End:
     """Returns the end of a veth pair that is the attachment's endpoint."""
     neighbours = () if attachment.peer is None else (attachment.peer,)
-    return links.End(NODE_INTERFACE, attachment.node.netns, attachment.address, neighbours)
+    return links.End(attachment.interface, attachment.node.netns, attachment.address, neighbours)
 
 
 def endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
     """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
-    return Veth(address=attachment.address, interface=NODE_INTERFACE, host_interface=host_interface, mtu=mtu)
+    return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
 
 def remove_ends(attachments: Sequence[Attachment]) -> None:
@@ -135,7 +134,7 @@ def remove_ends(attachments: Sequence[Attachment]) -> None:
     for attachment in attachments:
         # A node that ends at this moment takes its links along.
         with suppress(ProvisionError):
-            links.remove_link(NODE_INTERFACE, attachment.node.netns)
+            links.remove_link(attachment.interface, attachment.node.netns)
 
 
 def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
@@ -184,6 +183,7 @@ class KernelSwitch(Switch):
     scalable = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    segments = True
 
     session: HostSession | None = None
     cpus: Sequence[int] = ()

@@ -32,6 +32,7 @@ class Direct(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    segments = True
     # Between two hosts, the endpoints have the NICs themselves, so there is one pair.
     uplinks = ("kernel", "af_xdp", "vfio")
     uplink_pairs = 1
@@ -57,10 +58,11 @@ class Direct(Switch):
         return [vfio_devices(session.root, spec.uplink.nic)] * len(addresses)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Joins the endpoints of each pair by a socket, or gives the endpoint its NIC. Raises ProvisionError.
+        """Joins each two ports by a socket, or gives the endpoint its NIC. Raises ProvisionError.
 
         With vhost-user the front-end serves the socket, with memif side b. A vhost back-end that connects to a waiting
-        front-end is up in milliseconds; the other way round its library looks for events once a second.
+        front-end is up in milliseconds; the other way round its library looks for events once a second. A port of a
+        network function serves in any case: the endpoints come and go.
         """
         if spec.uplink is not None:
             attachment = only_attachment(self.name, attachments)
@@ -72,14 +74,7 @@ class Direct(Switch):
             return [Nic(attachment.address, kernel.NODE_INTERFACE, driver)]
         endpoints: list[Endpoint] = []
         for a, b in FramePath.over(attachments).wires(attachments):
-            path = str(socket_path(a, "d"))
-            if spec.port == MEMIF:
-                endpoints.append(Memif(address=a.address, socket=path, role="client"))
-                endpoints.append(Memif(address=b.address, socket=path, role="server"))
-            else:
-                packed = spec.port == VHOST_USER_PACKED
-                endpoints.append(VhostUser(address=a.address, socket=path, serves=True, packed=packed))
-                endpoints.append(VhostUser(address=b.address, socket=path, role="back-end", packed=packed))
+            endpoints += _joined_to_function(spec.port, a, b) if a.between or b.between else _joined(spec.port, a, b)
         return endpoints
 
     def facts(self) -> SwitchFacts:
@@ -103,3 +98,28 @@ class Direct(Switch):
         """Gives the NIC back."""
         if self._nic is not None:
             self._nic.give_back()
+
+
+def _joined(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
+    """Returns both ends of a socket between two endpoints."""
+    path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
+    if port == MEMIF:
+        return [Memif(a.address, path, role="client"), Memif(b.address, path, role="server")]
+    return [
+        VhostUser(a.address, path, serves=True, packed=packed),
+        VhostUser(b.address, path, role="back-end", packed=packed),
+    ]
+
+
+def _joined_to_function(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
+    """Returns both ends of a socket that a network function's port serves."""
+    path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
+    ends: list[Endpoint] = []
+    for attachment in (a, b):
+        if port == MEMIF:
+            ends.append(Memif(attachment.address, path, role="server" if attachment.between else "client"))
+        else:
+            back = attachment.between
+            role: Literal["back-end", "front-end"] = "back-end" if back else "front-end"
+            ends.append(VhostUser(attachment.address, path, role, serves=back, packed=packed))
+    return ends

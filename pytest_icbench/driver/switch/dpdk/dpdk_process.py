@@ -135,6 +135,7 @@ class PortForwarder(DaemonSwitch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
+    segments = True
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
         """Returns its program, the user's if one is given. Raises Unsupported."""

@@ -45,6 +45,7 @@ class ForwarderSwitch(DaemonSwitch):
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # the forwarder has 32 ports
     by_name_only = True
+    segments = True
     mode_help = MODE_HELP
 
     def __init__(self) -> None:

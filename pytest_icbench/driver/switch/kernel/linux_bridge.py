@@ -21,6 +21,10 @@ from pytest_icbench.model.endpoint import Endpoint
 _BRIDGE = "br0"
 
 
+def _segment(attachment: Attachment) -> int:
+    return attachment.segment or 0
+
+
 class LinuxBridge(kernel.KernelSwitch):
     """A bridge that learns, without spanning tree, multicast snooping, IPv6 and ARP."""
 
@@ -33,25 +37,31 @@ class LinuxBridge(kernel.KernelSwitch):
         self._uplink: NicUplink | None = None
         self._netns: str | None = None
         self._attached: list[Attachment] = []
+        self._bridges: list[str] = []
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Raises Unsupported if the kernel does not make bridges and veth pairs."""
         return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Makes the bridge with a veth port ``pN`` for each attachment. Raises ProvisionError."""
+        """Makes the bridge with a veth port ``pN`` for each attachment. Raises ProvisionError.
+
+        Ports with network functions between them have a bridge for each set that see each other.
+        """
         self.session, self.cpus = session, spec.endpoint_cpus
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
-        links.create_bridge(session, _BRIDGE, netns, mtu=spec.mtu)
-        links.set_up(_BRIDGE, netns)
+        self._bridges = [f"br{segment}" for segment in range(1 + max(map(_segment, attachments), default=0))]
+        for bridge in self._bridges:
+            links.create_bridge(session, bridge, netns, mtu=spec.mtu)
+            links.set_up(bridge, netns)
         endpoints: list[Endpoint] = []
         for attachment in attachments:
             port = f"p{attachment.index}"
             self._attached.append(attachment)
             links.create_pair(session, kernel.node_end(attachment), links.End(port, netns), mtu=spec.mtu)
             with entered(netns):
-                links.enslave(session, port, _BRIDGE)
+                links.enslave(session, port, self._bridges[_segment(attachment)])
             endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
@@ -73,7 +83,8 @@ class LinuxBridge(kernel.KernelSwitch):
 
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""
-        links.set_bridge_ageing(_BRIDGE, seconds, self._netns)
+        for bridge in self._bridges:
+            links.set_bridge_ageing(bridge, seconds, self._netns)
 
     def counters(self) -> list[PortCounters] | None:
         """Returns the counters of the bridge's ports."""
@@ -94,6 +105,7 @@ class LinuxBridge(kernel.KernelSwitch):
         kernel.remove_ends(self._attached)
         self._attached.clear()
         if self._netns is not None:
-            links.delete_link(session, _BRIDGE, self._netns)
+            for bridge in self._bridges:
+                links.delete_link(session, bridge, self._netns)
             links.delete_netns(session, self._netns)
             self._netns = None

@@ -58,7 +58,7 @@ class VethLink(kernel.KernelSwitch):
             return [self._nic.counters()]
         return [
             kernel.port_counters(
-                attachment.index, links.statistics(kernel.NODE_INTERFACE, attachment.node.netns), at_endpoint=True
+                attachment.index, links.statistics(attachment.interface, attachment.node.netns), at_endpoint=True
             )
             for attachment in self._attached
         ]

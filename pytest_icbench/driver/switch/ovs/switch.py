@@ -69,6 +69,7 @@ class OpenVSwitch(Switch):
     least_ageing_s = 15.0
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
+    segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
     config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
 
@@ -172,7 +173,12 @@ class OpenVSwitch(Switch):
         self._check_ports(daemons, numbers)
         # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
         # OVS serves has no counters. The datapath's flows match on the port anyway.
-        flows = [f"priority=1,in_port={number},actions=NORMAL" for number in numbers.values()]
+        flows = [
+            f"priority=1,in_port={attachment.index + 1},actions={_action(attachment, attachments)}"
+            for attachment in attachments
+        ]
+        if spec.uplink is not None:
+            flows.append(f"priority=1,in_port={_UPLINK_PORT},actions=NORMAL")
         user_flows: Sequence[str] = spec.config.get("flows", ())
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
@@ -278,6 +284,14 @@ class OpenVSwitch(Switch):
             self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
         if self._daemons is not None:
             self._daemons.stop()
+
+
+def _action(attachment: Attachment, attachments: Sequence[Attachment]) -> str:
+    """Returns what a port's frames are to do: the bridge's own action, or to leave by the others of its segment."""
+    if attachment.segment is None:
+        return "NORMAL"
+    others = (item for item in attachments if item.segment == attachment.segment and item.index != attachment.index)
+    return ",".join(f"output:{item.index + 1}" for item in others)
 
 
 def _memory_mib(ports: int, jumbo: bool) -> int:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of the workload's own forwarder, a process in a node: ``wire``, ``costN``, ``swap``, ``delayNus``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from pytest_icbench.driver.function.frames import frame, swapped
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.forwarder.process import Forwarder, mode_options
+from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint, Pci, Veth
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
+
+_VETH = "veth"
+_WIRE = "wire"
+#: Parts of the forwarder's modes that lose, double or misplace frames: impairments, which no network function has.
+_IMPAIRMENTS = ("drop", "dup", "reorder")
+#: Frames of a proof, each with a UDP port of its own.
+_FRAMES = 20
+_FIRST_PORT = 1024
+#: Descriptors of a ring, the workload's default.
+_RING = 256
+
+
+class ForwarderFunction(Function):
+    """A forwarder between two ports, over vhost-user, memif or raw sockets on kernel interfaces."""
+
+    name = "forwarder"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, _VETH)
+    polls = True
+    help = "wire, or parts joined by +, each once: costN (TSC cycles a frame), swap (of MAC addresses), delayNus"
+    hugepages_mib = 160
+    config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts"}
+
+    def __init__(self) -> None:
+        self._forwarder: Forwarder | None = None
+        self._facts = FunctionFacts(self.name)
+        self._pair = 0
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        impaired = any(part.startswith(_IMPAIRMENTS) for part in function.split("+"))
+        return function == _WIRE or (not impaired and mode_options(function) is not None)
+
+    @classmethod
+    def mode(cls, function: str) -> str | None:
+        """Returns the forwarder's mode that does a function; None for none, which is a wire. Pure."""
+        return None if function == _WIRE else function
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        """Returns frames in both directions, which pass as they are, or with their MAC addresses swapped."""
+        swaps = "swap" in (cls.mode(function) or "").split("+")
+
+        def probes(forth: bool) -> list[Probe]:
+            source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
+            frames = [frame(source, target, _FIRST_PORT + number) for number in range(_FRAMES)]
+            says = "has to pass with its MAC addresses swapped" if swaps else "has to pass unchanged"
+            return [Probe(forth, data, swapped(data) if swaps else data, says) for data in frames]
+
+        return probes(True), probes(False)
+
+    @classmethod
+    def least_cycles(cls, function: str) -> int:
+        parts = (cls.mode(function) or "").split("+")
+        costs = [part.removeprefix("cost") for part in parts if part.startswith("cost")]
+        return int(costs[0]) if costs else 0
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
+        """Returns the workload's version. Raises Unsupported without it."""
+        try:
+            return FunctionFacts(self.name, workload_version().workload)
+        except WorkloadError as error:
+            raise Unsupported(str(error)) from None
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:  # noqa: ARG002
+        """Starts the forwarder in the node and waits until it forwards. Raises ProvisionError with the log's tail."""
+        node, inner, outer = spec.with_ports()
+        self._pair = spec.pair
+        argv = self._argv(spec, inner, outer)
+        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}.log")
+        self._forwarder = forwarder = Forwarder(Daemon(f"function {spec.function} of pair {spec.pair}", process))
+        hello = forwarder.await_ready(dpdk_process.START_S)
+        version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
+        self._facts = FunctionFacts(self.name, version, {"arguments": argv[1:]})
+
+    def _argv(self, spec: FunctionSpec, inner: Endpoint, outer: Endpoint) -> list[str]:
+        options = ["--supervised", *(mode_options(self.mode(spec.function)) or [])]
+        options += ["--yield", str(min(spec.yield_every, 1)), *spec.config.get("arguments", ())]
+        jumbo = carries_jumbo(spec.mtu)
+        options += ["--packet-size", str(MAX_FRAME_BYTES)] if jumbo else []
+        program = str(workload_path())
+        if isinstance(inner, Veth) and isinstance(outer, Veth):
+            return [program, "forward", *options, "--mmsg", "-R", inner.interface, "-R", outer.interface]
+        devices = [
+            virtual_device(port, "dpdk", ring=_RING, jumbo=jumbo, number=number)
+            for number, port in enumerate((inner, outer))
+            if not isinstance(port, Veth | Pci)
+        ]
+        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=jumbo)
+        eal[eal.index("-m") + 1] = str(ForwarderFunction.hugepages_mib)
+        return [program, "dpdk-forward", *options, "--", *eal[:-1], *(f"--vdev={device}" for device in devices)]
+
+    def facts(self) -> FunctionFacts:
+        return self._facts
+
+    def _live(self) -> Forwarder:
+        if self._forwarder is None:
+            raise ProvisionError("the function was not started")
+        return self._forwarder
+
+    def check(self) -> None:
+        self._live().daemon.check()
+
+    def counters(self) -> FunctionCounters:
+        """Returns the forwarder's own counters; nothing is denied."""
+        counters = self._live().counters()
+        inner, outer = counters.ports
+        return FunctionCounters(
+            self._pair,
+            taken=inner.rx,
+            given=outer.tx,
+            denied=0,
+            busy_cycles=counters.busy_cycles,
+            idle_cycles=counters.idle_cycles,
+        )
+
+    def stop(self) -> None:
+        if self._forwarder is not None:
+            self._forwarder.daemon.stop()

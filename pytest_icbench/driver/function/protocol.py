@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The protocol of a network function's driver: what starts it, what it does to frames, and how that is proven.
+
+A function has two ports between the ends of a pair: the inner one towards side a, the outer one towards side b.
+Another package can bring one by the hook ``pytest_icbench_functions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_traits import Kind
+
+if TYPE_CHECKING:
+    from pytest_icbench.driver.node.protocol import Node, NodeFacts
+    from pytest_icbench.driver.switch.protocol import Switch
+    from pytest_icbench.host.session import HostSession
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The four addresses of a pair with a function: its two sides, and the function's ports towards each."""
+
+    leader: Address
+    follower: Address
+    inner: Address
+    outer: Address
+
+    @staticmethod
+    def of(pair: int, leader: Address, follower: Address) -> Ends:
+        """Returns them for a pair; the ports' addresses are of RFC 2544's second half, without any network."""
+        inner, outer = (
+            Address(ip=f"198.19.{pair}.{last}", mac=f"02:00:00:01:{pair:02x}:{last:02x}", prefix=32) for last in (1, 2)
+        )
+        return Ends(leader, follower, inner, outer)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """The request of a rig to a function.
+
+    Attributes:
+        function: what it is asked to do (``nat+acl10``).
+        pair: number of its pair.
+        inner, outer: its ports as its processes use them, inside ``node``.
+        node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
+        switch: the started switch.
+        indexes: the switch's ports of the pair, in the order of the path.
+        cpu: the CPU of its process.
+        yield_every: what the process is to yield after; 0: it has its CPU for itself.
+        mtu: layer 3 MTU of its ports.
+        config: the user's configuration, checked against ``config_keys``.
+        work_dir: private directory for logs.
+    """
+
+    function: str
+    pair: int
+    ends: Ends
+    inner: Endpoint | None
+    outer: Endpoint | None
+    node: Node | None
+    node_facts: NodeFacts | None
+    switch: Switch
+    indexes: Sequence[int]
+    cpu: int
+    yield_every: int
+    mtu: int
+    work_dir: Path
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_ports(self) -> tuple[Node, Endpoint, Endpoint]:
+        """Returns the node and both ports of a function that has them. Raises ProvisionError for one that has none."""
+        if self.node is None or self.inner is None or self.outer is None:
+            raise ProvisionError(f"function {self.function} has no node")
+        return self.node, self.inner, self.outer
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A frame that proves what a function does.
+
+    Attributes:
+        forth: whether side a sends it, else side b.
+        frame: the frame without FCS.
+        expected: the frame that the other side has to receive; None if it must not receive any.
+        says: what the function has to do to it, as the end of a sentence.
+    """
+
+    forth: bool
+    frame: bytes
+    expected: bytes | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetRate:
+    """The rate that a function lets pass, by which the accounts of launches are judged.
+
+    Attributes:
+        pps: frames per second from side a to side b.
+        tolerance: share by which the rate of a launch may differ.
+    """
+
+    pps: float
+    tolerance: float
+
+
+class Function(Protocol):
+    """A driver. Each function of a rig has its own instance: ``Driver()``.
+
+    Attributes:
+        name: the name of the component, as results and ``--icbench-function-config`` have it.
+        ports: port kinds at which its processes work.
+        in_switch: the switch whose own flows make the function, so that it has no node and no ports; None for others.
+        polls: whether its process polls, and takes a CPU in the placement.
+        help: the functions that it has, for messages.
+        hugepages_mib: huge pages of one function over ports in user space.
+        config_keys: keys of the user's configuration, with the kind of each value.
+    """
+
+    name: ClassVar[str]
+    ports: ClassVar[tuple[str, ...]]
+    in_switch: ClassVar[str | None] = None
+    polls: ClassVar[bool] = False
+    help: ClassVar[str] = ""
+    hugepages_mib: ClassVar[int] = 0
+    config_keys: ClassVar[Mapping[str, Kind]] = {}
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        """Whether it does what the name says. Pure."""
+        raise NotImplementedError
+
+    @classmethod
+    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
+        """Returns the address at which side a sees side b, and side b side a. Pure.
+
+        A function that forwards frames as they are shows each side to the other one.
+        """
+        return ends.follower, ends.leader
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        """Returns the frames that prove the function, in stages that follow each other. Pure.
+
+        Side a speaks first: to a stateful function a frame of side b is a new connection from outside.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003
+        """Returns the rate that it lets pass at frames of so many bytes with FCS; None if it limits none. Pure."""
+        return None
+
+    @classmethod
+    def least_cycles(cls, function: str) -> int:  # noqa: ARG003
+        """Returns the busy cycles that each frame has to cost at least. Pure."""
+        return 0
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        """Returns version and component. Changes nothing. Raises Unsupported with the reason and the remedy."""
+        raise NotImplementedError
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        """Starts it. Raises ProvisionError with the log's tail, or with the words of the program that refuses."""
+
+    def facts(self) -> FunctionFacts:
+        """Returns the version and the configuration with which it was started."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raises ProvisionError with the log's tail if it is no longer alive."""
+
+    def counters(self) -> FunctionCounters:
+        """Returns its counters. Raises ProvisionError if it does not answer."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Ends it; its node ends behind it. Idempotent, bounded in time."""

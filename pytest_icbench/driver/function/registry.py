@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The components that make network functions: built-in ones, and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.errors import Unsupported, UsageError
+from pytest_icbench.wording import alternatives
+
+_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction,)
+
+_components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
+
+
+def components() -> tuple[type[Function], ...]:
+    """Returns all components, in the order in which they are asked."""
+    return tuple(_components.values())
+
+
+def bring(classes: Iterable[type[Function]]) -> None:
+    """Registers the components of other packages in this process, in place of those of an earlier call.
+
+    Raises UsageError if two components have the same name.
+    """
+    known = {cls.name: cls for cls in _BUILTIN}
+    for cls in classes:
+        if known.setdefault(cls.name, cls) is not cls:
+            raise UsageError(
+                f"pytest_icbench_functions: two components have the name '{cls.name}'"
+                f" ({known[cls.name].__module__} and {cls.__module__}); rename one"
+            )
+    _components.clear()
+    _components.update(known)
+
+
+def check_known(function: str, where: str) -> None:
+    """Raises UsageError if no component has a function; the message begins with ``where``."""
+    if not any(cls.has(function) for cls in components()):
+        known = "; ".join(f"{cls.name} has {cls.help}" for cls in components())
+        raise UsageError(f"{where}: no component has the function '{function}'; {known}")
+
+
+def component_for(function: str, switch: str, port: str) -> type[Function]:
+    """Returns the component that does a function behind a switch's ports. Raises Unsupported if none does.
+
+    Args:
+        port: the port kind, resolved.
+    """
+    able = [cls for cls in components() if cls.has(function)]
+    for cls in able:
+        if port in cls.ports and cls.in_switch in (None, switch):
+            return cls
+    reach = "; ".join(
+        f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports)}'}"
+        for cls in able
+    )
+    raise Unsupported(f"no component has the function '{function}' over {switch}'s {port} ports ({reach or 'none'})")

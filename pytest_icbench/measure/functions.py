@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds a case to its network functions: proven before the first launch and after the last one, and by all accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.errors import Invalid
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
+from pytest_icbench.model.launch import Launch, Window
+
+
+class FunctionTrack:
+    """The functions of one case's rig during its launches.
+
+    Attributes:
+        work: what each function did, by pair, once the launches are over; None for a case without functions.
+    """
+
+    def __init__(self, rig: MeasuredRig, case: Case) -> None:
+        self._rig, self._case = rig, case
+        self._before: Sequence[FunctionCounters] | None = None
+        self.work: tuple[FunctionWork, ...] | None = None
+
+    def begin(self) -> None:
+        """Proves the functions, once; a rig has to run. Raises Invalid."""
+        if self._case.function is None or self._before is not None:
+            return
+        self._prove("before the first launch")
+        self._before = self._rig.functions()
+
+    def finish(self, launches: Sequence[Launch]) -> None:
+        """Proves the functions again and judges what they did in the launches. Raises Invalid."""
+        if self._before is None:
+            return
+        after = self._rig.functions()
+        self.work = tuple(map(FunctionWork.between, self._before, after))
+        terms = self._rig.terms
+        assert terms is not None
+        fault = too_cheap(terms, self.work)
+        if fault is None and self._case.dimension == "throughput":
+            fault = wrong_rate(terms, self._case, launches)
+        if fault is not None:
+            raise Invalid("function", fault)
+        self._prove("after the last launch")
+
+    def _prove(self, when: str) -> None:
+        fault = self._rig.prove()
+        if fault is not None:
+            raise Invalid("function", f"{fault}, {when}")
+
+
+def too_cheap(terms: FunctionTerms, work: Sequence[FunctionWork]) -> str | None:
+    """Returns a sentence if frames cost a function fewer cycles than they have to; None if not, or if it is unknown."""
+    for function in work:
+        cycles = function.cycles_per_frame
+        if terms.least_cycles and cycles is not None and cycles < terms.least_cycles:
+            return (
+                f"function {terms.function} of pair {function.pair}: a frame cost it {cycles:,.0f} cycles, and has to"
+                f" cost {terms.least_cycles:,}"
+            )
+    return None
+
+
+def wrong_rate(terms: FunctionTerms, case: Case, launches: Sequence[Launch]) -> str | None:
+    """Returns a sentence if a function did not let the rate pass that it is set to, as frames arrived; None if it did.
+
+    What waits in its queue arrives behind the window that it was sent in, so that the time runs to the last arrival.
+    """
+    if terms.set_pps is None or not launches:
+        return None
+    for pair in case.path.numbers:
+        of_pair = [[w for w in launch.windows if w.pair == pair and w.kept] for launch in launches]
+        offered = _rate(
+            sum(w.scheduled for ws in of_pair for w in ws), sum(w.duration_ns for ws in of_pair for w in ws)
+        )
+        where = f"function {terms.function} of pair {pair}"
+        if offered < terms.set_pps * (1 + terms.tolerance):
+            return (
+                f"{where}: {offered:,.0f} frames/s were offered, and it is set to let {terms.set_pps:,.0f} pass, so it"
+                " never limited any: set a lower rate"
+            )
+        passed = _rate(sum(w.received for ws in of_pair for w in ws), sum(map(_arriving_ns, of_pair)))
+        if abs(passed / terms.set_pps - 1) > terms.tolerance:
+            return (
+                f"{where}: {passed:,.0f} frames/s passed, which is not within {terms.tolerance:.0%} of the"
+                f" {terms.set_pps:,.0f} that it is set to"
+            )
+    return None
+
+
+def _rate(frames: int, duration_ns: int) -> float:
+    return frames * 1e9 / duration_ns if duration_ns else 0.0
+
+
+def _arriving_ns(windows: Sequence[Window]) -> int:
+    """Returns the time over which the frames of a launch's windows arrived: at least that of the windows."""
+    spans = [(window.first_ns, window.last_ns) for window in windows if window.first_ns and window.last_ns]
+    lasting = sum(window.duration_ns for window in windows)
+    return max(lasting, max(last for _, last in spans) - min(first for first, _ in spans)) if spans else lasting

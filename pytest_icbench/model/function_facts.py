@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a network function in the path tells about itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+def function_key(component: str) -> str:
+    """Returns the key of a component's configuration beside those of switches."""
+    return f"function:{component}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """The facts of a function, which a result's treatment keeps.
+
+    Attributes:
+        component: the name of its driver.
+        version: of the program or kernel that does the work.
+        config: what it was told to do: rules, command lines.
+    """
+
+    component: str
+    version: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCounters:
+    """The counters of one function since its start; None for what it does not count.
+
+    Attributes:
+        pair: number of the pair whose frames it handles.
+        taken: frames that came in from side a.
+        given: frames that it gave out to side b.
+        denied: frames that it dropped on purpose, of both directions.
+        busy_cycles, idle_cycles: TSC cycles of its polls with and without frames.
+        memory_bytes: memory of its processes, of its control group where that is counted.
+    """
+
+    pair: int
+    taken: int | None = None
+    given: int | None = None
+    denied: int | None = None
+    busy_cycles: int | None = None
+    idle_cycles: int | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTerms:
+    """What the launches of a case have to show of its function.
+
+    Attributes:
+        function: its name.
+        set_pps: frames per second that each function lets pass from side a to side b; None if it limits none.
+        tolerance: share by which the rate may differ from that.
+        least_cycles: busy cycles that a frame costs at least.
+    """
+
+    function: str
+    set_pps: float | None = None
+    tolerance: float = 0.0
+    least_cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionWork:
+    """What one function did during the launches of a case: differences of its counters, and shares.
+
+    Attributes:
+        cycles_per_frame: busy cycles over the frames of both directions.
+        busy_share: busy cycles over all cycles of its polls.
+    """
+
+    pair: int
+    taken: int | None = None
+    given: int | None = None
+    denied: int | None = None
+    busy_share: float | None = None
+    cycles_per_frame: float | None = None
+    memory_bytes: int | None = None
+
+    @classmethod
+    def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
+        """Returns the work between two readings of one function's counters."""
+
+        def difference(name: str) -> int | None:
+            first, last = getattr(before, name), getattr(after, name)
+            return None if first is None or last is None else last - first
+
+        taken, given, busy, idle = map(difference, ("taken", "given", "busy_cycles", "idle_cycles"))
+        cycles = None if busy is None or idle is None else busy + idle
+        return cls(
+            pair=after.pair,
+            taken=taken,
+            given=given,
+            denied=difference("denied"),
+            busy_share=busy / cycles if busy is not None and cycles else None,
+            cycles_per_frame=busy / taken if busy is not None and taken else None,
+            memory_bytes=after.memory_bytes,
+        )

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network functions of this package and those that come through a hook, checked before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.config.switch_config import SwitchConfig, checked
+from pytest_icbench.driver.function import registry
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.plugin.usage import sentence_of
+from pytest_icbench.wording import suggestion
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_icbench.config.options import Options
+    from pytest_icbench.model.case import Case
+
+_HOOK = "pytest_icbench_functions"
+
+
+def bring_functions(config: pytest.Config) -> None:
+    """Registers the components of the hook ``pytest_icbench_functions``. Raises UsageError."""
+    registry.bring(_brought(config))
+
+
+def _brought(config: pytest.Config) -> Iterator[Any]:
+    try:
+        classes = [cls for several in config.hook.pytest_icbench_functions(config=config) for cls in several]
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{_HOOK} raised {sentence_of(error)}") from None
+    for cls in classes:
+        if not isinstance(cls, type):
+            raise UsageError(f"{_HOOK}: {cls!r:.60} is no class")
+        name, ports = getattr(cls, "name", None), getattr(cls, "ports", None)
+        if not isinstance(name, str) or not name.strip():
+            raise UsageError(f"{_HOOK}: {cls.__name__} ({cls.__module__}) has no name: its attribute is {name!r:.60}")
+        if not isinstance(ports, tuple | list) or not all(isinstance(port, str) for port in ports):
+            raise UsageError(
+                f"{_HOOK}: function '{name}' ({cls.__module__}): ports is {ports!r:.60}, no tuple of texts"
+            )
+        try:
+            cls.has("")  # type: ignore[attr-defined]
+        except Exception as error:
+            raise UsageError(f"{_HOOK}: function '{name}' ({cls.__module__}): {sentence_of(error)}") from None
+        yield cls
+
+
+def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict[str, SwitchConfig]:
+    """Checks the functions of cases and the user's configurations of components.
+
+    Args:
+        cases: each with its file and test, the beginning of a message.
+
+    Returns:
+        The configurations by key.
+
+    Raises:
+        UsageError: no component has a function, or a component does not take its configuration.
+    """
+    for function in options.function or ():
+        if function is not None:
+            registry.check_known(function, "--icbench-function")
+    for case, where in cases:
+        if case.function is not None:
+            registry.check_known(case.function, f"{where}: icbench marker: functions")
+    known = {cls.name: cls for cls in registry.components()}
+    configs: dict[str, SwitchConfig] = {}
+    for name, file in options.function_config.items():
+        if name not in known:
+            raise UsageError(
+                f"--icbench-function-config: there is no component '{name}'{suggestion(name, tuple(known))}"
+            )
+        configs[function_key(name)] = checked(file, name, known[name].config_keys)
+    return configs

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The network functions of a rig: their nodes, their ports at the switch, their life and their proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec
+from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.guard import make_function, make_node
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Switch
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.placement import Placement
+
+_INTERFACES = ("eth0", "eth1")
+_PAGE_BYTES = 4096
+
+
+class FunctionNodes:
+    """The functions of a rig, one for each pair.
+
+    Args:
+        port: the port kind of the switch.
+        addresses: those of the endpoints, by index.
+        undo: collects what unmakes them; it is called in reverse order.
+    """
+
+    def __init__(
+        self,
+        session: HostSession,
+        case: Case,
+        port: str,
+        placement: Placement,
+        addresses: Sequence[Address],
+        undo: list[Callable[[], None]],
+    ) -> None:
+        assert case.function is not None
+        self.case, self.function = case, case.function
+        self.component = component_for(self.function, case.switch, port)
+        self.path = case.path if self.component.in_switch is None else FramePath(case.pairs)
+        self.ends = [Ends.of(case.path.pair(leader), addresses[leader], addresses[follower])
+                     for leader, follower in map(case.path.ends, case.path.numbers)]  # fmt: skip
+        self._session, self._placement, self._undo = session, placement, undo
+        self._nodes: dict[int, Node] = {}
+        self._node_facts: dict[int, NodeFacts] = {}
+        self._functions: list[Function] = []
+
+    @property
+    def hugepages_mib(self) -> int:
+        """Huge pages of all functions over ports in user space."""
+        return self.component.hugepages_mib * self.case.pairs
+
+    @property
+    def peers(self) -> tuple[Address, ...]:
+        """The address at which each endpoint sees its peer, by index."""
+        seen = (self.component.seen(self.function, ends) for ends in self.ends)
+        return tuple(address for pair in seen for address in pair)
+
+    @property
+    def terms(self) -> FunctionTerms:
+        """What launches have to show."""
+        limit = self.component.set_rate(self.function, self.case.traffic.mean_bytes)
+        return FunctionTerms(
+            self.function,
+            None if limit is None else limit.pps,
+            0.0 if limit is None else limit.tolerance,
+            self.component.least_cycles(self.function),
+        )
+
+    def start_nodes(self, kind: str, name: str, sockets: Path, *, hugepages: bool) -> None:
+        """Starts a node for each function that has processes or ports. Raises ProvisionError."""
+        if self.component.in_switch is not None:
+            return
+        for pair in self.path.numbers:
+            spec = NodeSpec(
+                name=self._session.name(f"{name}f{pair}"),
+                cpus=[self._cpu(pair)],
+                sockets=[sockets],
+                hugepages=hugepages,
+            )
+            node = make_node(kind, self._session, spec)
+            self._undo.append(node.stop)
+            self._node_facts[pair] = node.start()
+            self._nodes[pair] = node
+
+    def _cpu(self, pair: int) -> int:
+        """The CPU of a pair's function; the sender's, which does the kernel's work, for one that does not poll."""
+        if self._placement.functions:
+            return self._placement.functions[pair - 1]
+        return self._placement.endpoints[self.path.leaders[pair - 1]]
+
+    def around(self, attachments: Sequence[Attachment]) -> list[Attachment]:
+        """Returns the endpoints' attachments with those of the functions' ports between, in the order of the path."""
+        ordered: list[Attachment] = []
+        for (leader, follower), ends in zip(self.path.by_pair(attachments), self.ends, strict=True):
+            seen_by_leader, seen_by_follower = self.component.seen(self.function, ends)
+            row = [replace(leader, peer=seen_by_leader)]
+            for inner, outer in self.path.between(leader.pair):
+                base = replace(leader, node=self._node_facts[leader.pair], socket=None, between=True)
+                inward = replace(base, index=inner, side="b", address=ends.inner, peer=ends.leader)
+                outward = replace(base, index=outer, side="a", address=ends.outer, peer=ends.follower)
+                row += [replace(inward, interface=_INTERFACES[0]), replace(outward, interface=_INTERFACES[1])]
+            ordered += [*row, replace(follower, peer=seen_by_follower)]
+        return [replace(item, segment=place // 2) for place, item in enumerate(ordered)]
+
+    def start(
+        self, switch: Switch, ports: Mapping[int, Endpoint], work_dir: Path, mtu: int, config: Mapping[str, Any]
+    ) -> None:
+        """Starts all functions. Raises ProvisionError.
+
+        Args:
+            switch: the started switch.
+            ports: the ports' endpoints by index.
+        """
+        for pair, ends in zip(self.path.numbers, self.ends, strict=True):
+            between = next(iter(self.path.between(pair)), None)
+            spec = FunctionSpec(
+                function=self.function,
+                pair=pair,
+                ends=ends,
+                inner=None if between is None else ports[between[0]],
+                outer=None if between is None else ports[between[1]],
+                node=self._nodes.get(pair),
+                node_facts=self._node_facts.get(pair),
+                switch=switch,
+                indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
+                cpu=self._cpu(pair),
+                yield_every=self._placement.yield_every,
+                mtu=mtu,
+                work_dir=work_dir,
+                config=config,
+            )
+            function = make_function(self.component)
+            self._functions.append(function)
+            self._undo.append(function.stop)
+            function.start(self._session, spec)
+
+    def facts(self) -> tuple[FunctionFacts, ...]:
+        """Returns the facts of each function, by pair."""
+        return tuple(function.facts() for function in self._functions)
+
+    def check(self) -> None:
+        """Raises ProvisionError if one has died."""
+        for function in self._functions:
+            function.check()
+
+    def counters(self) -> tuple[FunctionCounters, ...]:
+        """Returns the counters of each function, by pair, with the memory of its node."""
+        return tuple(
+            replace(function.counters(), memory_bytes=self._memory(pair))
+            for pair, function in zip(self.path.numbers, self._functions, strict=True)
+        )
+
+    def _memory(self, pair: int) -> int | None:
+        """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""
+        node = self._nodes.get(pair)
+        if node is None:
+            return None
+        groups = SessionGroup.of(self._session)
+        group, hierarchy = groups.member(node.spec.name), groups.layout.holding("memory")
+        if hierarchy is not None:
+            file = "memory.current" if hierarchy.unified else "memory.usage_in_bytes"
+            with suppress(OSError, ValueError):
+                return int((groups.root.path(hierarchy.path(group)) / file).read_text(encoding="ascii"))
+        pages = 0
+        for pid in groups.pids(group):
+            with suppress(OSError, ValueError, IndexError):
+                pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * _PAGE_BYTES
+
+    def pause(self) -> None:
+        """Freezes the functions' processes."""
+        for node in self._nodes.values():
+            node.pause()
+
+    def resume(self) -> None:
+        """Lets them go on."""
+        for node in self._nodes.values():
+            node.resume()

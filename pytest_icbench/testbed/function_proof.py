@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The proof that the functions of a rig do their work: frames that go in at one end and what comes out at the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function.protocol import Probe
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionCounters
+from pytest_icbench.testbed.exchange import Exchange, ExchangeRig
+from pytest_icbench.testbed.function_nodes import FunctionNodes
+
+
+def prove(rig: ExchangeRig, case: Case, functions: FunctionNodes, connected: Callable[[], None]) -> str | None:
+    """Sends each function's frames through it, in both directions.
+
+    Args:
+        connected: waits until the switch has taken over the ports of all endpoints.
+
+    Returns:
+        None if all came out as they have to and no other; else one sentence with the first wrong frame, or with the
+        function's counter that does not agree.
+
+    Raises:
+        WorkloadError, ProvisionError: a process, the switch or a function has died.
+    """
+    proofs = [functions.component.proof(functions.function, ends) for ends in functions.ends]
+    before = functions.counters()
+    exchange = Exchange(rig, case)
+    try:
+        connected()
+        for stage in zip(*proofs, strict=True):
+            sent, expected = _frames(case, stage)
+            arrived = exchange.exchange(sent, expected)
+            for pair, probes in zip(case.path.numbers, stage, strict=True):
+                fault = _first_wrong(case, functions.function, pair, probes, arrived)
+                if fault is not None:
+                    return fault
+    finally:
+        exchange.end()
+    functions.check()
+    return _counted(functions.function, proofs, before, functions.counters())
+
+
+def _frames(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, list[bytes]], dict[int, int]]:
+    """Returns the frames of a stage by their senders' indexes, and how many are expected by the receivers' ones."""
+    sent: dict[int, list[bytes]] = {}
+    expected: Counter[int] = Counter()
+    for pair, probes in zip(case.path.numbers, stage, strict=True):
+        leader, follower = case.path.ends(pair)
+        for probe in probes:
+            sender, receiver = (leader, follower) if probe.forth else (follower, leader)
+            sent.setdefault(sender, []).append(probe.frame)
+            expected[receiver] += probe.expected is not None
+    return sent, dict(expected)
+
+
+def _first_wrong(
+    case: Case, function: str, pair: int, probes: Sequence[Probe], arrived: Mapping[int, Sequence[bytes]]
+) -> str | None:
+    """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived."""
+    leader, follower = case.path.ends(pair)
+    for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
+        # What the nodes' own kernels answer is no frame of the proof.
+        came = Counter(data for data in arrived[receiver] if frames.is_proof(data))
+        wanted = Counter(probe.expected for probe in probes if probe.forth is forth and probe.expected is not None)
+        strange = list((came - wanted).elements())
+        of_way = [probe for probe in probes if probe.forth is forth]
+        for number, probe in enumerate(of_way, start=1):
+            right = probe.expected is None or came[probe.expected] >= wanted[probe.expected]
+            other = next((data for data in strange if frames.number(data) == frames.number(probe.frame)), None)
+            if right and other is None:
+                continue
+            came_as = "did not arrive" if other is None else f"arrived as {frames.describe(other)}"
+            return (
+                f"function {function} of pair {pair}: frame {number} of {len(of_way)} from {way}"
+                f" ({frames.describe(probe.frame)}) {probe.says}, but {came_as}"
+            )
+        if strange:
+            return (
+                f"function {function} of pair {pair}: a frame that nobody sent arrived: {frames.describe(strange[0])}"
+            )
+    return None
+
+
+def _counted(
+    function: str,
+    proofs: Sequence[Sequence[Sequence[Probe]]],
+    before: Sequence[FunctionCounters],
+    after: Sequence[FunctionCounters],
+) -> str | None:
+    """Returns a sentence if a function counted another number of denied frames than were denied."""
+    for stages, first, last in zip(proofs, before, after, strict=True):
+        denied = sum(probe.expected is None for stage in stages for probe in stage)
+        if first.denied is not None and last.denied is not None and last.denied - first.denied != denied:
+            return (
+                f"function {function} of pair {last.pair}: it counted {last.denied - first.denied} denied frames, and"
+                f" {denied} were denied"
+            )
+    return None

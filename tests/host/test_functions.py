@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network functions in the path, on the real host: frames through them, and what shows that they work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.driver.function import registry
+from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
+from tests.host.node_tools import clean, require, session
+from tests.host.rig_tools import NodeOption
+
+__all__ = ["clean", "session"]  # fixtures
+
+SHORT = Settings(warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=2, reference=False)
+
+
+@contextmanager
+def through(session: HostSession, case: Case) -> Iterator[Rig]:
+    """A running rig with its functions. Skips where the host cannot have it."""
+    require("lxc")
+    cls = builtin_switches()[case.switch]
+    assert case.function is not None
+    try:
+        cls().probe(session, None)
+        component = component_for(case.function, case.switch, case.resolved_port(cls))
+        component().probe(session, case.function)
+        workers = cls().needs(case.path.wires_count, case.resolved_cores(cls)).pollers
+        pollers = case.pairs if component.polls else 0
+        count = len(case.path.endpoints)
+        placement = plan(Topology.read(session.root), workers=workers, endpoints=count + pollers, policy="auto")
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
+    rig = Rig(case, placement, session, NodeOption())
+    rig.build()
+    try:
+        yield rig
+    finally:
+        rig.close()
+
+
+@contextmanager
+def in_place(cls: type[Function]) -> Iterator[None]:
+    """A component that is asked before all others."""
+    before = dict(registry._components)
+    registry._components.clear()
+    registry._components.update({cls.name: cls, **before})
+    try:
+        yield
+    finally:
+        registry.bring(())
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("veth", function="wire"),
+        Case("linux-bridge", function="cost1000", pairs=2),
+        pytest.param(Case("linux-bridge", function="swap", api="raw"), marks=pytest.mark.slow),
+        Case("direct", function="swap"),
+        pytest.param(Case("direct", port="memif", function="wire"), marks=pytest.mark.slow),
+        pytest.param(Case("testpmd", function="cost1000"), marks=pytest.mark.slow),
+    ],
+    ids=lambda case: str(case.id),
+)
+def test_a_function_does_its_work_between_the_ends(session: HostSession, case: Case) -> None:
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        counters = rig.functions()
+        assert [counter.pair for counter in counters] == list(case.path.numbers)
+        assert all((counter.taken or 0) >= 20 and counter.given for counter in counters)
+        assert all((counter.memory_bytes or 0) > 100_000 for counter in counters)
+
+
+def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
+    case = Case("veth", function="cost1000", api="udp-mmsg", rate=Rate(20_000))
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    assert (work.taken or 0) >= found.sent > 0
+    assert (work.cycles_per_frame or 0) >= 1000
+
+
+def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: HostSession) -> None:
+    """The forwarder of ``swap``, with a wire in its place."""
+
+    class Sham(ForwarderFunction):
+        name = "sham"
+
+        @classmethod
+        def has(cls, function: str) -> bool:
+            return function == "sham"
+
+        @classmethod
+        def mode(cls, function: str) -> str | None:
+            return None
+
+        @classmethod
+        def proof(cls, function, ends):  # type: ignore[no-untyped-def]
+            return ForwarderFunction.proof("swap", ends)
+
+    case = Case("veth", function="sham", api="raw")
+    with in_place(Sham), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert "frame 1 of 20 from a to b (198.18.1.1:1024" in (found.evidence or "")
+    assert "has to pass with its MAC addresses swapped, but arrived as" in (found.evidence or "")
+
+
+def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:
+    case = Case("veth", function="wire")
+    with through(session, case) as rig:
+        functions = rig.host._functions
+        assert functions is not None
+        functions._functions[0].stop()
+        with pytest.raises(ProvisionError, match="function wire of pair 1 was stopped"):
+            rig.check()
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason) == ("INVALID", "died")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The frames of a proof are those that Scapy makes, also after they were changed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.driver.function import frames
+from pytest_icbench.model.endpoint import Address
+
+scapy = pytest.importorskip("scapy.all")
+
+A, B = Address.of(1, "a"), Address.of(1, "b")
+
+
+def made(source: Address, target: Address, port: int, ttl: int = 64, ident: int | None = None) -> bytes:
+    ip = scapy.IP(src=source.ip, dst=target.ip, ttl=ttl, id=port if ident is None else ident, flags="DF")
+    return bytes(
+        scapy.Ether(src=source.mac, dst=target.mac) / ip / scapy.UDP(sport=port, dport=port) / b"icbench function!!"
+    )
+
+
+@given(st.integers(1, 65535), st.integers(2, 255))
+def test_a_frame_is_what_scapy_makes_of_it(port: int, ttl: int) -> None:
+    frame = frames.frame(A, B, port, ttl=ttl)
+    assert frame == made(A, B, port, ttl)
+    assert len(frame) == 60
+    assert (frames.is_proof(frame), frames.number(frame)) == (True, port)
+
+
+@given(st.integers(1, 65535))
+def test_a_routed_frame_has_new_addresses_a_hop_less_and_right_checksums(port: int) -> None:
+    pool = Address("198.18.1.16", "02:00:00:01:01:02")
+    routed = frames.routed(frames.frame(A, B, port), pool.mac, B.mac, source_ip=pool.ip)
+    assert routed == made(pool, B, port, 63)
+
+
+def test_swapped_frames_come_back_and_words_name_a_wrong_checksum() -> None:
+    frame = frames.frame(A, B, 1024)
+    assert frames.swapped(frames.swapped(frame)) == frame
+    assert frames.describe(frame) == (
+        "198.18.1.1:1024 > 198.18.1.2:1024, 02:00:00:00:01:01 > 02:00:00:00:01:02, TTL 64"
+    )
+    assert frames.describe(frame[:22] + b"\x20" + frame[23:]).endswith("TTL 32, wrong checksum")
+    assert frames.describe(b"x" * 14) == "14 bytes " + "78" * 14
+    assert not frames.is_proof(b"\0" * 60)

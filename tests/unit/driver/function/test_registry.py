@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which component makes a function, and what users read if none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.config.cases import expand, parse_marker, unsupported_reason
+from pytest_icbench.config.function_options import FunctionOptions, parse_functions
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.function import registry
+from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.protocol import Ends
+from pytest_icbench.driver.guard import make_function
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import DriverFault, Unsupported, UsageError
+from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.case_id import rig_group
+from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.plugin.functions import check_functions
+
+SWITCHES = builtin_switches()
+ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+
+
+@pytest.fixture
+def own() -> Iterator[None]:
+    """The built-in components again after the test."""
+    yield
+    registry.bring(())
+
+
+def cases(**marker: object) -> list[Case]:
+    return expand(parse_marker((), {"switch": "linux-bridge", **marker}, "x"), Options(), SWITCHES, "x")
+
+
+def test_a_function_is_an_axis_with_a_pair_for_each_side_by_side() -> None:
+    found = cases(functions=["none", "wire", "cost1000+swap"], function_count=[1, 3])
+    assert [case.id for case in found] == [
+        "linux-bridge-64B-b32-1vs1-Rmax",
+        "linux-bridge-via:wire-64B-b32-1vs1-Rmax",
+        "linux-bridge-via:wire-64B-b32-3vs3-Rmax",
+        "linux-bridge-via:cost1000+swap-64B-b32-1vs1-Rmax",
+        "linux-bridge-via:cost1000+swap-64B-b32-3vs3-Rmax",
+    ]
+    assert len({case.rig_key for case in found}) == len({rig_group(f"a::b[{case.id}]") for case in found}) == 5
+    assert [Case.from_dict(case.to_dict()) for case in found] == found
+
+
+def test_the_reference_is_the_path_without_the_function() -> None:
+    case = Case("veth", function="wire", pairs=2)
+    assert reference_case(case, None, family="kernel") == Case("veth", pairs=2)
+
+
+@pytest.mark.parametrize("text", ["Nat", "nat++acl", "nat-acl", "+nat", "nat acl/1"])
+def test_a_name_that_no_id_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is no function: write parts joined by \+"):
+        parse_functions(text, "--icbench-function")
+
+
+def test_an_unknown_function_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"x: icbench marker: functions: no component has the function 'nix'; .*wire"):
+        check_functions(Options(), [(Case("veth", function="nix"), "x")])
+    with pytest.raises(UsageError, match="--icbench-function: no component has the function 'dropx'"):
+        check_functions(Options(function=("dropx",)), [])
+
+
+def test_a_configuration_for_nothing_is_refused() -> None:
+    file = TomlFile(Path("f.toml"), "0", {"nix": 1})
+    with pytest.raises(UsageError, match="there is no component 'forwarde'; did you mean forwarder"):
+        check_functions(Options(function_config={"forwarde": file}), [])
+    with pytest.raises(UsageError, match=r"f.toml: forwarder has no key 'nix'"):
+        check_functions(Options(function_config={"forwarder": file}), [])
+
+
+def test_impairments_are_no_functions() -> None:
+    assert all(map(ForwarderFunction.has, ("wire", "cost10", "swap+cost10", "delay10us")))
+    assert not any(map(ForwarderFunction.has, ("", "drop10", "cost10+dup2", "reorder2", "wire+swap", "cost")))
+
+
+def test_ports_that_no_component_works_at_are_told_of() -> None:
+    with pytest.raises(Unsupported, match="no component has the function 'wire' over sriov's vf ports"):
+        registry.component_for("wire", "sriov", "vf")
+
+
+def test_the_ports_of_functions_count_among_a_switchs_pairs() -> None:
+    case = Case("testpmd", pairs=9, function="wire")
+    assert "at most 16 pairs of ports (the functions' among them), not 18" in str(
+        unsupported_reason(case, SWITCHES["testpmd"], 256)
+    )
+
+
+def test_a_component_from_elsewhere_cannot_take_a_name(own: None) -> None:
+    class Other(ForwarderFunction):
+        pass
+
+    with pytest.raises(UsageError, match="two components have the name 'forwarder'"):
+        registry.bring([Other])
+
+
+def test_a_component_that_fails_is_named() -> None:
+    class Broken(ForwarderFunction):
+        name = "broken"
+
+        def check(self) -> None:
+            raise KeyError("nix")
+
+    with pytest.raises(DriverFault, match=r"function 'broken': check\(\) raised KeyError: 'nix'"):
+        make_function(Broken).check()
+
+
+def test_a_swap_is_proven_by_its_addresses_and_a_cost_by_its_cycles() -> None:
+    forth, back = ForwarderFunction.proof("swap", ENDS)
+    assert all(probe.expected and probe.expected[:6] == probe.frame[6:12] for probe in (*forth, *back))
+    assert (forth[0].forth, back[0].forth, len(forth)) == (True, False, 20)
+    assert [ForwarderFunction.least_cycles(name) for name in ("wire", "swap+cost30")] == [0, 30]
+
+
+def test_options_of_functions_are_options() -> None:
+    assert issubclass(Options, FunctionOptions)
