@@ -39,8 +39,8 @@ class FunctionOptions:
 
     function: tuple[str | None, ...] | None = option(
         "LIST",
-        "replace the network functions between the ends of each pair: wire, cost1000, swap, delay10us,"
-        " parts joined by +, or none (docs/reference/functions.md)",
+        "replace the network functions between the ends of each pair: wire, cost1000, swap, route, nat,"
+        " acl1000+deny30, police200k, shape10Mbit, firewall, parts joined by +, or none (docs/reference/functions.md)",
         parse_functions,
     )
     function_count: tuple[int, ...] | None = option(
@@ -52,7 +52,8 @@ class FunctionOptions:
     )
     function_config: Mapping[str, TomlFile] = option(
         "COMPONENT=FILE",
-        "the user's own configuration of what makes functions (forwarder), in TOML; several with spaces between",
+        "the user's own configuration of what makes functions (linux, forwarder, ovs), in TOML; several with"
+        " spaces between",
         default=MappingProxyType({}),
         parse_at=named.switch_configurations,
     )

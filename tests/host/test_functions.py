@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,14 +12,18 @@ import pytest
 
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
-from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.driver.function.ovs import OvsFunction
+from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.function.registry import component_for
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.placement import plan
@@ -76,6 +81,7 @@ def in_place(cls: type[Function]) -> Iterator[None]:
         pytest.param(Case("linux-bridge", function="swap", api="raw"), marks=pytest.mark.slow),
         Case("direct", function="swap"),
         pytest.param(Case("direct", port="memif", function="wire"), marks=pytest.mark.slow),
+        Case("ovs", function="wire"),
         pytest.param(Case("testpmd", function="cost1000"), marks=pytest.mark.slow),
     ],
     ids=lambda case: str(case.id),
@@ -123,6 +129,103 @@ def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: Host
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert "frame 1 of 20 from a to b (198.18.1.1:1024" in (found.evidence or "")
     assert "has to pass with its MAC addresses swapped, but arrived as" in (found.evidence or "")
+
+
+LINUX = ("route", "nat", "acl10", "acl1000+deny30", "set1000+deny30", "nat+acl10+deny30", "police20k", "shape5Mbit")
+
+
+@pytest.mark.parametrize("function", LINUX)
+def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: str) -> None:
+    case = Case("linux-bridge", function=function, api="udp-mmsg")
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        denied = {"acl10": 10, "acl1000+deny30": 30, "set1000+deny30": 30, "nat+acl10+deny30": 3}
+        assert abs((counter.denied or 0) - denied.get(function, 0)) <= 1
+        assert preflight(rig, case, SHORT) is None
+
+
+@pytest.mark.parametrize("function", ["firewall", "nat", "police20k"])
+def test_a_function_of_ovs_does_its_work(session: HostSession, function: str) -> None:
+    case = Case("ovs", function=function)
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        assert (counter.taken, counter.denied) == (20, 0 if function == "police20k" else 20)
+        assert preflight(rig, case, SHORT) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("firewall", "frame 21 of 40 from b to a .* has to be denied: nobody asked, but arrived as 198.18.1.2:5000"),
+        ("nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16, but arrived as 198.18.1.1:1024"),
+    ],
+)
+def test_flows_that_do_nothing_are_found(session: HostSession, function: str, words: str) -> None:
+    class Nothing(OvsFunction):
+        """The functions of ovs by name and proof, without their flows."""
+
+        name = "sham"
+
+        @staticmethod
+        def _flows(spec: FunctionSpec) -> list[str]:
+            return []
+
+    case = Case("ovs", function=function)
+    with in_place(Nothing), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert re.search(words, found.evidence or ""), found.evidence
+
+
+class WireInPlace(LinuxFunction):
+    """The kernel's functions by name and proof, with a wire in their place."""
+
+    name = "sham"
+
+    def __init__(self) -> None:
+        self._wire = ForwarderFunction()
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        self._wire.start(session, replace(spec, function="wire", yield_every=1))
+
+    def facts(self) -> FunctionFacts:
+        return self._wire.facts()
+
+    def check(self) -> None:
+        self._wire.check()
+
+    def counters(self) -> FunctionCounters:
+        return self._wire.counters()
+
+    def stop(self) -> None:
+        self._wire.stop()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("route", "frame 1 of 20 from a to b .* has to leave from 198.18.1.1 with TTL 63 .* arrived as .* TTL 64"),
+        ("nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
+        ("acl10", "frame 1 of 30 from a to b .* but arrived as"),
+    ],
+)
+def test_a_wire_in_the_place_of_a_function_is_found(session: HostSession, function: str, words: str) -> None:
+    case = Case("veth", function=function, api="raw")
+    with in_place(WireInPlace), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert re.search(words, found.evidence or ""), found.evidence
+
+
+def test_rules_that_nft_refuses_are_told_in_its_words(session: HostSession) -> None:
+    session.configs = {"function:linux": {"nft": "table ip x { chain y { nonsense; } }"}}
+    with (
+        pytest.raises(ProvisionError, match=r"(?s)nft.*syntax error"),
+        through(session, Case("veth", function="route")),
+    ):
+        pass
 
 
 def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:

@@ -78,6 +78,12 @@ def routed(
     """
     frame_bytes = bytearray(_mac(target) + _mac(source) + data[12:])
     frame_bytes[_TTL_AT] -= 1
+    return translated(bytes(frame_bytes), source_ip=source_ip, target_ip=target_ip)
+
+
+def translated(data: bytes, *, source_ip: str | None = None, target_ip: str | None = None) -> bytes:
+    """Returns a frame with other IP addresses, and the right checksums for them."""
+    frame_bytes = bytearray(data)
     for at, ip in ((_SOURCE_AT, source_ip), (_TARGET_AT, target_ip)):
         if ip is not None:
             frame_bytes[at : at + 4] = ipaddress.IPv4Address(ip).packed

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
 
-_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction,)
+_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction)
 
 _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
 

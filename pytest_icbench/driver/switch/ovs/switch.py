@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -53,6 +54,7 @@ _CLIENT = "dpdkvhostuserclient"
 _UPLINK_PORT = 1000
 #: Descriptors of the uplink: a burst of all local endpoints has room.
 _UPLINK_RING = 2048
+_PACKETS = re.compile(r"n_packets=(\d+)")
 
 
 class OpenVSwitch(Switch):
@@ -194,6 +196,23 @@ class OpenVSwitch(Switch):
                 raise ProvisionError(
                     f"Open vSwitch could not make the port {row['name']} ({reason}){daemons.switch.evidence()}"
                 )
+
+    def add_flows(self, flows: Sequence[str]) -> None:
+        """Adds flows of a network function, which take frames from the flows that count by port.
+
+        Raises ProvisionError with the words of ovs-ofctl.
+        """
+        self._has_user_flows = True
+        self.daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows))
+
+    def ofctl(self, command: str, *arguments: str) -> str:
+        """Returns the output of ``ovs-ofctl`` on the bridge. Raises ProvisionError."""
+        return self.daemons.ofctl(command, _BRIDGE, *arguments)
+
+    def packets_by_cookie(self, cookie: str) -> int:
+        """Returns the packets of the flows with a cookie, up to date. Raises ProvisionError."""
+        self.daemons.appctl("revalidator/wait")
+        return sum(map(int, _PACKETS.findall(self.ofctl("dump-flows", f"cookie={cookie}/-1"))))
 
     def facts(self) -> SwitchFacts:
         """Returns the versions of Open vSwitch and DPDK, ``other_config``, and the type of the ports."""

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of the kernel in a node's network namespace: routing, NAT, access lists, a policer, a shaper."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.function.frames import frame, routed
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, Parts, ruleset, shaper
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Address, Veth
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_traits import Kind
+
+_TOOL_S = 20.0
+#: RT_SCOPE_LINK of rtnetlink(7).
+_SCOPE_LINK = 253
+#: Packages of the programs.
+_PACKAGES = {"nft": "nftables", "tc": "iproute2"}
+#: Frames of a proof that are in no access list, and at most so many of those at the beginning of it, beside its last.
+_FREE_FRAMES, _LISTED_FRAMES = 20, 100
+_FREE_PORT = 1024
+#: How far the accepted rate may lie from the one that is set.
+_TOLERANCE = 0.02
+_POOL_AT = 16
+_DROPPED = re.compile(r"dropped (\d+)")
+
+
+def pool_of(ends: Ends) -> Address:
+    """Returns the address that a NAT shows to side b: of the network of the pair, behind the function's outer port."""
+    network, _, _ = ends.leader.ip.rpartition(".")
+    return Address(ip=f"{network}.{_POOL_AT}", mac=ends.outer.mac, prefix=ends.leader.prefix)
+
+
+class LinuxFunction(Function):
+    """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
+
+    name = "linux"
+    ports = ("veth",)
+    help = (
+        "parts joined by +, each once: route, nat, aclN or setN (rules or a set, N ports) with denyP (percent),"
+        " policeN (frames/s, 5k to 10M), shapeNMbit (2Mbit to 40000Mbit)"
+    )
+    config_keys: ClassVar[Mapping[str, Kind]] = {"nft": "text"}
+
+    def __init__(self) -> None:
+        self._session: HostSession | None = None
+        self._netns = ""
+        self._spec: FunctionSpec | None = None
+        self._parts = Parts()
+        self._facts = FunctionFacts(self.name)
+        self._rules = ""
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        return Parts.of(function) is not None
+
+    @classmethod
+    def _parts_of(cls, function: str) -> Parts:
+        parts = Parts.of(function)
+        if parts is None:
+            raise ProvisionError(f"{cls.name} has no function '{function}'; it has {cls.help}")
+        return parts
+
+    @classmethod
+    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+        """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
+        leader = pool_of(ends).ip if cls._parts_of(function).nat else ends.leader.ip
+        prefix = ends.leader.prefix
+        return Address(ends.follower.ip, ends.inner.mac, prefix), Address(leader, ends.outer.mac, prefix)
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        """Returns frames of side a to ports within and without the access list, then side b's answers to them."""
+        parts = cls._parts_of(function)
+        pool = pool_of(ends).ip if parts.nat else None
+        seen_by_leader, seen_by_follower = cls.seen(function, ends)
+        to_b = f"has to leave from {pool or ends.leader.ip} with TTL 63 and new MAC addresses"
+        forth: list[Probe] = []
+        back: list[Probe] = []
+        listed = sorted({*range(min(parts.listed, _LISTED_FRAMES)), *([parts.listed - 1] if parts.listed else [])})
+        ports = [(_FREE_PORT + number, False) for number in range(_FREE_FRAMES)]
+        ports += [(FIRST_PORT + place, parts.denies(place)) for place in listed]
+        for port, denied in ports:
+            sent = frame(ends.leader, seen_by_leader, port)
+            out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool)
+            forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
+        for number in range(_FREE_FRAMES):
+            sent = frame(ends.follower, seen_by_follower, _FREE_PORT + number)
+            out = routed(sent, ends.inner.mac, ends.leader.mac, target_ip=ends.leader.ip if pool else None)
+            back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip} with TTL 63 and new MAC addresses"))
+        return forth, back
+
+    @classmethod
+    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
+        """Returns the policer's rate, or the shaper's at frames of that size, whose FCS the kernel does not count."""
+        parts = cls._parts_of(function)
+        if parts.police_pps:
+            return SetRate(parts.police_pps, _TOLERANCE)
+        if parts.shape_bits:
+            return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
+        return None
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
+        parts = self._parts_of(function)
+        versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
+        needed = ["nft"] if parts.nat or parts.listed or parts.police_pps else []
+        for program in (*needed, *(["tc"] if parts.shape_bits else [])):
+            try:
+                shown = session.spawner.run([program, "-V"], timeout_s=_TOOL_S, check=False).stdout
+            except ProvisionError:
+                raise Unsupported(
+                    f"the function '{function}' needs {program}: install it (Debian's package {_PACKAGES[program]})"
+                ) from None
+            versions.append((shown.splitlines() or [program])[0].strip())
+        return FunctionFacts(self.name, ", ".join(versions))
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        """Makes a router of the node: routes, rules, shaper. Raises ProvisionError with the program's own words."""
+        _, inner, outer = spec.with_ports()
+        if not isinstance(inner, Veth) or not isinstance(outer, Veth) or spec.node_facts is None:
+            raise ProvisionError(f"function {spec.function} needs kernel interfaces")
+        self._session, self._spec, self._netns = session, spec, spec.node_facts.netns
+        self._parts = parts = self._parts_of(spec.function)
+        self._rules = ruleset(parts, pool_of(spec.ends), inner.interface, outer.interface)
+        rules = self._rules + str(spec.config.get("nft", ""))
+        with entered(self._netns):
+            for name in ("ip_forward", "conf/all/forwarding"):
+                Path("/proc/sys/net/ipv4", name).write_text("1", encoding="ascii")
+            for name in ("all", inner.interface, outer.interface):
+                Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0", encoding="ascii")
+        self._route(inner.interface, spec.ends.leader)
+        self._route(outer.interface, spec.ends.follower)
+        # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
+        with links.netlink(self._netns, doing="a route to nowhere") as route:
+            route.route("add", dst="0.0.0.0/0", type="blackhole")
+        if rules:
+            self._tool(["nft", "-f", "-"], rules)
+        commands = shaper(parts, outer.interface)
+        for arguments in commands:
+            self._tool(["tc", *arguments])
+        facts = self.probe(session, spec.function)
+        self._facts = FunctionFacts(
+            self.name, facts.version, {"nft": rules, "tc": [" ".join(arguments) for arguments in commands]}
+        )
+
+    def _route(self, interface: str, target: Address) -> None:
+        with links.netlink(self._netns, doing=f"a route to {target.ip} over {interface}") as route:
+            index = links.link_index(route, interface)
+            route.route("add", dst=f"{target.ip}/32", oif=index, scope=_SCOPE_LINK)
+
+    def _tool(self, argv: list[str], text: str | None = None) -> str:
+        assert self._session is not None
+        return self._session.spawner.run(argv, timeout_s=_TOOL_S, netns=self._netns, input=text).stdout
+
+    def facts(self) -> FunctionFacts:
+        return self._facts
+
+    def _ports(self) -> tuple[FunctionSpec, str, str]:
+        """Returns the request and the names of both interfaces. Raises ProvisionError if it was not started."""
+        spec = self._spec
+        if spec is None or not isinstance(spec.inner, Veth) or not isinstance(spec.outer, Veth):
+            raise ProvisionError("the function was not started")
+        return spec, spec.inner.interface, spec.outer.interface
+
+    def check(self) -> None:
+        """Raises ProvisionError if its interfaces or its rules are gone."""
+        spec, *interfaces = self._ports()
+        for interface in interfaces:
+            if not links.exists(interface, self._netns):
+                raise ProvisionError(f"function {spec.function} of pair {spec.pair} has lost its link {interface}")
+
+    def counters(self) -> FunctionCounters:
+        """Returns what its links carried, and what its rules and its shaper dropped."""
+        spec, inner, outer = self._ports()
+        denied = 0
+        if self._rules:
+            shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters", "table", "ip", "icbench"]))
+            denied += sum(item["counter"]["packets"] for item in shown["nftables"] if "counter" in item)
+        if self._parts.shape_bits:
+            match = _DROPPED.search(self._tool(["tc", "-s", "qdisc", "show", "dev", outer, "root"]))
+            denied += int(match[1]) if match else 0
+        return FunctionCounters(
+            spec.pair,
+            taken=links.statistics(inner, self._netns)["rx_packets"],
+            given=links.statistics(outer, self._netns)["tx_packets"],
+            denied=denied,
+        )
+
+    def stop(self) -> None:
+        """Does nothing: all ends with the node."""

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of a function that the kernel makes, and the rules for them: nftables and HTB. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_icbench.model.endpoint import Address
+
+_PART = re.compile(r"(?P<word>acl|set|deny|police|shape)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+_BIT_UNITS = {"bit": 1, "kbit": 1_000, "Mbit": 1_000_000}
+#: Numbers that a part may have. A slower policer or shaper would drop frames of the proof.
+_RANGES = {"acl": (1, 10_000), "set": (1, 50_000), "deny": (1, 100), "police": (5_000, 10_000_000)}
+_SHAPE_BITS = (2_000_000, 40_000_000_000)
+#: The UDP port of the first rule; the workload's own, 9, is in none.
+FIRST_PORT = 10_000
+#: Frames of the longest queue of a shaper.
+QUEUE_FRAMES = 100
+#: A policer's burst, as a share of a second's frames, and at least this many.
+_BURST_SHARE, _BURST_LEAST = 0.005, 50
+#: Bytes of a frame that the kernel does not count: its FCS.
+FCS_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a function such as ``nat+acl100+deny30``.
+
+    Attributes:
+        nat: whether sources are translated to the pool's address.
+        rules: rules of the access list, one after the other.
+        elements: elements of the access list as a set.
+        deny_percent: share of rules or elements that deny; the others accept.
+        police_pps: frames per second from side a that pass.
+        shape_bits: bits per second towards side b, without FCS.
+    """
+
+    nat: bool = False
+    rules: int = 0
+    elements: int = 0
+    deny_percent: int = 100
+    police_pps: int = 0
+    shape_bits: int = 0
+
+    @classmethod
+    def of(cls, function: str) -> Self | None:
+        """Returns the parts of a function; None if one is unknown, repeated, out of range or without its other."""
+        words = function.split("+")
+        if len(set(words)) < len(words):
+            return None
+        numbers: dict[str, int] = {}
+        for word in words:
+            if word in ("route", "nat"):
+                continue
+            match = _PART.fullmatch(word)
+            number = None if match is None else _number(match)
+            if match is None or number is None or match["word"] in numbers:
+                return None
+            numbers[match["word"]] = number
+        lists = {"acl", "set"} & numbers.keys()
+        if len(lists) > 1 or ("deny" in numbers and not lists) or {"police", "shape"} <= numbers.keys():
+            return None
+        return cls(
+            nat="nat" in words,
+            rules=numbers.get("acl", 0),
+            elements=numbers.get("set", 0),
+            deny_percent=numbers.get("deny", 100),
+            police_pps=numbers.get("police", 0),
+            shape_bits=numbers.get("shape", 0),
+        )
+
+    @property
+    def listed(self) -> int:
+        """The number of UDP ports in the access list."""
+        return self.rules or self.elements
+
+    def denies(self, place: int) -> bool:
+        """Whether the port at a place of the access list is denied; the denied ones are spread evenly over it."""
+        return (place + 1) * self.deny_percent // 100 > place * self.deny_percent // 100
+
+
+def _number(match: re.Match[str]) -> int | None:
+    """Returns the number of a part in its unit; None if it has no such unit or is out of range."""
+    word, unit = match["word"], match["unit"]
+    if word == "shape":
+        bits = int(match["number"]) * _BIT_UNITS.get(unit, 0)
+        return bits if _SHAPE_BITS[0] <= bits <= _SHAPE_BITS[1] else None
+    if unit not in _UNITS or (unit and word != "police"):
+        return None
+    number = int(match["number"]) * _UNITS[unit]
+    least, most = _RANGES[word]
+    return number if least <= number <= most else None
+
+
+def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
+    """Returns the rules for ``nft -f``; empty for a plain router.
+
+    Args:
+        pool: the address that sources are translated to.
+        inner, outer: names of the function's interfaces.
+    """
+    lines = ["table ip icbench {", "  counter denied {}"]
+    if parts.listed:
+        lines += ["  chain refused { counter name denied drop; }"]
+    rules: list[str] = []
+    if parts.police_pps:
+        burst = max(_BURST_LEAST, round(parts.police_pps * _BURST_SHARE))
+        limit = f"limit rate over {parts.police_pps}/second burst {burst} packets"
+        rules.append(f'iifname "{inner}" {limit} counter name denied drop')
+    rules += [
+        f"udp dport {FIRST_PORT + place} {'goto refused' if parts.denies(place) else 'accept'}"
+        for place in range(parts.rules)
+    ]
+    if parts.elements:
+        elements = ", ".join(
+            f"{FIRST_PORT + place} : {'goto refused' if parts.denies(place) else 'accept'}"
+            for place in range(parts.elements)
+        )
+        rules.append(f"udp dport vmap {{ {elements} }}")
+    if rules:
+        lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
+        lines += [*(f"    {rule}" for rule in rules), "  }"]
+    if parts.nat:
+        lines += [
+            "  chain leaving {",
+            "    type nat hook postrouting priority 100; policy accept;",
+            f'    oifname "{outer}" snat to {pool.ip}',
+            "  }",
+        ]
+    return "\n".join([*lines, "}", ""]) if len(lines) > 2 else ""
+
+
+def shaper(parts: Parts, outer: str) -> list[list[str]]:
+    """Returns the arguments of ``tc`` that make the shaper; none without one."""
+    if not parts.shape_bits:
+        return []
+    # A burst of 15 kB makes up for a CPU that comes late by some milliseconds, and is over before the first window.
+    return [
+        ["qdisc", "add", "dev", outer, "root", "handle", "1:", "htb", "default", "1"],
+        [
+            *("class", "add", "dev", outer, "parent", "1:", "classid", "1:1", "htb"),
+            *("rate", f"{parts.shape_bits}bit", "burst", "15k", "cburst", "15k"),
+        ],
+        ["qdisc", "add", "dev", outer, "parent", "1:1", "pfifo", "limit", str(QUEUE_FRAMES)],
+    ]

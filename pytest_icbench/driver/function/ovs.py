@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of Open vSwitch's userspace datapath, as flows between the ports of a pair: firewall, NAT, policer.
+
+Frames keep their MAC addresses and their TTL: the function is a bump in the wire. It has no node and no ports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.driver.function.frames import frame, translated
+from pytest_icbench.driver.function.linux import pool_of
+from pytest_icbench.driver.function.linux_parts import Parts
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.ovs.daemons import find_installation
+from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_traits import Kind
+
+_FIREWALL, _NAT = "firewall", "nat"
+#: Frames of a proof, and UDP ports of those that nobody inside has asked for.
+_FRAMES, _FIRST_PORT, _UNASKED_PORT = 20, 1024, 5000
+#: A policer's burst, as a share of a second's frames.
+_BURST_SHARE = 0.005
+_TOLERANCE = 0.02
+#: Cookies of a pair's flows: what comes in from side a, and what is denied.
+_TAKEN, _DENIED = 1, 2
+_BAND_PACKETS = re.compile(r"packet_count:(\d+)")
+
+
+def _police_pps(function: str) -> int:
+    """Returns the rate of a policer alone; 0 for anything else."""
+    parts = Parts.of(function)
+    return parts.police_pps if parts is not None and function.startswith("police") and "+" not in function else 0
+
+
+class OvsFunction(Function):
+    """Flows and meters of the switch between the two ports of a pair."""
+
+    name = "ovs"
+    ports = (VHOST_USER, VHOST_USER_PACKED)
+    in_switch = "ovs"
+    help = "firewall (stateful), nat, policeN (frames/s, 5k to 10M)"
+    config_keys: ClassVar[Mapping[str, Kind]] = {"flows": "texts"}
+
+    def __init__(self) -> None:
+        self._spec: FunctionSpec | None = None
+        self._facts = FunctionFacts(self.name)
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        return function in (_FIREWALL, _NAT) or _police_pps(function) > 0
+
+    @classmethod
+    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+        """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
+        if function != _NAT:
+            return ends.follower, ends.leader
+        return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
+        pool = pool_of(ends).ip if function == _NAT else None
+        _, leader = cls.seen(function, ends)
+        ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
+        forth: list[Probe] = []
+        back: list[Probe] = []
+        for port in ports:
+            sent = frame(ends.leader, ends.follower, port)
+            forth.append(
+                Probe(True, sent, translated(sent, source_ip=pool), f"has to leave from {pool or 'its source'}")
+            )
+            sent = frame(ends.follower, leader, port)
+            out = translated(sent, target_ip=ends.leader.ip if pool else None)
+            back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
+        if function in (_FIREWALL, _NAT):
+            for port in range(_UNASKED_PORT, _UNASKED_PORT + _FRAMES):
+                back.append(Probe(False, frame(ends.follower, leader, port), None, "has to be denied: nobody asked"))
+        return forth, back
+
+    @classmethod
+    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
+        pps = _police_pps(function)
+        return SetRate(pps, _TOLERANCE) if pps else None
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
+        """Returns the version of Open vSwitch. Raises Unsupported without it."""
+        binary = session.binaries.get("ovs")
+        installation = find_installation(session, None if binary is None else Path(binary))
+        return FunctionFacts(self.name, f"Open vSwitch {installation.version}, DPDK {installation.dpdk}")
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        """Adds the flows, and the policer's meter. Raises ProvisionError with the words of ovs-ofctl."""
+        self._spec = spec
+        pps = _police_pps(spec.function)
+        meter = ""
+        if pps:
+            burst = max(1, round(pps * _BURST_SHARE))
+            meter = f"meter={spec.pair},pktps,burst,stats,bands=type=drop,rate={pps},burst_size={burst}"
+            self._switch.ofctl("add-meter", meter)
+        flows = [*self._flows(spec), *spec.config.get("flows", ())]
+        self._switch.add_flows(flows)
+        version = self.probe(session, spec.function).version
+        self._facts = FunctionFacts(self.name, version, {"flows": flows, "meter": meter})
+
+    @staticmethod
+    def _flows(spec: FunctionSpec) -> list[str]:
+        """Returns the flows of a pair: table 0 tracks connections, table 1 decides."""
+        inside, outside = spec.indexes[0] + 1, spec.indexes[-1] + 1
+        taken, denied = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _DENIED))
+        if _police_pps(spec.function):
+            return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
+        nat, translate = ("", "")
+        if spec.function == _NAT:
+            nat, translate = ",nat", f",nat(src={pool_of(spec.ends).ip})"
+        zone = f"zone={spec.pair}"
+        commit = f"ct(commit,{zone}{translate})"
+        return [
+            f"{taken},priority=20,in_port={inside},ip,actions=ct(table=1,{zone}{nat})",
+            f"priority=20,in_port={outside},ip,actions=ct(table=1,{zone}{nat})",
+            f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+new,actions={commit},output:{outside}",
+            f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+est,actions=output:{outside}",
+            f"table=1,priority=20,in_port={outside},ip,ct_state=+trk+est,actions=output:{inside}",
+            f"{denied},table=1,priority=10,in_port={outside},ip,actions=drop",
+            f"{denied},table=1,priority=10,in_port={inside},ip,actions=drop",
+        ]
+
+    def facts(self) -> FunctionFacts:
+        return self._facts
+
+    @property
+    def _switch(self) -> OpenVSwitch:
+        """The started switch. Raises ProvisionError if the function was not started."""
+        if self._spec is None:
+            raise ProvisionError("the function was not started")
+        switch: OpenVSwitch = self._spec.switch  # type: ignore[assignment]
+        return switch
+
+    def check(self) -> None:
+        self._switch.check()
+
+    def counters(self) -> FunctionCounters:
+        """Returns the packets of its flows and of its meter."""
+        switch, spec = self._switch, self._spec
+        assert spec is not None
+        taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
+        if _police_pps(spec.function):
+            match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
+            denied = int(match[1]) if match else 0
+        return FunctionCounters(spec.pair, taken=taken, denied=denied)
+
+    def stop(self) -> None:
+        """Does nothing: the flows end with the switch."""
+
+
+def _cookie(pair: int, kind: int) -> str:
+    return hex(pair << 8 | kind)
