@@ -12,6 +12,8 @@ has no least effect. Therefore:
   so the time is proportional to the length.
 * Neighbouring levels (medians of the series as measured) that differ by less than the least effect are joined, the
   nearest first. So is a level of fewer than ``FEWEST`` points with its nearer neighbour.
+* So are neighbours whose points can lie apart by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places
+  at which a series can change). Where results have one of two bands at random, a run of the same band is no change.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.stats.quantiles import median
+from pytest_icbench.stats.quantiles import median, unpaired_ratio
 
 #: A change of the level by less than this share does not matter.
 LEAST_EFFECT = 0.03
@@ -31,6 +33,8 @@ FEWEST = 3
 WINDOW = 160
 #: Neighbours on each side that an outlier is compared with, and how many of their deviations away it lies.
 NEIGHBOURS, FAR = 3, 4.0
+#: Greatest share of series of independent points with a change, and the points of a level that tell it.
+FALSE_ALARMS, TOLD_BY = 0.05, 40
 #: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826
 
@@ -59,7 +63,13 @@ def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[
     starts = [0]
     if len(values) >= 2 * FEWEST and min(values) != max(values):
         starts = _starts(_calmed(values))
-    return _merged(values, starts, least_effect)
+    while True:
+        found = _merged(values, starts, least_effect)
+        doubtful = [(before, later) for before, later in pairwise(found) if not _differ(values, before, later)]
+        if not doubtful:
+            return found
+        nearest = min(doubtful, key=lambda pair: _step(pair[0].value, pair[1].value))[1]
+        starts = [level.first for level in found if level is not nearest]
 
 
 def _calmed(values: Sequence[float]) -> list[float]:
@@ -122,6 +132,16 @@ def _merged(values: Sequence[float], starts: Sequence[int], least_effect: float)
                 break
         del bounds[join + 1]
     return [Level(a, b - 1, median(values[a:b])) for a, b in pairwise(bounds)]
+
+
+def _differ(values: Sequence[float], before: Level, later: Level) -> bool:
+    """Whether the points nearest to a change lie further apart than by chance."""
+    old = values[max(before.first, before.last + 1 - TOLD_BY) : before.last + 1]
+    new = values[later.first : min(later.last + 1, later.first + TOLD_BY)]
+    if min(*old, *new) <= 0:
+        return True  # no ratio
+    ratio = unpaired_ratio(new, old, 1 - FALSE_ALARMS / len(values))
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _step(before: float, after: float) -> float:
