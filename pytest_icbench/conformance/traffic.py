@@ -118,7 +118,8 @@ def tagged(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind with a VLAN tag, by its name."""
     priority = Ether(src=source.mac, dst=destination.mac) / Dot1Q(vlan=0, prio=5)
     frames = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
-    frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
+    if not isinstance(destination, RoutedAddress):
+        frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
     frames["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
     frames["priority 5 without VLAN"] = _filled(priority / _ip(source, destination) / UDP(), 200)
     return frames

@@ -168,6 +168,7 @@ def test_a_router_s_packets_are_as_they_were_sent_but_for_the_ttl() -> None:
     a, b = traffic.addresses[:2]
     assert {IP(frame[14:]).src for frame in t.kinds(a, b).values()} == {"203.0.113.1"}  # nobody has a way back
     assert {IP(frame[14:]).dst for frame in t.kinds(a, b).values()} == {b.ip}
+    assert "VLAN 100, IPv6" not in t.tagged(a, b)
     traffic.deliver({0: [(frame, {1}) for frame in t.kinds(a, b).values()] + [(t.ethernet(a.mac, b.mac), set())]})
     sent = {0: t.flow(a, b, (64, 1280), 5)}
     assert traffic.deliver_in_order(sent)[1] == sent[0]

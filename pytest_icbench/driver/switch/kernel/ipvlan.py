@@ -25,7 +25,6 @@ class Ipvlan(KernelPath):
     name = "ipvlan"
     broadcast = "all"
     unknown_unicast = "none"
-    vlan = False
     hops = 0
     modes = (_L3,)
     kinds = ("veth", "ipvlan")
