@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The gate: sessions of unchanged software accuse nothing, whatever they differ by, and what that costs in power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.over_sessions import ERROR_RATE
+from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues
+from pytest_icbench.model.verdict import GOOD, Verdict
+from pytest_icbench.stats.noninferiority import Figure, Margin, ratio_of
+from pytest_icbench.stats.quantiles import median
+from validation import drawing
+from validation.model import Found, Row, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+TITLE = "The gate accuses nobody without cause"
+CLAIM = (
+    "Against a baseline of six sessions, at most 1 % of the sessions of ten cases accuse anything of unchanged "
+    "software: where sessions differ by 0 to 20 %, with heavy tails, where a rig draws one of two bands, along a "
+    "drift, where neighbours are alike, and after a step of the host. The interval of a change holds in at least 90 % "
+    "of the cases."
+)
+CASES, KEPT, LAUNCHES, NOISE = 10, 6, 8, 0.02
+SESSIONS, POWER_SESSIONS = 10_000, 1_000
+METHOD = f"""
+Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of {KEPT} sessions. A session has
+{LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of {NOISE:.0%}. A session
+draws the host's level, which the case and its control share, and one of each case's own, which nothing else shares. A
+suspect of the first look is measured again. Its own level stays as it was, which is the worst. A band is a rig's: a
+session has one, and in the second look each launch has another. What follows where a band stays for a whole session is
+told without a bound: with six sessions that all met the upper band, nothing tells the lower one from a regression.
+
+The verdicts are those of the gate's own functions. Beside them stands the rule that the gate had before: the newest
+session of the baseline, and an interval over launches.
+
+Power is that of a single case of a session of {CASES}, by {POWER_SESSIONS:,} sessions.
+"""
+SECONDS = 750.0
+FIGURES = {
+    "alarms": "Sessions of unchanged software that accuse anything, and intervals that hold the truth.",
+    "power": "Slower cases that are accused, by how much slower they are.",
+}
+
+LEAST_COVERED = 0.90
+#: Losses of which the power is told.
+DROPS = (0.03, 0.05, 0.1, 0.2, 0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How sessions differ; shares are standard deviations on the scale of logarithms.
+
+    Attributes:
+        host: of the level that the case and its control share.
+        own: of each case's own level.
+        kept: correlation of neighbouring sessions' own levels.
+        correlation: of neighbouring launches.
+        heavy: whether own levels are Student's with three degrees of freedom.
+        apart: distance of two bands, of which a rig draws the upper one in four of five.
+        stays: whether the band is the session's, so that a rig built anew does not draw another one.
+        drift: change of the host's level from session to session.
+        step: change of the host's level between the baseline and now.
+        sessions: of the baseline.
+    """
+
+    name: str
+    host: float = 0.0
+    own: float = 0.0
+    kept: float = 0.0
+    correlation: float = 0.0
+    heavy: bool = False
+    apart: float = 0.0
+    stays: bool = False
+    drift: float = 0.0
+    step: float = 0.0
+    sessions: int = KEPT
+
+
+MACHINES = (
+    Machine("sessions alike"),
+    *(Machine(f"own level {100 * own:g} %", own=own) for own in (0.01, 0.02, 0.05, 0.1, 0.2)),
+    *(Machine(f"host {100 * host:g} %", host=host) for host in (0.02, 0.05, 0.2)),
+    Machine("host 5 %, own 2 %", host=0.05, own=0.02),
+    *(Machine(f"own 2 %, launches correlate by {rho:g}", own=0.02, correlation=rho) for rho in (0.3, 0.6, 0.9)),
+    *(Machine(f"own 5 %, sessions correlate by {rho:g}", own=0.05, kept=rho) for rho in (0.3, 0.6, 0.9)),
+    Machine("own 5 %, Student's t3", own=0.05, heavy=True),
+    Machine("bands 6 % apart, 80/20", apart=0.06),
+    Machine("bands 20 % apart, 80/20", apart=0.2),
+    Machine("bands 20 % apart, 80/20, that stay for a session", apart=0.2, stays=True),
+    Machine("host drifts by 1 % a session", drift=-0.01, own=0.01),
+    Machine("host drifts by 3 % a session", drift=-0.03, own=0.01),
+    Machine("host steps by -5 %", step=-0.05, own=0.01),
+    Machine("host steps by -20 %", step=-0.2, own=0.01),
+)
+_TOLD = ("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %")
+#: Machines of which the power is told, with six sessions and with as many as a baseline keeps.
+POWERFUL = tuple(
+    replace(machine, name=f"{machine.name}, {kept} sessions", sessions=kept)
+    for machine in MACHINES
+    for kept in (KEPT, MOST_SESSIONS)
+    if machine.name in _TOLD
+)
+
+
+def check(settings: Settings) -> Found:
+    sessions, power = settings.count(SESSIONS, 60), settings.count(POWER_SESSIONS, 60)
+    rows: list[Row] = []
+    series: list[dict[str, Any]] = []
+    with ProcessPoolExecutor() as pool:
+        seeds = [Random(f"{settings.seed} {machine.name}") for machine in MACHINES]
+        shares = list(pool.map(alarms, MACHINES, [sessions] * len(MACHINES), seeds))
+    for machine, (accused, before, covered, passed) in zip(MACHINES, shares, strict=True):
+        settings.tell(f"{machine.name}: {accused:.2%} accuse, {covered:.1%} hold")
+        of = f"{machine.name}: of {sessions:,} sessions"
+        value = f"{accused:.2%} (by one session and its launches: {before:.1%})"
+        bound = "" if machine.stays else f"at most {ERROR_RATE:.0%}"
+        kept = accused <= ERROR_RATE or machine.stays
+        rows.append(Row(f"{of} those that accuse anything unchanged", value, bound, kept))
+        held = covered >= LEAST_COVERED
+        rows.append(Row(f"{of} intervals that hold the truth", f"{covered:.1%}", f"at least {LEAST_COVERED:.0%}", held))
+        rows.append(Row(f"{of} cases that pass", f"{passed:.1%}"))
+        series.append({"name": machine.name, "accused": accused, "before": before, "covered": covered})
+    curves = []
+    for machine in POWERFUL:
+        settings.tell(f"power: {machine.name}")
+        told = [found(machine, drop, power, Random(f"{settings.seed} {machine.name} {drop}")) for drop in DROPS]
+        for drop, (now, before) in zip(DROPS, told, strict=True):
+            value = f"{now:.0%} (by one session and its launches: {before:.0%})"
+            rows.append(Row(f"{machine.name}: cases {drop:.0%} slower that are accused", value))
+        curves.append({"name": machine.name, "now": [now for now, _ in told], "before": [old for _, old in told]})
+    return Found(tuple(rows), {"machines": series, "drops": list(DROPS), "power": curves})
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The levels of the sessions of one baseline and of a new session, on the scale of logarithms."""
+
+    host: list[float]
+    own: list[float]
+    control: list[float]
+    #: The bands of the case's rig and of the control's, session by session.
+    bands: list[tuple[float, float]]
+
+    @classmethod
+    def drawn(cls, machine: Machine, random: Random, shared: tuple[list[float], list[float]] | None = None) -> Sessions:
+        """Draws levels; the host's and the control's are those of the session's other cases where they are given."""
+        count = machine.sessions + 1
+        if shared is None:
+            host = [random.gauss(0, machine.host) + machine.drift * place for place in range(count)]
+            host[-1] += math.log1p(machine.step)
+            shared = host, _own(machine, random, count)
+        bands = [(_band(machine, random), _band(machine, random)) for _ in range(count)]
+        return cls(shared[0], _own(machine, random, count), shared[1], bands)
+
+    def launches(
+        self, machine: Machine, random: Random, place: int, *, again: bool = False
+    ) -> tuple[list[float], list[float]]:
+        """Returns the launches of the case and of its control in one session.
+
+        Args:
+            again: whether it is a second look, in which each launch has rigs of its own.
+        """
+        sides = []
+        for level, band in zip((self.own[place], self.control[place]), self.bands[place], strict=True):
+            drawn = again and not machine.stays
+            bands = [_band(machine, random) if drawn else band for _ in range(LAUNCHES)]
+            launches = _launches(self.host[place] + level, machine.correlation, random)
+            sides.append([value * math.exp(by_rig) for value, by_rig in zip(launches, bands, strict=True)])
+        return sides[0], sides[1]
+
+
+def _band(machine: Machine, random: Random) -> float:
+    return -machine.apart if machine.apart and random.random() > 0.8 else 0.0
+
+
+def _own(machine: Machine, random: Random, count: int) -> list[float]:
+    levels, now = [], random.gauss(0, 1)
+    for _ in range(count):
+        value = machine.own * now
+        if machine.heavy:
+            value /= math.sqrt(random.gammavariate(1.5, 2))  # of variance 1, like the others
+        levels.append(value)
+        now = machine.kept * now + math.sqrt(1 - machine.kept**2) * random.gauss(0, 1)
+    return levels
+
+
+def _launches(level: float, correlation: float, random: Random) -> list[float]:
+    values, now, rest = [], random.gauss(0, NOISE), NOISE * math.sqrt(1 - correlation**2)
+    for _ in range(LAUNCHES):
+        values.append(1e6 * math.exp(level + now))
+        now = correlation * now + random.gauss(0, rest)
+    return values
+
+
+def _entry(launches: tuple[list[float], list[float]]) -> Entry:
+    case, control = launches
+    # Its interval is not used: that over its launches is made of them.
+    figure = Figure(median(case), min(case), max(case), tuple(case))
+    facts = {"metric": "frmol", "switch": "s", "placement": "dedicated", "rules": 1, "measured": "2026-01-31T12:00:00Z"}
+    return Entry(
+        case="s",
+        dimension="throughput",
+        lower_bound=False,
+        launches=LAUNCHES,
+        figures={"throughput_pps": figure},
+        control=Figure(median(control), launches=tuple(control)),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def _baseline(drawn: Sessions, machine: Machine, random: Random) -> Entry:
+    kept = [_entry(drawn.launches(machine, random, place)) for place in range(machine.sessions)]
+    earlier: dict[str, SessionValues] = {f"2026-01-{day:02}": entry.values for day, entry in enumerate(kept[:-1], 1)}
+    return replace(kept[-1], earlier=earlier)
+
+
+def judged(drawn: Sessions, machine: Machine, random: Random, drop: float = 0.0) -> tuple[bool, bool, bool, bool]:
+    """Whether a case is accused, was by the rule of before, has an interval that holds the truth, and passes."""
+    before = _baseline(drawn, machine, random)
+    comparer = Comparer(Baseline("main", (before,)), cases=CASES)
+    drawn.own[-1] += math.log1p(-drop)
+    now = _entry(drawn.launches(machine, random, machine.sessions))
+    finding = comparer.compare_entry(now, Margins(), first=True).findings[0]
+    accused = False
+    if finding.suspect:
+        again = _entry(drawn.launches(machine, random, machine.sessions, again=True))
+        accused = comparer.compare_entry(again, Margins()).findings[0].verdict == Verdict.REGRESSED
+    old = ratio_of(now.figures["throughput_pps"], before.figures["throughput_pps"])
+    truth = (1 - drop) * (1 + machine.step)
+    held = finding.ratio_low is not None and finding.ratio_high is not None
+    held = held and finding.ratio_low <= truth <= finding.ratio_high  # type: ignore[operator]
+    if machine.step and finding.against_control is not None:  # the control tells what the host's step hides
+        beside = finding.against_control
+        held = beside.low is not None and beside.high is not None and beside.low <= 1 - drop <= beside.high
+    return accused, Margin("higher").change(old) == "worse", held, finding.verdict in GOOD
+
+
+def alarms(machine: Machine, sessions: int, random: Random) -> tuple[float, float, float, float]:
+    """Shares of sessions that accuse anything, now and by the rule of before, of intervals that hold, and of PASS."""
+    accused = before = held = passed = 0
+    for _ in range(sessions):
+        first = Sessions.drawn(machine, random)
+        shared = first.host, first.control
+        cases = [judged(Sessions.drawn(machine, random, shared), machine, random) for _ in range(CASES)]
+        accused += any(case[0] for case in cases)
+        before += any(case[1] for case in cases)
+        held += sum(case[2] for case in cases)
+        passed += sum(case[3] for case in cases)
+    return accused / sessions, before / sessions, held / sessions / CASES, passed / sessions / CASES
+
+
+def found(machine: Machine, drop: float, sessions: int, random: Random) -> tuple[float, float]:
+    """Shares of slower cases that are accused, and were by the rule of before."""
+    cases = [judged(Sessions.drawn(machine, random), machine, random, drop) for _ in range(sessions)]
+    return sum(case[0] for case in cases) / sessions, sum(case[1] for case in cases) / sessions
+
+
+def draw(name: str, figure: Drawing, data: Mapping[str, Any]) -> None:
+    axes = figure.subplots()
+    if name == "power":
+        for place, curve in enumerate(data["power"]):
+            colour = drawing.COLOURS[place % len(drawing.COLOURS)]
+            drops = [drop * 100 for drop in data["drops"]]
+            axes.plot(drops, [share * 100 for share in curve["now"]], "o-", color=colour, label=curve["name"])
+            axes.plot(drops, [share * 100 for share in curve["before"]], "x:", color=colour)
+        axes.set(xlabel="slower by, %", ylabel="cases accused, %  (crosses: by one session and its launches)")
+        axes.legend()
+        return
+    machines = data["machines"]
+    places = range(len(machines))
+    for key, mark, label in (
+        ("accused", "o", "sessions that accuse"),
+        ("before", "x", "the same, by one session and its launches"),
+        ("covered", "s", "intervals that hold"),
+    ):
+        axes.plot([machine[key] * 100 for machine in machines], places, mark, label=label)
+    for limit in (ERROR_RATE, LEAST_COVERED):
+        axes.axvline(limit * 100, **drawing.LIMIT)
+    axes.set(xlabel="%")
+    axes.set_yticks(places, [machine["name"] for machine in machines], fontsize=7)
+    axes.invert_yaxis()
+    axes.legend()
