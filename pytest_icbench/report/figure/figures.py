@@ -114,6 +114,7 @@ def rate_chart(
     equal: bool = False,
     extra: Sequence[dict[str, Any]] = (),
     note: str = "",
+    detail: str = "",
 ) -> Figure:
     """Returns a chart of rates over an axis, one line a series.
 
@@ -124,6 +125,7 @@ def rate_chart(
         equal: whether the axis is an offered rate, on the scale of the rates; otherwise it is logarithmic.
         extra: further layers, below the others.
         note: a sentence after the finding.
+        detail: further sentences for readers who cannot see the chart.
     """
     x, y = axes
     return Figure(
@@ -131,7 +133,7 @@ def rate_chart(
         kind=kind,
         title=title,
         text=" ".join(filter(None, (finding(rows, unit), note))),
-        aria=" ".join(filter(None, (best_text(rows, unit), note))),
+        aria=" ".join(filter(None, (best_text(rows, unit), detail, note))),
         values=(*((x.name,) if equal else ()), y.name, "low", "high"),
         spec=interval_spec(x, y, rows, order, log_x=not equal, equal=equal, extra=extra),
         columns=interval_columns(x, y),

@@ -53,6 +53,7 @@ class _Rates:
         published: the factor of published rates to the unit; None if none are shown.
         layers: further layers of a chart, of its results, rows, series and rate.
         note: a sentence on its results and rows.
+        detail: more of it, for readers who cannot see the chart.
     """
 
     id: str
@@ -67,6 +68,7 @@ class _Rates:
     published: Callable[[Result], float] | None = None
     layers: Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers] = lambda *_: []
     note: Callable[[Sequence[Result], Sequence[_Row]], str] = lambda *_: ""
+    detail: Callable[[Sequence[_Row]], str] = lambda _: ""
 
 
 def without_cores(result: Result) -> str:
@@ -123,7 +125,8 @@ _BY_PAIRS = (
         "Total (T) against pairs",
         _NUMBERS,
         layers=_ideal(_NUMBERS),
-        note=lambda _, rows: f"{growth(rows, 'pair')} {IDEAL}",
+        note=lambda *_: IDEAL,
+        detail=lambda rows: growth(rows, "pair"),
     ),
 )
 _MEAN_BY_SIZE = (
@@ -215,6 +218,7 @@ def _chart(
         unit=kind.unit,
         extra=kind.layers(group, rows, names, rate),
         note=kind.note(group, rows),
+        detail=kind.detail(rows),
     )
 
 
