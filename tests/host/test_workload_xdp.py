@@ -105,7 +105,7 @@ def test_memory_beyond_the_limit_is_told(veth: Path2) -> None:
         check=False,
     )
     assert done.returncode == 3
-    assert "AF_XDP needs 5120 KiB of locked memory and the limit is 64 KiB: raise it (ulimit -l)" in done.stderr
+    assert "AF_XDP needs 9216 KiB of locked memory and the limit is 64 KiB: raise it (ulimit -l)" in done.stderr
 
 
 def test_several_queues_are_told(veth: Path2) -> None:
