@@ -23,15 +23,30 @@ import workload_runs
 
 RING = 256
 YIELD_EVERY = 128
+#: From a prototype's connection, which it makes while EAL starts, until it polls; it says nothing of either.
 RECEIVER_HEAD_START_S = 0.5
+RECEIVER_PATIENCE_S = 20.0
 LOSS_MAX = 0.02
 Sockets = tuple[Path, Path]
+#: Unix sockets of this network namespace; the state of those that are connected.
+SOCKETS, CONNECTED = Path("/proc/net/unix"), "03"
 
 
 def eal(cpu: int, socket: Path, side: int) -> list[str]:
     """One lcore on that CPU, a virtio-user port with the MAC address of that side."""
     device = f"--vdev=net_virtio_user0,mac={host.mac(side)},path={socket},queue_size={RING}"
     return ["--lcores", f"0@{cpu}", *host.EAL, "-m", "96", device]
+
+
+def wait_for_connection(socket: Path, process: subprocess.Popen[str]) -> None:
+    """Returns once somebody is connected to that socket; on a busy CPU EAL takes seconds to get there."""
+    deadline = time.monotonic() + RECEIVER_PATIENCE_S
+    while not any(
+        row.endswith(f" {socket}") and row.split()[5] == CONNECTED for row in SOCKETS.read_text().splitlines()
+    ):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise host.fail(f"{process.args!r} does not connect to {socket}")
+        time.sleep(0.02)
 
 
 class Workload:
@@ -59,7 +74,7 @@ class Workload:
         rate = workload_runs.launch(
             host.pinned(self.cpu, receiver),
             host.pinned(self.cpu, sender),
-            lambda _: time.sleep(RECEIVER_HEAD_START_S),
+            workload_runs.until_ready,
             self.seconds,
         )
         self.losses.append(rate.lost_ratio)
@@ -88,6 +103,7 @@ class Prototype:
         seconds = max(1, round(self.seconds))
         receiver = self._start("rx", sockets[1], 2, 1, seconds + 3)
         try:
+            wait_for_connection(sockets[1], receiver)
             time.sleep(RECEIVER_HEAD_START_S)
             sender = self._start("tx", sockets[0], 1, YIELD_EVERY, seconds)
             try:
@@ -99,7 +115,7 @@ class Prototype:
             host.end(receiver)
         found = re.search(r"rx: ([\d.]+) Mpps", output)
         if not found or float(found.group(1)) == 0:
-            raise host.fail("the prototype received nothing")
+            raise host.fail(f"the prototype received nothing, it says: {output.strip() or 'nothing'}")
         return float(found.group(1)) * 1e6
 
 

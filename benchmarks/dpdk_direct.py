@@ -84,12 +84,16 @@ class Workload:
         }
         pinned = {role: host.pinned(self.cpus[role == "receiver"], words) for role, words in commands.items()}
         first, second = ("receiver", "sender") if link.receiver_serves else ("sender", "receiver")
-        processes = {first: workload_runs.start(pinned[first])}
+        # A sender that did not wait would be at its end while a receiver on a busy machine still starts.
+        processes = {first: workload_runs.start(pinned[first], supervised=first == "sender")}
         try:
             host.wait_for(socket, processes[first])
-            processes[second] = workload_runs.start(pinned[second])
+            processes[second] = workload_runs.start(pinned[second], supervised=second == "sender")
+            workload_runs.until_ready(processes["receiver"])
+            stdin = workload_runs.begin(processes["sender"])
             sent = workload_runs.lines(processes["sender"], seconds + 30)
             received = workload_runs.lines(processes["receiver"], 30)
+            stdin.close()
         finally:
             host.end(*processes.values())
             socket.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import json
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from bench_host import end, fail
 
@@ -22,9 +22,24 @@ class Rate:
     lost_ratio: float
 
 
-def start(command: Sequence[str]) -> subprocess.Popen[str]:
-    """A workload with its lines in a pipe; its log is dropped."""
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+def start(command: Sequence[str], *, supervised: bool = False) -> subprocess.Popen[str]:
+    """A workload with its lines in a pipe; its log is dropped. A supervised one waits for ``begin``."""
+    words = [command[0], *command[1:]]
+    if supervised:
+        at = words.index("--") if "--" in words else len(words)
+        words.insert(at, "--supervised")
+    stdin = subprocess.PIPE if supervised else None
+    return subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def begin(process: subprocess.Popen[str]) -> IO[str]:
+    """Starts a supervised workload that is ready; returns its stdin, whose end would stop it."""
+    until_ready(process)
+    stdin, process.stdin = process.stdin, None
+    assert stdin
+    stdin.write("start\n")
+    stdin.flush()
+    return stdin
 
 
 def until_ready(process: subprocess.Popen[str]) -> None:
