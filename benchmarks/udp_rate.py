@@ -15,7 +15,7 @@ import paired
 import udp_tools
 
 #: The bound of the ratio's interval by API technique.
-AT_LEAST = {"udp-mmsg": 1.0, "xdp": 2.0}
+AT_LEAST = {"udp-mmsg": 1.0, "xdp": 2.0, "udp-gso": 10.0}
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ import workload_runs
 PAYLOAD_BYTES = 18  # of a 64-byte frame
 PORT = "5001"
 #: Options of the socket applications by API technique.
-TECHNIQUES = {"udp-mmsg": ["--mmsg"], "xdp": ["--xdp", host.LINK]}
+TECHNIQUES = {"udp-mmsg": ["--mmsg"], "udp-gso": ["--gso"], "xdp": ["--xdp", host.LINK]}
 
 
 def run(command: Sequence[str], seconds: float) -> str:

@@ -92,8 +92,8 @@ class Options(FunctionOptions):
     )
     api: tuple[str, ...] | None = option(
         "LIST",
-        "replace the API techniques of the endpoints: udp udp-mmsg raw raw-mmsg xdp dpdk af_packet af_xdp, or all;"
-        " of these each switch takes those that it can",
+        "replace the API techniques of the endpoints: udp udp-mmsg udp-gso raw raw-mmsg xdp dpdk af_packet af_xdp,"
+        " or all; of these each switch takes those that it can",
         values.apis,
         marker="None",
     )

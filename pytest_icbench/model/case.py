@@ -20,8 +20,10 @@ GROUPS = ("all", *get_args(Family))
 #: The reference link by family, with which switches are compared: the driver that has no switch.
 REFERENCE_LINKS: Mapping[Family, str] = MappingProxyType({"kernel": "veth", "dpdk": "direct"})
 
+#: UDP in trains of datagrams, each of which is one buffer for the kernel's links and switches.
+GSO = "udp-gso"
 #: API techniques of an endpoint, in the order in which they are shown.
-SOCKET_APIS = ("udp", "udp-mmsg", "raw", "raw-mmsg", "xdp")
+SOCKET_APIS = ("udp", "udp-mmsg", GSO, "raw", "raw-mmsg", "xdp")
 #: The longest frame in bytes, with FCS, of an API technique that has a bound: AF_XDP keeps a frame in one page.
 API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
 #: API techniques by which DPDK applications use a kernel interface.

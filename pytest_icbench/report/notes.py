@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import longruns, remarks
@@ -60,6 +61,11 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
     if any(bounds(result) for result in results):
         lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
+    if any(result.point.api == GSO for result in results):
+        lines.append(
+            "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API:"
+            " what A1 and the like measure is a walk through the stack for each frame"
+        )
     if any(rate(result).startswith("≥") for result in results):
         lines.append("≥: at least this, since the switch had idle share or the endpoints could do no more")
     return lines

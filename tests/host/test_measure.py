@@ -19,7 +19,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
@@ -34,8 +34,7 @@ QUICK = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
 MOST_CONTROL_FRAMES = 8
 
 SOCKETS = [
-    *(Case(switch, api=api) for switch in ("veth", "linux-bridge") for api in ("udp", "udp-mmsg", "raw", "raw-mmsg")),
-    *(Case(switch, api="xdp") for switch in ("veth", "linux-bridge")),
+    *(Case(switch, api=api) for switch in ("veth", "linux-bridge") for api in SOCKET_APIS),
     Case("veth", api="udp", blocking=True),
     Case("veth", api="raw-mmsg", touch=True),
     Case("linux-bridge", api="udp-mmsg", pairs=2),

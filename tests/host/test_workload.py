@@ -15,6 +15,8 @@ __all__ = ["veth"]  # fixtures
 TECHNIQUES = {
     "udp": [],
     "udp-mmsg": ["-m"],
+    "udp-gso": ["-G"],
+    "udp-gso-blocking": ["-GB"],
     "udp-blocking": ["-B"],
     "udp-mmsg-blocking": ["-mB"],
     "raw": ["-R", "IF"],
@@ -101,7 +103,7 @@ def test_trains(veth: Path2) -> None:
     assert all(window["busy_cycles"] > 0 for window in [*sender.windows, *receiver.windows])
 
 
-@pytest.mark.parametrize("technique", [["-m"], ["-R", "IF", "-m"]], ids=["udp", "raw"])
+@pytest.mark.parametrize("technique", [["-m"], ["-G"], ["-R", "IF", "-m"]], ids=["udp", "gso", "raw"])
 @pytest.mark.parametrize("fault", ["drop", "duplicate", "reorder"])
 def test_faults_are_counted_exactly(veth: Path2, technique: list[str], fault: str) -> None:
     """Each 10th frame of 5000 is dropped, doubled, or sent behind its successor."""

@@ -186,6 +186,11 @@ static void backends(void)
 	CHECK(parse3(&o, "--raw=", NULL, NULL) == OPTIONS_BAD);
 	CHECK(parse3(&o, "-X", "veth0", NULL) == OPTIONS_RUN);
 	CHECK(o.io == IO_XDP && strcmp(o.xdp_interface, "veth0") == 0);
+	CHECK(parse3(&o, "-G", NULL, NULL) == OPTIONS_RUN && o.io == IO_UDP && o.gso);
+	CHECK(parse3(&o, "--gso", "-Rveth0", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--gso is for UDP sockets: leave it out, or -R");
+	CHECK(parse3(&o, "--gso", "-Xveth0", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "or -X");
 	CHECK(parse3(&o, "-Rveth0", "--xdp", "veth1") == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "-R veth0 and -X veth1 are two ways to send");
 	CHECK(parse3(&o, "--io", "null", NULL) == OPTIONS_RUN);

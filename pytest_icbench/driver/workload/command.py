@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.driver.workload.eal import eal_arguments
-from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.case import GSO, NETDEV_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.traffic import Traffic
 
@@ -119,4 +119,6 @@ class WorkloadCommand:
             raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
         option = {"raw": "-R", "raw-mmsg": "-R", "xdp": "-X"}.get(self.api)
         options = [option, self.endpoint.interface] if option is not None else []
+        if self.api == GSO:
+            return ["-G"]
         return options + (["-m"] if self.api.endswith("-mmsg") else [])

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.report.notes import notes
 from pytest_icbench.report.remarks import unanswered
 from pytest_icbench.report.terminal import table
 from tests.measurements import measurement, result
@@ -18,6 +19,12 @@ KNOWN: dict[str, Any] = {f"rtt_{name}_ns": 30_000.0 for name in ("p50", "p90", "
 
 def latency(**changed: Any) -> Measurement:
     return measurement(LATENCY, **{"verdict": "PASS", **KNOWN, **changed})
+
+
+def test_trains_of_datagrams_are_set_apart() -> None:
+    apart = "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API"
+    said = [notes([result(Case("veth", api=api))]) for api in ("udp-gso", "udp-mmsg")]
+    assert [any(line.startswith(apart) for line in lines) for lines in said] == [True, False]
 
 
 def test_nothing_is_said_where_nothing_is_missing() -> None:

@@ -74,7 +74,7 @@ struct io_ops {
 };
 
 /* io_any is io_raw for frames of any kind. */
-extern const struct io_ops io_udp, io_raw, io_any, io_null;
+extern const struct io_ops io_udp, io_gso, io_raw, io_any, io_null;
 #ifdef HAVE_XDP
 extern const struct io_ops io_xdp;
 #endif

@@ -219,6 +219,12 @@ void sock_tx_resize(struct sock *s, unsigned i, size_t length)
 	tx->vectors[slot].iov_len = tx->vectors[slot + tx->slots].iov_len = length;
 }
 
+void sock_tx_taken(struct sock_tx *tx, unsigned n)
+{
+	tx->head = (tx->head + n) % tx->slots;
+	tx->lent -= n;
+}
+
 int sock_tx_send(struct sock *s, unsigned n)
 {
 	struct sock_tx *tx = &s->tx;
@@ -227,10 +233,8 @@ int sock_tx_send(struct sock *s, unsigned n)
 	if (n > tx->lent)
 		n = tx->lent;
 	taken = sock_send(s, tx->messages + tx->head, n);
-	if (taken > 0) {
-		tx->head = (tx->head + (unsigned)taken) % tx->slots;
-		tx->lent -= (unsigned)taken;
-	}
+	if (taken > 0)
+		sock_tx_taken(tx, (unsigned)taken);
 	return taken;
 }
 

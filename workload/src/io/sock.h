@@ -73,6 +73,8 @@ unsigned sock_tx_lend(struct sock *s, uint8_t *buffers[], unsigned n);
 void sock_tx_resize(struct sock *s, unsigned i, size_t length);
 /* Sends the first n of the lent. As io_ops.tx_commit(). */
 int sock_tx_send(struct sock *s, unsigned n);
+/* The first n of the lent have left. */
+void sock_tx_taken(struct sock_tx *tx, unsigned n);
 /* Sends messages of any vector; returns how many were taken, or -1. */
 int sock_send(struct sock *s, struct mmsghdr *messages, unsigned n);
 /* Receives up to n messages into the rx vectors; returns how many, or -1. */

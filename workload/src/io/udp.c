@@ -10,6 +10,7 @@
 
 #include "base/frame.h"
 #include "io/sock.h"
+#include "io/udp.h"
 #include "option/options.h"
 
 struct io {
@@ -59,7 +60,7 @@ static bool bind_and_connect(struct sock *s, const struct options *o, char *err,
 	return true;
 }
 
-static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+bool udp_set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	char ip[INET_ADDRSTRLEN];
 
@@ -85,7 +86,7 @@ static struct io *udp_open(const struct options *o, int eal_argc, char **eal_arg
 {
 	(void)eal_argc;
 	(void)eal_argv;
-	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
+	return sock_io_open(sizeof(struct io), udp_set_up, o, err, err_len);
 }
 
 static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)

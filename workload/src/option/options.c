@@ -246,6 +246,9 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size,
 		        "-R %.60s and -X %.60s are two ways to send: leave one of them out", o->raw_interface,
 		        o->xdp_interface);
+	else if (o->gso && (o->io == IO_RAW || o->io == IO_XDP))
+		snprintf(f->text, f->size, "--gso is for UDP sockets: leave it out, or %s",
+		        o->io == IO_RAW ? "-R" : "-X");
 	else if (o->train_from && o->rate_pps > 0)
 		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
 		        o->rate_pps);

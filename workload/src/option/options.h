@@ -36,7 +36,7 @@ struct options {
 	const char *raw_interfaces[FORWARD_PORTS_MAX];
 	uint32_t raw_interface_count; /* may be beyond the array: too many */
 	const char *xdp_interface;
-	bool mmsg, blocking, touch, silent, supervised;
+	bool mmsg, gso, blocking, touch, silent, supervised;
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;
 	uint32_t yield_every, catch_up, ring, histogram_digits;

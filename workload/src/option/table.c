@@ -20,6 +20,8 @@ const struct option_row OPTION_TABLE[] = {
         {'X', "xdp", "IF", KIND_TEXT, AT(xdp_interface), 0, 0,
                 "AF_XDP socket on interface IF instead of UDP"},
         {'m', "mmsg", NULL, KIND_FLAG, AT(mmsg), 0, 0, "sendmmsg/recvmmsg a burst instead of a call a frame"},
+        {'G', "gso", NULL, KIND_FLAG, AT(gso), 0, 0,
+                "UDP in trains of up to 64 datagrams that the kernel cuts up (UDP_SEGMENT, UDP_GRO)"},
         {'B', "blocking", NULL, KIND_FLAG, AT(blocking), 0, 0,
                 "blocking sockets; a client then has a receiving thread"},
         {'c', "touch", NULL, KIND_FLAG, AT(touch), 0, 0,

@@ -48,7 +48,7 @@ static const struct io_ops *choose_ops(const struct options *o)
 		return NULL;
 #endif
 	default:
-		return &io_udp;
+		return o->gso ? &io_gso : &io_udp;
 	}
 }
 

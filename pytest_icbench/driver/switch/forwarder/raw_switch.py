@@ -28,7 +28,8 @@ class ForwardRaw(ForwarderSwitch):
     name = "forward-raw"
     family = "kernel"
     ports = (kernel.VETH,)
-    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    # A raw socket would get a train of datagrams in one piece, which no link carries.
+    apis = (*(api for api in SOCKET_APIS if api != "udp-gso"), *NETDEV_APIS)
     default_apis = ("udp-mmsg",)
 
     def __init__(self) -> None:

@@ -44,6 +44,7 @@ def test_the_command_line_of_a_udp_sender() -> None:
     [
         ("udp", []),
         ("udp-mmsg", ["-m"]),
+        ("udp-gso", ["-G"]),
         ("raw", ["-R", "eth0"]),
         ("raw-mmsg", ["-R", "eth0", "-m"]),
         ("xdp", ["-X", "eth0"]),

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What UDP sockets have in common, whichever way frames pass them. */
+#ifndef ICBENCH_UDP_H
+#define ICBENCH_UDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct options;
+struct sock;
+
+/* Makes s a connected UDP socket with buffers for a burst. False and a sentence on failure. */
+bool udp_set_up(struct sock *s, const struct options *o, char *err, size_t err_len);
+
+#endif
