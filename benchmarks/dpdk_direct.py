@@ -92,7 +92,7 @@ class Workload:
             workload_runs.until_ready(processes["receiver"])
             stdin = workload_runs.begin(processes["sender"])
             sent = workload_runs.lines(processes["sender"], seconds + 30)
-            received = workload_runs.lines(processes["receiver"], 30)
+            received = workload_runs.received_lines(processes["receiver"])
             stdin.close()
         finally:
             host.end(*processes.values())

@@ -12,6 +12,8 @@ from typing import IO, Any
 from bench_host import end, fail
 
 Line = dict[str, Any]
+#: Time for an end mark to arrive, and for a receiver to drain, which it does for two seconds.
+END_MARK_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,15 @@ def lines(process: subprocess.Popen[str], seconds: float) -> list[Line]:
     return result
 
 
+def received_lines(receiver: subprocess.Popen[str]) -> list[Line]:
+    """All lines of a receiver whose sender has ended; it is told to stop if every end mark was lost."""
+    try:
+        receiver.wait(timeout=END_MARK_S)
+    except subprocess.TimeoutExpired:
+        receiver.terminate()
+    return lines(receiver, 30)
+
+
 def rate(sender: list[Line], receiver: list[Line]) -> Rate:
     """Delivered rate and loss; raises SystemExit if the accounts do not add up."""
     sent, got = sender[-1], receiver[-1]
@@ -86,6 +97,6 @@ def launch(
         ready(processes[0])
         processes.append(start(sender))
         sent = lines(processes[1], seconds + 30)
-        return rate(sent, lines(processes[0], 30))
+        return rate(sent, received_lines(processes[0]))
     finally:
         end(*processes)
