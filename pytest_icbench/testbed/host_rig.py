@@ -121,9 +121,10 @@ class HostRig(HostPart):
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
+        endpoints_mib = [endpoint_mib(case.traffic.jumbo) for _ in self._indexes] if dpdk else []
+        hugepages.check_room(self._session, self._numa_node, [needs.hugepages_mib, *endpoints_mib])
         self._reserve(needs.hugepages_mib)
-        if dpdk:
-            self._reserve_endpoints(self._indexes)
+        self._reserve_endpoints(self._indexes if dpdk else ())
         functions = self._make_functions(port, dpdk=dpdk)
         self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(

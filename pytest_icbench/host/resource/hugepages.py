@@ -8,6 +8,7 @@ mapped them yet. Pages that were taken stay with the session until it ends, so t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -40,6 +41,10 @@ class _Pool:
     foreign: int
     claimed: int = 0
     entry: int | None = None
+
+    def target(self, pages: int) -> int:
+        """Returns how many pages the node has to have for so many more."""
+        return max(self.before, self.foreign + self.claimed + pages)
 
 
 class HugePages:
@@ -100,6 +105,19 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
     return counts(root, node, size_kib)[0]
 
 
+def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) -> None:
+    """Checks that a node has the memory for several claims of ``reserve`` together; changes nothing.
+
+    Raises ProvisionError if it has not, so that the first of many claims is not the one that succeeds.
+    """
+    root, size_kib = session.root, session.hugepage_size_kib
+    pages = sum(_pages(mib, size_kib) for mib in claims_mib)
+    if pages:
+        pool = session.hugepages.pool(root, node, size_kib)
+        total, _ = counts(root, node, size_kib)
+        _check_memory(root, node, size_kib, pages=pool.target(pages) - total)
+
+
 def reserve(session: HugePageHolder, node: int, mib: int) -> None:
     """Reserves ``mib`` MiB of huge pages for the caller, on top of earlier claims.
 
@@ -107,11 +125,11 @@ def reserve(session: HugePageHolder, node: int, mib: int) -> None:
     available memory is not passed on: the kernel would drop every cache and swap before it refuses.
     """
     root, size_kib = session.root, session.hugepage_size_kib
-    pages = -(-mib * 1024 // size_kib)
+    pages = _pages(mib, size_kib)
     if pages <= 0:
         return
     pool = session.hugepages.pool(root, node, size_kib)
-    target = max(pool.before, pool.foreign + pool.claimed + pages)
+    target = pool.target(pages)
     total, _ = counts(root, node, size_kib)
     if target > total:
         _check_memory(root, node, size_kib, pages=target - total)
@@ -132,6 +150,10 @@ def reserve(session: HugePageHolder, node: int, mib: int) -> None:
             session.journal.done(pool.entry)
         pool.entry = entry
     pool.claimed += pages
+
+
+def _pages(mib: int, size_kib: int) -> int:
+    return -(-mib * 1024 // size_kib)
 
 
 def _name(size_kib: int) -> str:
@@ -164,7 +186,7 @@ def release(session: HugePageHolder, node: int, mib: int) -> None:
     """Ends a claim of ``reserve``. The pages stay with the session for the next claim."""
     size_kib = session.hugepage_size_kib
     pool = session.hugepages.pool(session.root, node, size_kib)
-    pool.claimed = max(0, pool.claimed - -(-mib * 1024 // size_kib))
+    pool.claimed = max(0, pool.claimed - _pages(mib, size_kib))
 
 
 def give_back(base: str, *, node: int, size_kib: int, before: int, taken: int) -> None:

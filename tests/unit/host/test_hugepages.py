@@ -129,6 +129,18 @@ def test_more_than_the_memory_is_refused_without_asking(tmp_path: Path) -> None:
     assert total(root, 1) == 94
 
 
+def test_the_sum_of_many_claims_is_refused_before_the_first(tmp_path: Path) -> None:
+    """The memory has room for 40 pairs with 64 MiB an endpoint, not for 65."""
+    root = KernelRoot(expand("acpi-cpufreq", tmp_path / "tree").base)  # 16 of 64 pages are in use
+    Root.write(root, "/sys/devices/system/node/node1/meminfo", f"Node 1 MemFree: {80 * 64 * 1024} kB\n")
+    session = session_on(root, tmp_path)
+    hugepages.check_room(session, 1, [0, *[64] * 80])
+    with pytest.raises(ProvisionError, match=r"^4112 more huge pages of 2M .* only 5120 MiB .*: run fewer pairs"):
+        hugepages.check_room(session, 1, [0, *[64] * 130])
+    assert (total(root, 1), session.journal.pending()) == (64, [])
+    hugepages.check_room(session, 7, [])  # a node that nobody asks for need not be there
+
+
 def test_a_lazy_kernel_counts_memory_elsewhere(tmp_path: Path) -> None:
     root = KernelRoot(expand("virtual", tmp_path / "tree").base)
     Root.write(root, "/sys/devices/system/node/node0/meminfo", "Node 0 MemFree: 40960 kB\n")
