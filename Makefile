@@ -59,13 +59,17 @@ test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; m
 test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes
 	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
 
-lint: install ## ruff, mypy --strict, import-linter, clang-format
+lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --no-explicit-package-bases $(SCRIPTS) $(VALIDATION)
 	$(VENV)/bin/lint-imports
 	@echo clang-format; $(VENV)/bin/clang-format --dry-run -Werror $(SOURCES_C)
+	@if command -v cppcheck >/dev/null; then echo cppcheck; \
+		cppcheck --error-exitcode=1 --enable=warning,performance,portability --quiet --std=c11 -D_GNU_SOURCE -DHAVE_XDP \
+			-Iworkload/src $(filter-out %/dpdk.c %/dpdk_eal.c %/dpdk_port.c,$(filter workload/src/%.c,$(SOURCES_C))); \
+	else echo "no cppcheck here: install it to have the C program analysed"; fi
 
 torture: install ## an hour of kills, faults and hostile inputs: docs/explanation/torture.md; parts by ARGS="--only kills --count 20"; needs root
 	$(VENV)/bin/python -m tests.torture $(ARGS)

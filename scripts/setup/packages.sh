@@ -11,6 +11,7 @@ NEEDS=(
 	"Open vSwitch with DPDK|openvswitch-switch-dpdk"
 	"LXC with headers|lxc lxc-dev"
 	"tools that measurements and tests are compared with|sockperf iperf3 tcpdump iproute2 ethtool"
+	"static analysis of the C program|cppcheck"
 	"second C compiler with libFuzzer, for the fuzz tests|clang @libfuzzer"
 	"OpenSSH: the way to a second host, and in the tests such a host's server|openssh-client openssh-server"
 	"loading of kernel modules, for SR-IOV|kmod"

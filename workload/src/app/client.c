@@ -287,8 +287,7 @@ static bool set_up(struct client *c, struct run *r)
 {
 	bool ok;
 
-	*c = (struct client){
-	        .r = r, .threaded = r->o->blocking && (r->o->io == IO_UDP || r->o->io == IO_RAW)};
+	*c = (struct client){.r = r, .threaded = r->o->blocking && io_is_socket(r->o)};
 	pthread_mutex_init(&c->lock, NULL);
 	ok = sender_init(&c->tx, r, BACKLOG_S, on_window, c) && receiver_init(&c->rx, r, NULL, NULL);
 	c->tx.insists = !c->tx.pace.unlimited;

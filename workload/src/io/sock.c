@@ -72,8 +72,8 @@ bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *
 		snprintf(err, err_len, "out of memory for %u frames", o->burst);
 		return false;
 	}
-	for (unsigned i = 0; i < 2 * tx->slots; i++)
-		tx->vectors[i] = (struct iovec){sock_tx_buffer(s, i % tx->slots), tx_length};
+	for (unsigned i = 0; i < tx->slots; i++)
+		tx->vectors[i] = tx->vectors[i + tx->slots] = (struct iovec){sock_tx_buffer(s, i), tx_length};
 	for (unsigned i = 0; i < rx->slots; i++)
 		rx->vectors[i] = (struct iovec){rx->buffers + i * rx->stride, rx->capacity};
 	return true;

@@ -61,7 +61,7 @@ static int load_program(int map, uint16_t udp_port)
 
 static int attach(const struct xdp_filter *f, unsigned ifindex, uint32_t mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = mode);
+	const struct bpf_link_create_opts options = {.sz = sizeof(options), .flags = mode};
 	int link = bpf_link_create(f->program, (int)ifindex, BPF_XDP, &options);
 
 	return link < 0 ? -errno : link;

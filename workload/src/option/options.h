@@ -55,6 +55,12 @@ struct options {
 	char **eal_argv;
 };
 
+/* Whether frames pass a socket, which a blocking call can wait for. */
+static inline bool io_is_socket(const struct options *o)
+{
+	return o->io == IO_UDP || o->io == IO_RAW || o->io == IO_XDP;
+}
+
 enum options_outcome {
 	OPTIONS_RUN,     /* o is complete */
 	OPTIONS_HELP,    /* --help was asked for; o->app and o->app_name are set or NULL */

@@ -130,7 +130,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 
 bool option_store(const struct option_row *row, const char *text, struct options *o)
 {
-	char *field = (char *)o + row->offset;
+	void *field = (char *)o + row->offset;
 	double v = 0;
 
 	switch (row->kind) {

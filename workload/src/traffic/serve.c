@@ -148,7 +148,7 @@ static void loop(struct serve *s, serve_burst burst)
 				meter.given_away += yield_cycles();
 		}
 		if (r->error.call || receiver_done(&s->rx, now))
-			return;
+			break;
 		if (duration_over(r, now))
 			receiver_begin_drain(&s->rx, now, "duration");
 		if (run_announce_due(r, now))
@@ -158,6 +158,7 @@ static void loop(struct serve *s, serve_burst burst)
 			lap(s, &meter, clock_cycles(), 0);
 		}
 	}
+	s->rx.meter = NULL;
 }
 
 int serve(struct run *r, const char *role, serve_burst burst)
