@@ -130,7 +130,7 @@ def rate_text(rate: object) -> str:
 
 
 def path_of(result: Result) -> str:
-    """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, technique.
+    """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, function, API.
 
     Its run, and what else tells it from others of a report, follow in brackets.
     """
@@ -142,6 +142,8 @@ def path_of(result: Result) -> str:
         parts[0] += f":{point.variant_label}"
     if point.switch_cores is not None:
         parts.append(f"c{point.switch_cores}")
+    if point.function is not None:
+        parts.append(f"via:{point.function}")
     if point.api:
         parts.append(point.api)
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]

@@ -90,7 +90,7 @@ def _parts(result: Result) -> list[_Part]:
     sent, received = _arrows(result)
     if result.switch in REFERENCES:
         ends = _Part("ring", f"{result.switch}: {ring}", limit=bool(limits & {"ring in", "ring out"}))
-        return [first, _Part("arrow", sent), ends, _Part("arrow", received), last]
+        return [first, _Part("arrow", sent), ends, *_function(result), _Part("arrow", received), last]
     taken, given = _switch_counters(result)
     return [
         first,
@@ -98,6 +98,7 @@ def _parts(result: Result) -> list[_Part]:
         _Part("ring", ring, limit="ring in" in limits),
         _Part("arrow", taken),
         _switch(result, limit="switch" in limits),
+        *_function(result),
         _Part("arrow", given),
         _Part("ring", ring, limit="ring out" in limits),
         _Part("arrow", received, limit="link" in limits),
@@ -165,6 +166,29 @@ def _switch(result: Result, *, limit: bool) -> _Part:
     name = result.switch + (f":{result.point.variant_label}" if result.point.variant_label else "")
     share = sum(busy) / len(busy) if busy and result.is_number else None
     return _Part("box", name, tuple(filter(None, details)), share, limit)
+
+
+def _function(result: Result) -> list[_Part]:
+    """Returns the network function between the ends, to which the switch leads frames; nothing without one."""
+    name, works = result.point.function, result.functions or ()
+    if name is None:
+        return []
+    facts = _mapping(result.treatment.get("function"))
+    denied = [work.denied for work in works if work.denied is not None]
+    memory = [work.memory_bytes for work in works if work.memory_bytes is not None]
+    cycles = [work.cycles_per_frame for work in works if work.cycles_per_frame is not None]
+    busy = [work.busy_share for work in works if work.busy_share is not None]
+    counted = [f"denied {_count(sum(denied))}"] if denied else []
+    counted += [f"{max(memory) / 2**20:.1f} MiB"] if memory else []
+    details = (
+        ", ".join(str(facts[key]) for key in ("component", "version") if facts.get(key)),
+        ", ".join(counted),
+        f"{sum(cycles) / len(cycles):,.0f} cycles a frame" if cycles else "",
+    )
+    several = len(works) > 1
+    title = f"{len(works)} functions: {name}" if several else f"function: {name}"
+    share = sum(busy) / len(busy) if busy and result.is_number else None
+    return [_Part("arrow", "to the function"), _Part("box", title, tuple(filter(None, details)), share)]
 
 
 def _arrows(result: Result) -> tuple[str, str]:

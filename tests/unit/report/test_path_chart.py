@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import path_of
 from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.registry import case_charts
 from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases
@@ -138,3 +140,14 @@ def test_an_old_result_without_facts_is_drawn_and_cases_share_a_specification() 
     compiled(full)
     compiled(bare)
     assert [chart.kind for chart in case_charts(whole())] == ["path"]
+
+
+def test_a_network_function_is_a_station_and_a_path_of_its_own() -> None:
+    case = Case("linux-bridge", function="nat+acl10", pairs=2)
+    works = (FunctionWork(1, 10, 9, 1, 0.25, 2000.0, 2**21), FunctionWork(2, 10, 10, 0, 0.75, 4000.0, 2**20))
+    found = whole(case, functions=works, treatment={**TREATMENT, "function": {"component": "linux", "version": "6.1"}})
+    (station,) = [row for row in stations(found) if row["title"] == "2 functions: nat+acl10"]
+    assert station["detail"] == "linux, 6.1\ndenied 1, 2.0 MiB\n3,000 cycles a frame"
+    assert station["busy"] == 0.5
+    assert path_of(found).startswith("linux-bridge-via:nat+acl10")
+    assert len(stations(whole(Case("direct", function="wire")))) == 7
