@@ -173,11 +173,11 @@ class Feasibility:
             try:
                 _refuse(self._host_reason(case))
                 self._probe(case)
-                workers = self._workers(case)
+                workers, pollers = self._workers(case), self._function_pollers(case)
             except (Unsupported, ProvisionError):
                 continue  # a case that cannot run does not count
             away = len(self._away(case))
-            here.add((workers, len(case.path.endpoints) - away + self._function_pollers(case)))
+            here.add((workers, len(case.path.endpoints) - away + pollers))
             if away:
                 there.add((workers, away))
         if not here:
@@ -238,7 +238,7 @@ class Feasibility:
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns what makes a case's function. Raises Unsupported if nothing can here."""
         cls = self.catalogue[case.switch]
-        if not cls.segments:
+        if not getattr(cls, "segments", False):  # a driver from elsewhere may be no Switch
             raise Unsupported(f"{case.switch} cannot keep the ports of a network function apart: choose another switch")
         if case.remote or self._user_topology is not None:
             where = "two hosts" if case.remote else "a topology's endpoints"

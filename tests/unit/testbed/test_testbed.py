@@ -112,6 +112,14 @@ def test_a_case_is_placed_and_its_switch_asked_once() -> None:
     assert Kernel.asked == ["bridge"]
 
 
+def test_a_function_that_a_switch_cannot_have_costs_its_own_case_alone() -> None:
+    plain, through = Case("bridge"), Case("bridge", function="wire")
+    found = bench(through, plain)
+    assert len(found.placement(plain).endpoints) == 2
+    with pytest.raises(Unsupported, match="bridge cannot keep the ports of a network function apart"):
+        found.placement(through)
+
+
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     plan = placement_module.plan
