@@ -279,7 +279,7 @@ def pytest_icbench_switches(config):
     )
     inner.write(test_x="@pytest.mark.icbench(switch='all', packet_size=9216)\ndef test_a(icbench): pass")
     plan = inner.run("--icbench-switch=small", "--icbench-plan", "-v")  # a run needs the host for itself
-    plan.stdout.fnmatch_lines(["    skip  test_x.py::test_a?small-9216B-*: 9216*small*", "0 of 1 cases*"])
+    plan.stdout.fnmatch_lines(["    skip  test_x.py::test_a?small-9216B-*: 9216*small*", "0 of 1 case*"])
     result = inner.run("--icbench-switch=small", "--icbench-packet-size=2000")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: test_x.py::test_a: 2000 bytes are more than small carries*"])

@@ -93,7 +93,7 @@ def test_resuming_measures_only_what_is_missing(inner: Runner, bench: type[FakeT
     result = inner.run("--icbench-resume", interrupted.name)
     result.assert_outcomes(passed=3)
     assert [entry.split()[-1].split("-")[1] for entry in measured(bench)] == ["512B", "1500B"]
-    result.stdout.fnmatch_lines([f"1 of 3 results were taken from {interrupted.name}"])
+    result.stdout.fnmatch_lines([f"1 of 3 results was taken from {interrupted.name}"])
     run = latest(inner)
     assert run != interrupted
     assert lines(run)[0] == lines(interrupted)[0]
@@ -210,7 +210,7 @@ def test_after_a_kill_in_mid_run(inner: Runner) -> None:
         file.write('{"schema": 1, "nodeid": "cut o')  # a line that a crash cut off
     result = inner.spawn_with_bench("--icbench-resume", "latest", before=die)
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines([f"1 of 3 results were taken from {run.name}"])
+    result.stdout.fnmatch_lines([f"1 of 3 results was taken from {run.name}"])
 
 
 def test_measurements_taken_are_whole(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
