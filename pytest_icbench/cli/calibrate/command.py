@@ -162,7 +162,7 @@ def evaluate(case: Case, recorded: Recorded, target_s: float) -> dict[str, Any]:
     Args:
         target_s: duration of the comparison in the final sentence.
     """
-    longest = int(target_s / (2 * recorded.pair_s)) if recorded.pair_s else 0
+    longest = int(target_s / recorded.pair_s / 2) if recorded.pair_s else 0
     points = [point(recorded.same, pairs, recorded.pair_s) for pairs in lengths(min(longest, 200))]
     text = [
         f"{case.id}, {sum(map(len, recorded.same))} pairs of the same version, {recorded.pair_s:.1f} s a pair",
