@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_icbench.plugin.xdist.workers import Workers
     from pytest_icbench.testbed.testbed import Testbed
 
-
 #: How long a worker on another host waits for its predecessor to end.
 WORKER_PATIENCE_S = 30.0
 
