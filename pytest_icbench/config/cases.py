@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.bit_rate import BitRate
+from pytest_icbench.config.frames import flows_misfit
 from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options, too_large_burst
@@ -37,7 +38,7 @@ class Request:
 
     Attributes:
         switch: names and groups, as written.
-        packet_size, mix: the frames to send: those of one length, then those of a mix.
+        packet_size, mix: the frames to send: those of one length, then those of a mix; each with all ``flows``.
         api, port: names or ``all``.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
@@ -51,6 +52,7 @@ class Request:
     switch: tuple[str, ...] = ("all",)
     packet_size: tuple[Traffic, ...] = (SHORTEST,)
     mix: tuple[Traffic, ...] = ()
+    flows: tuple[str | None, ...] = (None,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
@@ -308,10 +310,11 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 
 
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
-    """Returns the frames to send: packet sizes, then mixes. Either of the user's replaces both of the request."""
+    """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
+    frames = (*(options.packet_size or ()), *(options.mix or ()))
     if options.packet_size is None and options.mix is None:
-        return (*request.packet_size, *request.mix)
-    return (*(options.packet_size or ()), *(options.mix or ()))
+        frames = (*request.packet_size, *request.mix)
+    return tuple(replace(traffic, flows=flows) for traffic in frames for flows in options.flows or request.flows)
 
 
 def _ways(
@@ -372,7 +375,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         plural = "" if cls.max_pairs == 1 else "s"
         ports = "" if case.function is None else " of ports (the functions' among them)"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
-    if (reason := remote_misfit(case, cls)) is not None:
+    if (reason := flows_misfit(case, case.resolved_api(cls)) or remote_misfit(case, cls)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):
         known = cls.mode_help or " ".join(cls.modes) or "none"

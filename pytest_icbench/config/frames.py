@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import flows as flow_labels
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.traffic import Traffic
 
 #: How a list of whole numbers is written, for help.
@@ -13,10 +16,43 @@ SPEC = (
     " the suffixes k and M are allowed"
 )
 
+#: Help of the two options.
+MIX_HELP = (
+    "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
+    " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)"
+)
+FLOWS_HELP = (
+    "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
+    " :zipf unless all come equally often (1 64k 1M:macs:zipf)"
+)
+
 
 def packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
     """Parses the lengths of frames that all have one. Raises UsageError."""
     return tuple(map(Traffic, values.packet_sizes(text, where)))
+
+
+def flows(text: str, where: str) -> tuple[str | None, ...]:
+    """Parses numbers of flows, with what differs and their law: ``1 64k 1M:macs:zipf``. Raises UsageError."""
+    words = text.replace(",", " ").split()
+    if not words:
+        raise UsageError(f"{where}: no number of flows given; write 1, 64k, 64k:ports or 1M:zipf")
+    labels: dict[str | None, None] = {}
+    for word in words:
+        try:
+            labels[flow_labels.parse(word)] = None
+        except ValueError as error:
+            raise UsageError(f"{where}: '{word[:60]}' are no flows: {error}") from None
+    return tuple(labels)
+
+
+def flows_misfit(case: Case, api: str) -> str | None:
+    """Returns why endpoints with this API cannot have the flows of a case, or None."""
+    if case.traffic.flows is not None and api.startswith("udp"):
+        return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
+    if case.dimension == "latency" and differ_by_port(case.traffic.flows):
+        return "answers come back to one port, so flows cannot differ by ports; take addresses or macs"
+    return None
 
 
 def mixes(text: str, where: str) -> tuple[Traffic, ...]:

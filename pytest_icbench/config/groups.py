@@ -5,7 +5,7 @@ from __future__ import annotations
 
 #: Titles with the names of their options, in order; each option is in one group.
 GROUPS: dict[str, str] = {
-    "icbench, first of all": "switch packet_size mix rate plan budget variant save compare",
+    "icbench, first of all": "switch packet_size mix flows rate plan budget variant save compare",
     "icbench, what is measured": (
         "burst pairs switch_cores api port blocking check_payload binary switch_config topology function function_count"
         " function_config"

@@ -60,13 +60,8 @@ class Options(FunctionOptions):
         frames.packet_sizes,
         marker="64",
     )
-    mix: tuple[Traffic, ...] | None = option(
-        "LIST",
-        "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
-        " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)",
-        frames.mixes,
-        marker="None",
-    )
+    mix: tuple[Traffic, ...] | None = option("LIST", frames.MIX_HELP, frames.mixes, marker="None")
+    flows: tuple[str | None, ...] | None = option("LIST", frames.FLOWS_HELP, frames.flows, marker="1")
     burst: tuple[int, ...] | None = option(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",

@@ -113,12 +113,16 @@ def recounted(launch: Launch) -> Launch:
     if not launch.windows:
         return launch
     pairs = tuple(
-        count_windows(
-            counts.pair,
-            [window for window in launch.windows if window.pair == counts.pair],
-            late=counts.late,
-            foreign=counts.foreign,
-            corrupted=counts.corrupted,
+        replace(
+            count_windows(
+                counts.pair,
+                [window for window in launch.windows if window.pair == counts.pair],
+                late=counts.late,
+                foreign=counts.foreign,
+                corrupted=counts.corrupted,
+            ),
+            lossy_flows=counts.lossy_flows,
+            worst_flows=counts.worst_flows,
         )
         for counts in launch.pairs
     )

@@ -175,7 +175,7 @@ class Case:
     def from_dict(cls, data: dict[str, Any]) -> Case:
         """Returns the case of ``to_dict``.
 
-        Raises DamagedData for a wrong type, ValueError for an unknown rate or mix.
+        Raises DamagedData for a wrong type, ValueError for an unknown rate, mix or flows.
         """
         check_fields(_Axes, data, "axes")
         traffic = Traffic.from_axes(data)
@@ -194,6 +194,7 @@ class _Axes:
     switch: str
     packet_size: int
     mix: str | None
+    flows: str | None
     burst: int
     pairs: int
     dimension: Dimension

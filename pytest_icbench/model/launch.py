@@ -82,7 +82,8 @@ class PairCounts:
 
     ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch, because such a frame belongs to no
     window. ``received_bytes`` are those of all copies, with FCS; 0 where they were not recorded. Cycles are None where
-    they are not counted.
+    they are not counted. ``lossy_flows`` lost frames in the whole launch, and ``worst_flows`` are those that lost most,
+    each with how many; None and empty for a single flow.
     """
 
     pair: int
@@ -108,6 +109,8 @@ class PairCounts:
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
     received_bytes: int = 0
+    lossy_flows: int | None = None
+    worst_flows: tuple[tuple[int, int], ...] = ()
 
     @property
     def unanswered(self) -> int:

@@ -2,15 +2,16 @@
 """The traffic over a path and the length of its frames. No other module knows lengths of frames. Pure.
 
 A frame's length is RFC 2544's: Ethernet with FCS. All frames of a case have one length, or those of a mix in turn. An
-extension (flows, other headers) changes ``Traffic``, its options and its label, but no module that uses it.
+extension (other headers) changes ``Traffic``, its options and its label, but no module that uses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import mix
 
 #: Least and greatest frame in bytes.
@@ -29,7 +30,7 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"\d+B|{mix.LABEL}"
+LABEL = rf"(?:\d+B|{mix.LABEL})(?:-f{flow_labels.LABEL})?"
 
 
 def carries_jumbo(mtu: int) -> bool:
@@ -55,10 +56,12 @@ class Traffic:
         packet_size: bytes of a frame with FCS, of a mix the longest; ``packet_size`` of files and markers, ``-p`` of
             the workload.
         mix: the label of the mix whose lengths frames have in turn; None: all have one.
+        flows: the label of the flows, ``64k:ports``; None: a single one.
     """
 
     packet_size: int = MIN_FRAME_BYTES
     mix: str | None = None
+    flows: str | None = None
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -69,11 +72,14 @@ class Traffic:
     @property
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
-        return self.mix or f"{self.packet_size}B"
+        frames = self.mix or f"{self.packet_size}B"
+        return frames if self.flows is None else f"{frames}-f{self.flows}"
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
-        return cls(int(label[:-1])) if label.endswith("B") else cls.of_mix(label)
+        frames, _, flows = label.partition("-f")
+        traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
+        return replace(traffic, flows=flow_labels.parse(flows) if flows else None)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -83,21 +89,21 @@ class Traffic:
     def to_axes(self) -> dict[str, Any]:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
         axes: dict[str, Any] = {"packet_size": self.packet_size}
-        return axes if self.mix is None else {**axes, "mix": self.mix}
+        more = {"mix": self.mix, "flows": self.flows}
+        return axes | {name: label for name, label in more.items() if label is not None}
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> Traffic:
-        """Returns the traffic of a case; ``axes`` are those of the whole case. Raises ValueError for an unknown mix."""
-        if axes.get("mix") is not None:
-            return cls.of_mix(axes["mix"])
-        return cls(axes.get("packet_size", MIN_FRAME_BYTES))
+        """Returns the traffic of a case; ``axes`` are those of the whole case. Raises ValueError for unknown ones."""
+        named = axes.get("mix")
+        traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
+        return replace(traffic, flows=None if axes.get("flows") is None else flow_labels.parse(axes["flows"]))
 
     @property
     def options(self) -> list[str]:
         """Its options on the workload's command line."""
-        if self.mix is None:
-            return ["-p", str(self.packet_size)]
-        return ["--sizes", ",".join(map(str, self.sizes))]
+        lengths = ["-p", str(self.packet_size)] if self.mix is None else ["--sizes", ",".join(map(str, self.sizes))]
+        return lengths if self.flows is None else [*lengths, "--flows", self.flows]
 
     @property
     def longest_bytes(self) -> int:

@@ -36,6 +36,7 @@ class Traffic(NamedTuple):
     remote: bool
     host: str = ""
     mix: str = ""
+    flows: str = ""
 
     @property
     def frames(self) -> str:
@@ -47,6 +48,7 @@ class Traffic(NamedTuple):
         parts = {
             "packet_size": self.frames,
             "burst": f"bursts of {self.burst}",
+            **({"flows": f"{self.flows} flows"} if self.flows else {}),
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
@@ -65,6 +67,7 @@ def traffic(result: Result) -> Traffic:
         point.remote,
         result.host or "",
         point.traffic.mix or "",
+        point.traffic.flows or "",
     )
 
 

@@ -22,6 +22,7 @@ LEADING = ("run", "test")
 _AXES = (
     "packet_size",
     "mix",
+    "flows",
     "burst",
     "pairs",
     "rate",

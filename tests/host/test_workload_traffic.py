@@ -73,3 +73,37 @@ def test_a_fault_strikes_frames_of_any_size(veth: Path2, fault: str) -> None:
     assert lost(sender, receiver) == (300 if fault == "drop:10" else 0)
     assert receiver.summary["duplicated"] == (300 if fault == "duplicate:10" else 0)
     assert receiver.summary["reordered"] == (299 if fault == "reorder:10" else 0)
+
+
+@pytest.mark.parametrize("flows", ["5", "1000:ports", "70k:macs", "1M:zipf"])
+def test_flows_arrive_whole_and_in_order(veth: Path2, flows: str) -> None:
+    common = ["-R", "IF", "-m", "-c", "--sizes", "64,1518,128", "--flows", flows]
+    sender, receiver = between(veth, "send", "recv", common, ["-r", "20k", "--count", "9000"])
+    check_lines(sender)
+    check_lines(receiver)
+    assert receiver.summary["received"] == sender.summary["sent"] == 9000
+    assert [receiver.summary[key] for key in ("corrupted", "foreign", "reordered", "lossy_flows")] == [0, 0, 0, 0]
+    assert receiver.summary["worst_flows"] == []
+
+
+@pytest.mark.parametrize(("flows", "reordered"), [(2, 0), (1, 299)])
+def test_only_what_is_overtaken_by_its_own_flow_is_reordered(veth: Path2, flows: int, reordered: int) -> None:
+    """Each 10th frame leaves behind its successor, which is of the other flow if there are two."""
+    common = ["-R", "IF", "-m", "--flows", str(flows)]
+    sender, receiver = between(veth, "send", "recv", common, ["-r", "20k", "--count", "3000", "--fault", "reorder:10"])
+    assert lost(sender, receiver) == 0
+    assert receiver.summary["reordered"] == reordered
+
+
+def test_a_drop_that_strikes_one_flow_is_found_there(veth: Path2) -> None:
+    """Each 10th frame is of the 10th flow."""
+    common = ["-R", "IF", "-m", "--flows", "10"]
+    _, receiver = between(veth, "send", "recv", common, ["-r", "20k", "--count", "3000", "--fault", "drop:10"])
+    assert (receiver.summary["lossy_flows"], receiver.summary["worst_flows"]) == (1, [[9, 300]])
+
+
+def test_answers_come_back_to_their_flow(veth: Path2) -> None:
+    common = ["-R", "IF", "-m", "-c", "--flows", "100"]
+    client, server = between(veth, "client", "server", common, ["-r", "5k", "--count", "1000"])
+    assert client.summary["received"] == server.summary["reflected"] == 1000
+    assert (client.summary["corrupted"], client.summary["lossy_flows"]) == (0, 0)

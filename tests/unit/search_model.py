@@ -72,7 +72,9 @@ class Model:
         if rate.is_max and self.refuses:
             scheduled = passed + self.extra_loss  # what is refused is offered again
         refused = scheduled - passed if self.refuses else 0
-        zero = dict.fromkeys(("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0)
+        zero: dict[str, Any] = dict.fromkeys(
+            ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
+        )
         return PairCounts(
             pair=pair,
             scheduled=scheduled,

@@ -128,7 +128,8 @@ class SentTotals:
 class ReceivedTotals:
     """The totals of a receiver over a whole launch with its warm-up.
 
-    ``highest_sequence`` is None, or -1, if nothing arrived.
+    ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
+    lost most, each with how many; None and empty for a single flow.
     """
 
     received: int
@@ -142,6 +143,8 @@ class ReceivedTotals:
     late: int
     foreign: int
     corrupted: int
+    lossy_flows: int | None = None
+    worst_flows: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,13 +148,14 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
     """Returns totals over the kept windows; ``late foreign corrupted`` are from the receiver's summary."""
     receiver = leader if leader.command.application == "client" else follower
     totals = receiver.summary.received if receiver.summary else None
-    return count_windows(
+    counts = count_windows(
         leader.pair,
         windows,
         late=totals.late if totals else 0,
         foreign=totals.foreign if totals else 0,
         corrupted=totals.corrupted if totals else 0,
     )
+    return counts if totals is None else replace(counts, lossy_flows=totals.lossy_flows, worst_flows=totals.worst_flows)
 
 
 def count_windows(

@@ -335,3 +335,31 @@ def test_a_bad_mix_is_refused(mix: str, sentence: str) -> None:
 def test_a_mix_needs_a_path_for_its_longest_frame() -> None:
     reason = unsupported_reason(Case("poll", traffic=Traffic.of_mix("aai")), SWITCHES["poll"], 256)
     assert reason == "9000 bytes are more than poll carries; take packet sizes up to 1518"
+
+
+def test_flows_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), flows="1 64k:ports", packet_size=[64], mix="simple") == [
+        f"poll-{label}-b32-1vs1-Rmax" for label in ("64B", "64B-f64k:ports", "simple", "simple-f64k:ports")
+    ]
+    assert ids(Options(switch=("dpdk",), flows=("1M:zipf",)), flows=[2, 3]) == ["poll-64B-f1M:zipf-b32-1vs1-Rmax"]
+    with pytest.raises(UsageError, match=r"^t: icbench marker: flows: '65k:ports' are no flows: there are 64,512"):
+        parse_marker((), {"flows": "65k:ports"}, "t")
+
+
+@pytest.mark.parametrize(
+    ("api", "flows", "dimension", "reason"),
+    [
+        ("udp", "2", "throughput", "a UDP socket has one flow; take --icbench-api raw"),
+        (None, "2", "throughput", "a UDP socket has one flow"),
+        ("raw", "2:ports", "latency", "answers come back to one port"),
+        ("raw", "2:ports", "throughput", None),
+        ("af_packet", "2", "latency", None),
+        ("udp", None, "throughput", None),
+    ],
+)
+def test_endpoints_that_cannot_have_flows(
+    api: str | None, flows: str | None, dimension: Any, reason: str | None
+) -> None:
+    case = Case("bridge", traffic=Traffic(flows=flows), api=api, dimension=dimension)
+    found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)

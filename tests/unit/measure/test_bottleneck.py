@@ -95,7 +95,7 @@ def test_a_switch_with_time_left_is_never_the_limit(
 
 def pair(**changes: int) -> PairCounts:
     names = "scheduled sent refused not_offered tx_full received lost duplicated reordered late foreign corrupted"
-    counts = {**dict.fromkeys(f"{names} polls empty_polls".split(), 0), **changes}
+    counts: dict[str, Any] = {**dict.fromkeys(f"{names} polls empty_polls".split(), 0), **changes}
     return PairCounts(pair=1, throughput_pps=0.0, offered_pps=0.0, **counts)
 
 

@@ -144,7 +144,9 @@ def rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
 
 def counts(pps: float) -> PairCounts:
     received = round(pps)
-    zero = dict.fromkeys(("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0)
+    zero: dict[str, Any] = dict.fromkeys(
+        ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
+    )
     return PairCounts(
         pair=1,
         scheduled=received,

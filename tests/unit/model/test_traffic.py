@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,12 @@ weighted = st.dictionaries(lengths, st.integers(1, mix.MAX_CYCLE // mix.MAX_SIZE
 mixes = st.one_of(
     st.sampled_from(mix.NAMES), genomes, weighted.map(lambda sizes: ",".join(f"{k}:{v}" for k, v in sizes.items()))
 )
-traffics = st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix))
+labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
+traffics = st.builds(
+    lambda traffic, flows: replace(traffic, flows=flows),
+    st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix)),
+    labels,
+)
 
 
 def test_figures_of_the_shortest_frame() -> None:

@@ -93,6 +93,29 @@ void frame_set_size(uint8_t *l2, uint32_t packet_size)
 	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
 }
 
+void frame_set_source_ip(uint8_t *l2, struct in_addr source)
+{
+	uint8_t *ip = l2 + OFFSET_IP, wanted[4];
+	uint16_t sum = get16(ip + 10);
+
+	memcpy(wanted, &source, sizeof(wanted));
+	if (memcmp(ip + 12, wanted, sizeof(wanted)) == 0)
+		return;
+	sum = amended(sum, get16(ip + 12), get16(wanted));
+	put16(ip + 10, amended(sum, get16(ip + 14), get16(wanted + 2)));
+	memcpy(ip + 12, wanted, sizeof(wanted));
+}
+
+void frame_set_source_port(uint8_t *l2, uint16_t port)
+{
+	put16(l2 + OFFSET_UDP, port);
+}
+
+void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
+{
+	memcpy(l2 + 6, mac, 6);
+}
+
 uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len)
 {
 	const uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;

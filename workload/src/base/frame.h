@@ -109,6 +109,11 @@ void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t pa
 /* Makes such a frame one of another packet size: its lengths and the IPv4 checksum, a UDP checksum not. */
 void frame_set_size(uint8_t *l2, uint32_t packet_size);
 
+/* Makes such a frame one of another source, the IPv4 checksum too, a UDP checksum not. */
+void frame_set_source_ip(uint8_t *l2, struct in_addr ip);
+void frame_set_source_port(uint8_t *l2, uint16_t port);
+void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);
+
 /* Start of the UDP payload and its length, or NULL if these bytes are no unfragmented IPv4/UDP frame to that
  * UDP port whose lengths agree. Reads only within [l2, l2 + bytes). */
 uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len);

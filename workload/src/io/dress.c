@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/dress.h"
 
+#include <arpa/inet.h>
+
 #include "base/frame.h"
 
 static void set_size(const struct io_ops *ops, struct io *io, uint8_t *payload, unsigned i, uint32_t size)
@@ -11,12 +13,44 @@ static void set_size(const struct io_ops *ops, struct io *io, uint8_t *payload, 
 		ops->tx_resize(io, i, size - FRAME_FCS_BYTES);
 }
 
+/* Flow 0 is the endpoint as it is. Others send from 100.64.0.1 (RFC 6598) and so on, from ports above 1023,
+ * or from MAC addresses made of the endpoint's. */
+static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
+{
+	const struct frame_ends *ends = &o->ends;
+	const uint8_t *mac = ends->local_mac;
+	const uint8_t other[6] = {(uint8_t)(mac[0] ^ 4), mac[4], mac[5], (uint8_t)(flow >> 16),
+	        (uint8_t)(flow >> 8), (uint8_t)flow};
+
+	switch (o->shape.field) {
+	case SHAPE_ADDRESSES:
+		frame_set_source_ip(l2, flow ? (struct in_addr){htonl(0x64400000u + flow)} : ends->local_ip);
+		break;
+	case SHAPE_PORTS:
+		frame_set_source_port(l2, flow ? (uint16_t)(SHAPE_PORT_FIRST + flow) : ends->udp_port);
+		break;
+	case SHAPE_MACS:
+		frame_set_source_mac(l2, flow ? other : mac);
+		break;
+	}
+}
+
+static void dress_flows(const struct options *o, uint8_t *payload[], unsigned n, uint64_t first)
+{
+	struct shape_place at = shape_place(&o->shape, first);
+
+	for (unsigned i = 0; i < n; i++)
+		set_flow(o, payload[i] - FRAME_HEADER_BYTES, shape_next_flow(&o->shape, &at));
+}
+
 void dress_frames(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload[],
         unsigned n, uint64_t first)
 {
 	const struct shape *s = &o->shape;
 	uint32_t at;
 
+	if (shape_has_flows(s) && ops->sees_l2)
+		dress_flows(o, payload, n, first);
 	if (!s->cycle)
 		return;
 	at = (uint32_t)(first % s->cycle);
@@ -30,4 +64,6 @@ void dress_control(const struct options *o, const struct io_ops *ops, struct io 
 {
 	if (o->shape.cycle)
 		set_size(ops, io, payload, 0, o->packet_size);
+	if (shape_has_flows(&o->shape) && ops->sees_l2)
+		set_flow(o, payload - FRAME_HEADER_BYTES, 0);
 }

@@ -9,14 +9,14 @@
 /* Whether frames differ at all. */
 static inline bool dress_needed(const struct options *o)
 {
-	return o->shape.cycle != 0;
+	return o->shape.cycle || shape_has_flows(&o->shape);
 }
 
-/* Gives the n frames lent last the lengths of the sequence numbers first, first + 1 and so on. */
+/* Gives the n frames lent last the lengths and flows of the sequence numbers first, first + 1 and so on. */
 void dress_frames(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload[],
         unsigned n, uint64_t first);
 
-/* The same for one control frame, which has the packet size. */
+/* The same for one control frame, which has the packet size and is of flow 0. */
 void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload);
 
 #endif

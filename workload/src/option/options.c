@@ -252,6 +252,17 @@ static bool check_together(const struct options *o, struct failure *f)
 	else if (o->train_from && o->rate_pps > 0)
 		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
 		        o->rate_pps);
+	else if (shape_has_flows(&o->shape) && o->io == IO_UDP)
+		snprintf(f->text, f->size, "--flows needs -R IF or dpdk-%.40s: a UDP socket has one flow",
+		        o->app->name);
+	else if (shape_has_flows(&o->shape) && o->shape.field == SHAPE_PORTS && o->app->round_trip)
+		snprintf(f->text, f->size,
+		        "--flows of ports has no answers: they come back to one port; vary addresses or "
+		        "macs");
+	else if (o->shape.field == SHAPE_PORTS && o->shape.flows > SHAPE_PORT_FLOWS_MAX)
+		snprintf(f->text, f->size,
+		        "--flows %u is more than there are ports; take at most %u, or addresses",
+		        o->shape.flows, SHAPE_PORT_FLOWS_MAX);
 	else if (o->eal_argc && o->io != IO_DPDK)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);

@@ -14,6 +14,8 @@ const struct option_row OPTION_TABLE[] = {
                 "Ethernet frame with its FCS; of a forwarder the largest one, 1518 unless given"},
         {0, "sizes", "LIST", KIND_SIZES, AT(shape), FRAME_PACKET_MIN, FRAME_PACKET_MAX,
                 "a mix: packet sizes in turn, with commas, up to 1024; instead of -p"},
+        {0, "flows", "N[:FIELD][:zipf]", KIND_FLOWS, AT(shape), 1, SHAPE_FLOWS_MAX,
+                "flows in turn, or by Zipf's law; the sender's addresses (default), ports or macs differ"},
         {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
         {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
                 "AF_PACKET raw socket on interface IF instead of UDP; a forwarder's ports, in pairs"},

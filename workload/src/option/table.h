@@ -19,6 +19,7 @@ enum option_kind {
 	KIND_FAULT,
 	KIND_TRAIN,
 	KIND_SIZES,
+	KIND_FLOWS,
 };
 
 struct option_row {

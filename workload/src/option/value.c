@@ -96,6 +96,41 @@ static bool parse_sizes(const struct option_row *row, const char *text, struct o
 	}
 }
 
+/* N, N:FIELD, N:zipf or N:FIELD:zipf. */
+static bool parse_flows(const struct option_row *row, const char *text, struct options *o)
+{
+	static const char *const FIELDS[] = {"addresses", "ports", "macs"};
+	struct shape *s = &o->shape;
+	size_t length = strcspn(text, ":");
+	char number[24];
+	double flows;
+
+	if (length >= sizeof(number))
+		return false;
+	memcpy(number, text, length);
+	number[length] = '\0';
+	if (!parse_number(number, true, &flows) || flows < row->min || flows > row->max ||
+	        flows != floor(flows))
+		return false;
+	s->flows = (uint32_t)flows;
+	s->field = SHAPE_ADDRESSES;
+	s->zipf = false;
+	text += length;
+	for (unsigned i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
+		length = strlen(FIELDS[i]);
+		if (*text == ':' && strncmp(text + 1, FIELDS[i], length) == 0) {
+			s->field = (enum shape_field)i;
+			text += 1 + length;
+			break;
+		}
+	}
+	if (strcmp(text, ":zipf") == 0) {
+		s->zipf = true;
+		return true;
+	}
+	return *text == '\0';
+}
+
 void option_expectation(const struct option_row *row, char *text, size_t size)
 {
 	switch (row->kind) {
@@ -113,6 +148,12 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		break;
 	case KIND_TRAIN:
 		snprintf(text, size, "FROM:TO:STEPS, whole numbers from %.15g to %.15g with FROM at most TO",
+		        row->min, row->max);
+		break;
+	case KIND_FLOWS:
+		snprintf(text, size,
+		        "a whole number from %.15g to %.15g, behind it :addresses, :ports or :macs, and "
+		        ":zipf",
 		        row->min, row->max);
 		break;
 	case KIND_SIZES:
@@ -155,6 +196,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return parse_train(row, text, o);
 	case KIND_SIZES:
 		return parse_sizes(row, text, o);
+	case KIND_FLOWS:
+		return parse_flows(row, text, o);
 	default:
 		break;
 	}

@@ -306,6 +306,11 @@ int run(struct options *o)
 		        o->app_name);
 		return EXIT_CLOCK;
 	}
+	if (!shape_prepare(&o->shape)) {
+		fprintf(stderr, "icbench-workload %s: out of memory for %u flows\n", o->app_name,
+		        o->shape.flows);
+		return EXIT_SETUP;
+	}
 	if (app->prepare && !app->prepare(&r, o, err, sizeof(err))) {
 		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
 		return EXIT_SETUP;
@@ -324,5 +329,6 @@ int run(struct options *o)
 	emit_close(&r.emit);
 	json_free(&r.json);
 	canary_free(&r.canary);
+	shape_free(&o->shape);
 	return code;
 }

@@ -7,10 +7,12 @@
 #define MAP_WORDS (MAP_BITS / 64)
 
 struct account {
-	uint64_t next;     /* next expected sequence number */
-	uint64_t retired;  /* sequence numbers below this have left the map (a multiple of 64) */
-	uint64_t gone;     /* of those, how many never came */
-	uint64_t prepared; /* the map's words are clean for numbers up to here (a multiple of 64) */
+	uint64_t next;        /* next expected sequence number */
+	uint64_t retired;     /* sequence numbers below this have left the map (a multiple of 64) */
+	uint64_t gone;        /* of those, how many never came */
+	uint64_t prepared;    /* the map's words are clean for numbers up to here (a multiple of 64) */
+	account_gone watcher; /* or NULL */
+	void *context;
 	uint64_t map[MAP_WORDS];
 };
 
@@ -22,6 +24,8 @@ struct account *account_new(void)
 		return NULL;
 	a->next = a->retired = a->gone = 0;
 	a->prepared = MAP_BITS;
+	a->watcher = NULL;
+	a->context = NULL;
 	for (unsigned i = 0; i < MAP_WORDS; i++)
 		a->map[i] = 0;
 	return a;
@@ -42,6 +46,35 @@ static inline uint64_t *word_of(struct account *a, uint64_t sequence)
 	return &a->map[sequence / 64 % MAP_WORDS];
 }
 
+void account_watch(struct account *a, account_gone gone, void *context)
+{
+	a->watcher = gone;
+	a->context = context;
+}
+
+/* Tells of the unset bits of a word whose first number is that, below `end`. */
+static void tell(struct account *a, uint64_t word, uint64_t first, uint64_t end)
+{
+	for (uint64_t missing = ~word; missing; missing &= missing - 1) {
+		uint64_t sequence = first + (unsigned)__builtin_ctzll(missing);
+
+		if (sequence < end)
+			a->watcher(a->context, sequence);
+	}
+}
+
+void account_finish(struct account *a, uint64_t end)
+{
+	uint64_t at = a->retired;
+
+	if (!a->watcher)
+		return;
+	for (; at < a->next; at += 64)
+		tell(a, a->map[at / 64 % MAP_WORDS], at, a->next);
+	for (at = a->next > a->retired ? a->next : a->retired; at < end; at++)
+		a->watcher(a->context, at);
+}
+
 /* Recycles the oldest words until the map reaches up to `end`; what is unset in them never came. */
 static void make_room(struct account *a, uint64_t end)
 {
@@ -52,8 +85,12 @@ static void make_room(struct account *a, uint64_t end)
 		uint64_t *word = word_of(a, a->retired + 64 * i);
 
 		a->gone += 64 - (unsigned)__builtin_popcountll(*word);
+		if (a->watcher && ~*word)
+			tell(a, *word, a->retired + 64 * i, end);
 		*word = 0;
 	}
+	for (uint64_t i = words; a->watcher && i < need; i++)
+		tell(a, 0, a->retired + 64 * i, end);
 	a->gone += 64 * (need - words); /* a leap beyond the whole map: those never had a bit */
 	a->retired += 64 * need;
 	a->prepared += 64 * need;

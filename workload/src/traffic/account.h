@@ -24,6 +24,13 @@ enum account_verdict {
 struct account *account_new(void);
 void account_free(struct account *a);
 
+/* Has `gone` called for each sequence number that never came, once that is sure. */
+typedef void (*account_gone)(void *context, uint64_t sequence);
+void account_watch(struct account *a, account_gone gone, void *context);
+
+/* At the end: those below `end` (one more than the last sent) that have not come are gone, too. */
+void account_finish(struct account *a, uint64_t end);
+
 /* One frame with that sequence number has arrived. */
 enum account_verdict account_one(struct account *a, uint64_t sequence);
 

@@ -12,12 +12,18 @@ bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window
 	rx->account = account_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
 	rx->involuntary_before = run_involuntary_switches();
-	return rx->account && rx->windows;
+	if (!rx->account || !rx->windows)
+		return false;
+	if (!shape_has_flows(&r->o->shape))
+		return true;
+	account_watch(rx->account, flows_note_lost, &rx->flows);
+	return flows_init(&rx->flows, &r->o->shape);
 }
 
 void receiver_free(struct receiver *rx)
 {
 	account_free(rx->account);
+	flows_free(&rx->flows);
 	free(rx->windows);
 	rx->account = NULL;
 	rx->windows = NULL;
@@ -53,13 +59,21 @@ struct run_length {
 	unsigned n, at; /* `at`: index of the first within the burst */
 };
 
+/* Of several flows those frames are reordered alone that others of their flow have overtaken. */
+static bool is_reordered(struct receiver *rx, enum account_verdict v, uint64_t sequence)
+{
+	if (rx->flows.shape && v == ACCOUNT_NEW)
+		flows_take_run(&rx->flows, sequence, 1);
+	return v == ACCOUNT_REORDERED && (!rx->flows.shape || flows_take_late(&rx->flows, sequence));
+}
+
 static void count_one(struct receiver *rx, struct window_rx *w, uint64_t sequence, uint8_t *verdict)
 {
 	enum account_verdict v = account_one(rx->account, sequence);
 
 	rx->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
 	w->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
-	w->reordered += v == ACCOUNT_REORDERED;
+	w->reordered += is_reordered(rx, v, sequence);
 	w->duplicated += v == ACCOUNT_DUPLICATE;
 	rx->late += v == ACCOUNT_LATE;
 	if (verdict)
@@ -78,6 +92,8 @@ static void account_stretch(struct receiver *rx, const struct run_length *s, uin
 	if (!w->first)
 		w->first = now;
 	if (account_run(rx->account, s->first, s->n)) {
+		if (rx->flows.shape)
+			flows_take_run(&rx->flows, s->first, s->n);
 		rx->received += s->n;
 		w->received += s->n;
 		if (verdicts)
@@ -198,7 +214,7 @@ void receiver_window_json(const struct receiver *rx, struct json *j, const struc
 	}
 }
 
-void receiver_summary(const struct receiver *rx, struct json *j)
+void receiver_summary(struct receiver *rx, struct json *j)
 {
 	struct window_rx total = {0};
 
@@ -207,6 +223,10 @@ void receiver_summary(const struct receiver *rx, struct json *j)
 	window_rx_json(j, &total);
 	json_i64(j, "highest_sequence", (int64_t)account_next(rx->account) - 1);
 	json_u64(j, "gaps", account_gaps(rx->account));
+	if (rx->flows.shape) {
+		account_finish(rx->account, rx->end_mark ? rx->end_mark - 1 : 0);
+		flows_json(&rx->flows, j);
+	}
 	json_u64(j, "late", rx->late);
 	json_u64(j, "foreign", rx->foreign);
 	json_u64(j, "corrupted", rx->corrupted);

@@ -12,6 +12,7 @@
 #include "io/io.h"
 #include "run/run.h"
 #include "traffic/account.h"
+#include "traffic/flows.h"
 
 struct receiver;
 
@@ -21,6 +22,7 @@ typedef void (*receiver_window)(void *context, uint16_t number, const struct win
 struct receiver {
 	struct run *r;
 	struct account *account;
+	struct flows flows;        /* where there are several */
 	struct window_rx *windows; /* WINDOW_COUNT of them; 0 is the warm-up */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
@@ -59,6 +61,6 @@ void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason)
 void receiver_window_json(const struct receiver *rx, struct json *j, const struct window_rx *w);
 
 /* The receiver's counters of the summary. */
-void receiver_summary(const struct receiver *rx, struct json *j);
+void receiver_summary(struct receiver *rx, struct json *j);
 
 #endif

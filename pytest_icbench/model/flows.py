@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Flows: which part of the sender's addresses differs from frame to frame, and how often each comes. Pure."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+#: Pattern of flows in a case's id.
+LABEL = r"\d+[kM]?(?::(?:ports|macs))?(?::zipf)?"
+MAX_FLOWS = 1_000_000
+#: Source ports above the well-known ones.
+MAX_PORTS = 64_512
+_FORM = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([kM]?)((?::[a-z]+)*)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+_FIELDS = ("addresses", "ports", "macs")
+
+
+def parse(text: str) -> str | None:
+    """Returns the label of flows as a user writes them: ``64k``, ``64k:ports``, ``1M:zipf``; None for a single flow.
+
+    Raises:
+        ValueError: the end of a sentence that begins with the text.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError("write their number, what differs and their law: 64k, 64k:ports, 1M:macs:zipf")
+    number = Decimal(match[1]) * _UNITS[match[2]]
+    if number != int(number) or not 1 <= number <= MAX_FLOWS:
+        raise ValueError(f"take a whole number from 1 to {MAX_FLOWS:,}")
+    words = match[3].split(":")[1:]
+    law = ":zipf" if words[-1:] == ["zipf"] else ""
+    fields = words[:-1] if law else words
+    if len(fields) > 1 or any(field not in _FIELDS for field in fields):
+        raise ValueError(f"'{':'.join(words)}' is none of {', '.join(_FIELDS)}, each with :zipf behind it or without")
+    if fields == ["ports"] and number > MAX_PORTS:
+        raise ValueError(f"there are {MAX_PORTS:,} ports for it; take so many, or let addresses differ")
+    if number == 1:
+        return None
+    differing = "" if fields in ([], ["addresses"]) else f":{fields[0]}"
+    return _short(int(number)) + differing + law
+
+
+def _short(number: int) -> str:
+    unit = next((unit for unit in ("M", "k") if number % _UNITS[unit] == 0), "")
+    return f"{number // _UNITS[unit]}{unit}"
+
+
+def differ_by_port(label: str | None) -> bool:
+    """Whether flows differ by their source port, so that answers would come to many ports."""
+    return label is not None and ":ports" in label

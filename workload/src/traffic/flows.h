@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What arrived of each flow: a frame is reordered if a later one of its own flow came before it (RFC 4737
+ * within a flow), and one that never came is missed by its flow.
+ */
+#ifndef ICBENCH_FLOWS_H
+#define ICBENCH_FLOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/shape.h"
+
+struct json;
+
+/* Flows that the summary names. */
+#define FLOWS_NAMED 16u
+
+struct flows {
+	const struct shape *shape;
+	uint64_t *next; /* by flow: one more than the highest sequence number seen */
+	uint64_t *lost; /* by flow */
+};
+
+/* False if memory is short. shape_has_flows(). */
+bool flows_init(struct flows *f, const struct shape *shape);
+void flows_free(struct flows *f);
+
+/* n frames have come, numbers first and on, later than all before. */
+void flows_take_run(struct flows *f, uint64_t first, unsigned n);
+
+/* The frame of that number came, behind one of a higher number. Whether one of its flow was such. */
+bool flows_take_late(struct flows *f, uint64_t sequence);
+
+/* The frame of that number never came. context: struct flows. */
+void flows_note_lost(void *context, uint64_t sequence);
+
+/* flows, lossy_flows (how many lost a frame), and worst_flows: [flow, frames] of those that lost most. */
+void flows_json(const struct flows *f, struct json *j);
+
+#endif

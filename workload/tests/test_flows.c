@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flows: which frame is of which one, what its header says, and what a receiver finds out about each. */
+#include "traffic/flows.h"
+
+#include "check.h"
+#include "command_line.h"
+#include "io/dress.h"
+#include "traffic/receiver.h"
+
+static struct options flows_of(const char *flows, const char *sizes)
+{
+	const char *argv[] = {"icbench-workload", "dpdk-send", ADDRESSES, "--flows", flows, "--sizes", sizes};
+	struct options o;
+
+	CHECK(parse_line(&o, sizes ? 10 : 8, argv) == OPTIONS_RUN);
+	CHECK(shape_prepare(&o.shape));
+	return o;
+}
+
+/* A place that moves on is the place of that number, and each flow has its turn. */
+static void in_turn(const char *text, const char *sizes)
+{
+	struct options o = flows_of(text, sizes);
+	const struct shape *s = &o.shape;
+	struct shape_place at = shape_place(s, 0);
+	uint64_t frames = UINT64_C(3) * s->flows * (s->cycle ? s->cycle : 1);
+	uint32_t *counts = calloc((size_t)s->flows * SHAPE_CYCLE_MAX, sizeof(*counts));
+
+	CHECK(counts);
+	for (uint64_t i = 0; i < frames; i++) {
+		uint32_t flow = shape_next_flow(s, &at);
+
+		CHECK_EQUAL(flow, shape_flow(s, i));
+		counts[flow * (s->cycle ? s->cycle : 1) + (s->cycle ? i % s->cycle : 0)]++;
+	}
+	/* So often that each flow has had each place of the cycle three times, however the two fit. */
+	for (uint64_t i = 0; i < frames / 3; i++)
+		CHECK_EQUAL(counts[i], 3);
+	free(counts);
+	shape_free(&o.shape);
+}
+
+/* Flow k has its share, as soon as a few hundred of its frames are there. */
+static void by_zipf(const char *text, uint64_t frames)
+{
+	struct options o = flows_of(text, NULL);
+	const struct shape *s = &o.shape;
+	uint32_t *counts = calloc(s->flows, sizeof(*counts));
+	struct shape_place at = shape_place(s, 0);
+	double sum = 0;
+
+	CHECK(counts);
+	for (uint32_t k = 1; k <= s->flows; k++)
+		sum += 1.0 / k;
+	for (uint64_t i = 0; i < frames; i++) {
+		uint32_t flow = shape_next_flow(s, &at);
+
+		CHECK(flow < s->flows);
+		CHECK(i % 1000 || flow == shape_flow(s, i));
+		counts[flow]++;
+	}
+	for (uint32_t k = 0; k < s->flows; k++) {
+		double expected = (double)frames / (sum * (k + 1));
+
+		CHECK(expected < 1000 || (counts[k] > 0.9 * expected && counts[k] < 1.1 * expected));
+	}
+	free(counts);
+	shape_free(&o.shape);
+}
+
+static void bad_flows(void)
+{
+	static const char *const BAD[] = {"", "0", "1000001", "1.5", "64:", "64:port", "64:zipf:ports",
+	        "64:ports:", "64:ports:zip", ":ports", "64 ", "x"};
+	const char *argv[] = {"icbench-workload", "dpdk-client", ADDRESSES, "--flows", "8:ports"};
+	struct options o;
+
+	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+		CHECK(parse3(&o, "--flows", BAD[i], NULL) == OPTIONS_BAD);
+		CHECK_CONTAINS(
+		        err, "a whole number from 1 to 1000000, behind it :addresses, :ports or :macs");
+	}
+	CHECK(parse3(&o, "--flows", "2", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "a UDP socket has one flow");
+	CHECK(parse3(&o, "--flows", "1", NULL) == OPTIONS_RUN);
+	CHECK(!dress_needed(&o));
+	CHECK(parse3(&o, "--flows=64513:ports", "-R", "eth0") == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "more than there are ports; take at most 64512");
+	CHECK(parse3(&o, "--flows=64k:ports:zipf", "-R", "eth0") == OPTIONS_RUN);
+	CHECK(o.shape.flows == 64000 && o.shape.field == SHAPE_PORTS && o.shape.zipf);
+	CHECK(parse3(&o, "--flows=1M:macs", "-R", "eth0") == OPTIONS_RUN);
+	CHECK(o.shape.flows == 1000000 && o.shape.field == SHAPE_MACS && !o.shape.zipf);
+	CHECK(parse_line(&o, 8, argv) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "vary addresses or macs");
+}
+
+/* Frames of different flows differ, those of one do not, and all are whole. */
+static void headers(const char *text, unsigned offset, unsigned length)
+{
+	static const struct io_ops OPS = {.sees_l2 = true};
+	struct options o = flows_of(text, NULL);
+	uint8_t l2[FRAME_PACKET_MIN], plain[FRAME_PACKET_MIN] = {0}, seen[2][6];
+	uint8_t *payload = l2 + FRAME_HEADER_BYTES;
+
+	frame_write_headers(plain, &o.ends, o.packet_size);
+	memcpy(l2, plain, sizeof(l2));
+	for (uint64_t i = 0; i < 3 * o.shape.flows; i++) {
+		uint16_t payload_len;
+
+		dress_frames(&o, &OPS, NULL, &payload, 1, i);
+		CHECK(frame_parse(l2, sizeof(l2), o.ends.udp_port, &payload_len) == payload);
+		CHECK(frame_checksums_ok(l2));
+		if (i % o.shape.flows < 2) {
+			if (i >= o.shape.flows)
+				CHECK(memcmp(seen[i % o.shape.flows], l2 + offset, length) == 0);
+			memcpy(seen[i % o.shape.flows], l2 + offset, length);
+		}
+		CHECK((memcmp(l2, plain, FRAME_HEADER_BYTES) == 0) == (i % o.shape.flows == 0));
+	}
+	CHECK(memcmp(seen[0], seen[1], length) != 0);
+	dress_control(&o, &OPS, NULL, payload);
+	CHECK(memcmp(l2, plain, FRAME_HEADER_BYTES) == 0);
+}
+
+static void take(struct receiver *rx, uint64_t sequence)
+{
+	uint8_t payload[FRAME_STAMP_BYTES];
+	struct io_frame f = {.payload = payload, .payload_len = sizeof(payload), .frame_len = 64};
+
+	frame_stamp(payload, (struct frame_label){rx->r->o->stream_id, 1, sequence}, 1);
+	receiver_take(rx, &f, 1, 10, NULL);
+}
+
+/* Frames that leave pairwise exchanged, `distance` apart. */
+static uint64_t reordered(const char *flows, unsigned distance)
+{
+	struct options o = flows_of(flows, NULL);
+	struct run r = {.o = &o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
+	struct receiver rx;
+	uint64_t found;
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	for (uint64_t block = 0; block < 100; block++)
+		for (unsigned i = 0; i < 2 * distance; i++)
+			take(&rx, block * 2 * distance + (i + distance) % (2 * distance));
+	CHECK_EQUAL(rx.received, 200 * distance);
+	CHECK_EQUAL(account_gaps(rx.account), 0);
+	found = rx.windows[1].reordered;
+	receiver_free(&rx);
+	shape_free(&o.shape);
+	return found;
+}
+
+/* A drop of one flow's frames is found there, also where they are missing at the end, and far behind. */
+static void losses_by_flow(const char *text, uint64_t frames, uint32_t dropped)
+{
+	struct options o = flows_of(text, NULL);
+	struct run r = {.o = &o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
+	struct receiver rx;
+	struct json j = {0};
+	uint64_t lost = 0;
+	char expected[128];
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	for (uint64_t i = 0; i < frames; i++) {
+		if (shape_flow(&o.shape, i) == dropped)
+			lost++;
+		else
+			take(&rx, i);
+	}
+	rx.end_mark = frames + 1;
+	json_begin_line(&j, "summary");
+	receiver_summary(&rx, &j);
+	json_end_line(&j);
+	snprintf(expected, sizeof(expected), "\"lossy_flows\":1,\"worst_flows\":[[%u,%" PRIu64 "]]", dropped,
+	        lost);
+	CHECK_CONTAINS(j.text, expected);
+	CHECK_EQUAL(rx.flows.lost[dropped], lost);
+	json_free(&j);
+	receiver_free(&rx);
+	shape_free(&o.shape);
+}
+
+int main(void)
+{
+	in_turn("7", NULL);
+	in_turn("1000", NULL);
+	in_turn("64", "64,64,64,128,128,1518,64,64,64,128,128,64");
+	in_turn("12", "64,64,64,128,128,1518,64,64,64,128,128,64");
+	in_turn("7", "64,65,66");
+	by_zipf("2:zipf", 100000);
+	by_zipf("1000:zipf", 3000000);
+	by_zipf("1M:zipf", 3000000);
+	bad_flows();
+	headers("1000", 26, 4);
+	headers("64512:ports", 34, 2);
+	headers("70k:macs", 6, 6);
+	/* Exchanged across flows: none. Within: each of the second half of a block. */
+	CHECK_EQUAL(reordered("2", 1), 0);
+	CHECK_EQUAL(reordered("8", 4), 0);
+	CHECK_EQUAL(reordered("4", 4), 400);
+	CHECK_EQUAL(reordered("2", 4), 400);
+	CHECK_EQUAL(reordered("1", 4), 400);
+	losses_by_flow("10", 100, 9);
+	losses_by_flow("10", 5000000, 3);
+	losses_by_flow("1000:zipf", 3000000, 17);
+	return 0;
+}
