@@ -146,7 +146,8 @@ class Rounds:
 
     def _show(self, progress: Progress) -> None:
         rounds = f"round {self._number + 1}/{self._run.options.rounds}"
-        launch = f"{rounds} launch {progress.launch}/{progress.launches}" if progress.launch else f"{rounds} preflight"
+        # Launches are numbered over all rounds.
+        launch = f"{rounds} launch {progress.launch}" if progress.launch else f"{rounds} preflight"
         self._run.progress.update(progress.case, launch, mpps=progress.receive_mpps)
 
     def take(self, case: Case, settings: Settings) -> Measurement | None:

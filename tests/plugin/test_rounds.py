@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.rounds import Rounds
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -60,6 +64,18 @@ def test_an_order_is_repeated_by_its_seed(inner: Runner, bench: type[FakeTestbed
         inner.run("--icbench-rounds=3", "--icbench-order=5").assert_outcomes(passed=6)
         orders.append(rounds_of(bench.log))
     assert orders[0] == orders[1]
+
+
+def test_progress_tells_the_round_and_the_launch() -> None:
+    """A case's launches are numbered over all rounds, so this round's number of them says nothing beside."""
+    shown: list[Any] = []
+    rounds = Rounds.__new__(Rounds)
+    rounds._number = 1
+    line = SimpleNamespace(update=lambda *texts, **_: shown.append(texts))
+    rounds._run = SimpleNamespace(options=SimpleNamespace(rounds=3), progress=line)  # type: ignore[assignment]
+    for launch in (0, 3):
+        rounds._show(Progress("x", "case", launch, 2, None, 1.0, 1.0))
+    assert shown == [("x", "round 2/3 preflight"), ("x", "round 2/3 launch 3")]
 
 
 def test_what_is_not_launches_of_one_kind_is_measured_by_its_test(inner: Runner, bench: type[FakeTestbed]) -> None:
