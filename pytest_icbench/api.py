@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
@@ -58,9 +59,11 @@ from pytest_icbench.host.net.links import configure as configure_link
 from pytest_icbench.host.net.links import create_netns, delete_netns
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.rig import FILES, Question
 from pytest_icbench.model.switch_traits import Kind, Reach
 from pytest_icbench.model.traffic import FCS_BYTES, HEADERS_BYTES, MAX_FRAME_BYTES, Traffic, carries_jumbo
 from pytest_icbench.model.uplink import Uplink, Via
@@ -120,6 +123,17 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "NetnsNode",
     "Node",
     "NodeSpec",
+    # An application
+    "FILES",
+    "Application",
+    "ApplicationLoad",
+    "Ask",
+    "Bounds",
+    "ClientFigures",
+    "Program",
+    "Question",
+    "Start",
+    "Wrong",
     # Switches of the kernel
     "KernelSwitch",
     "NETDEV_APIS",

@@ -3,22 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.bit_rate import BitRate
-from pytest_icbench.config.frames import flows_misfit
 from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
-from pytest_icbench.config.options import Options, too_large_burst
+from pytest_icbench.config.options import Options
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import API_FRAME_BYTES, GROUPS, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.case import APPLICATION_API, GROUPS, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -29,8 +28,6 @@ Catalogue = Mapping[str, type[SwitchTraits]]
 #: The most comparisons of one test.
 MAX_COMPARISONS = 1000
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -40,6 +37,7 @@ class Request:
         switch: names and groups, as written.
         packet_size, mix: the frames to send: those of one length, then those of a mix; each with all ``flows``.
         api, port: names or ``all``.
+        app: loads of applications; None for frames of the workload.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
@@ -58,6 +56,7 @@ class Request:
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
     switch_cores: tuple[int, ...] | None = None
     api: tuple[str, ...] | None = None
+    app: tuple[str, ...] | None = None
     port: tuple[str, ...] | None = None
     variant: tuple[str, ...] | None = None
     remote: tuple[bool, ...] = ()
@@ -89,7 +88,7 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = ("api", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
+_NONE = ("api", "app", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
@@ -125,6 +124,10 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             arguments[name] = _SINGLE[name](as_text(value, at), at)
     if "mix" in arguments:
         arguments.setdefault("packet_size", ())
+    if arguments.get("app") is not None:
+        if "dimension" in named or arguments.get("measure") is not None or "api" in arguments:
+            raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
+        arguments["dimension"] = "application"
     return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
@@ -269,6 +272,13 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         named = name in request.switch
         apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
         ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
+        if request.app is not None:
+            able = _ports_of_sockets(cls, options.port or request.port)
+            if named and not able:
+                raise UsageError(f"{where}: {name} carries no sockets, so no applications; leave it out")
+            if name in keep:
+                cases |= dict.fromkeys(_of_applications(request, options, cls, able, remotes))
+            continue
         ways = _ways(cls, apis, ports, request, options)
         if named and not ways and options.api is None and options.port is None:
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
@@ -311,10 +321,45 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
     """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
-    frames = (*(options.packet_size or ()), *(options.mix or ()))
-    if options.packet_size is None and options.mix is None:
-        frames = (*request.packet_size, *request.mix)
+    asked = request if options.packet_size is None and options.mix is None else options
+    frames = (*(asked.packet_size or ()), *(asked.mix or ()))
     return tuple(replace(traffic, flows=flows) for traffic in frames for flows in options.flows or request.flows)
+
+
+def _ports_of_sockets(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
+    """Returns the port kinds over which an application's sockets go: the natural one first, unless others are asked."""
+    able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
+    return able[:1] if asked is None else list(_possible(asked, tuple(able)))
+
+
+def _of_applications(
+    request: Request,
+    options: Options,
+    cls: type[SwitchTraits],
+    ports: Sequence[str],
+    remotes: Callable[[int], tuple[bool, ...]],
+) -> Iterator[Case]:
+    """Yields the cases of a request with applications, which have no axes of frames."""
+    names = [candidate.name for candidate in candidates.of_switch(options.variant, cls.name)]
+    for mode, cores, (pairs, remote), port, app in product(
+        _modes(request.variant, cls),
+        _cores(options.switch_cores or request.switch_cores, cls),
+        [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
+        ports,
+        options.app or request.app or (),
+    ):
+        case = Case(
+            switch=cls.name,
+            pairs=pairs,
+            dimension="application",
+            port=None if port == cls.ports[0] else port,
+            mode=mode,
+            switch_cores=cores,
+            api=None if cls.default_apis == (APPLICATION_API,) else APPLICATION_API,
+            remote=remote,
+            app=app,
+        )
+        yield from [replace(case, candidate=one) for one in names] or [case]
 
 
 def _ways(
@@ -353,48 +398,3 @@ def _cores(asked: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int 
     if asked is None or not cls.scalable:
         return (None,)
     return tuple(None if cores == cls.default_cores else cores for cores in asked)
-
-
-def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
-    """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
-    if case.burst > ring:
-        return too_large_burst(case.burst, ring)
-    if case.traffic.longest_bytes > cls.max_frame_bytes:
-        return (
-            f"{case.traffic.longest_bytes} bytes are more than {case.switch} carries;"
-            f" take packet sizes up to {cls.max_frame_bytes}"
-        )
-    longest = API_FRAME_BYTES.get(case.resolved_api(cls))
-    if longest is not None and case.traffic.longest_bytes > longest:
-        return (
-            f"{case.traffic.longest_bytes} bytes are more than api {case.resolved_api(cls)} carries;"
-            f" take packet sizes up to {longest}"
-        )
-    pairs = case.path.wires_count
-    if cls.max_pairs is not None and pairs > cls.max_pairs:
-        plural = "" if cls.max_pairs == 1 else "s"
-        ports = "" if case.function is None else " of ports (the functions' among them)"
-        return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
-    if (reason := flows_misfit(case, case.resolved_api(cls)) or remote_misfit(case, cls)) is not None:
-        return reason
-    if case.mode is not None and not cls.has_mode(case.mode):
-        known = cls.mode_help or " ".join(cls.modes) or "none"
-        return f"{case.switch} has no variant '{case.mode}'; its variants: {known}"
-    return None
-
-
-def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
-    """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
-    if case.remote and not cls.uplinks:
-        return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
-    if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
-        return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
-    return None
-
-
-def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
-    """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
-    ranks: dict[Hashable | None, int] = {None: 0}
-    for item in items:
-        ranks.setdefault(key(item), len(ranks))
-    return sorted(items, key=lambda item: ranks[key(item)])

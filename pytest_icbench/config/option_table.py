@@ -92,6 +92,13 @@ class Options(FunctionOptions):
         values.apis,
         marker="None",
     )
+    app: tuple[str, ...] | None = option(
+        "LIST",
+        "replace the applications of the scenarios that have some: NAME[:MODE][:cN][:NB], N connections or streams and"
+        " messages of N bytes (redis, redis:set:c16, iperf3:c4, iperf3:udp), or all",
+        values.applications,
+        marker="None",
+    )
     port: tuple[str, ...] | None = option(
         "LIST",
         "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",

@@ -15,6 +15,7 @@ from pytest_icbench.config.bit_rate import MAX_RATE_PPS as MAX_RATE_PPS
 from pytest_icbench.config.bit_rate import BitRate, bit_rate, without_pps
 from pytest_icbench.config.sequences import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.application import is_load
 from pytest_icbench.model.case import APIS
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
@@ -260,6 +261,15 @@ def program(file: Path, where: str) -> Path:
     if not mode & 0o111:
         raise UsageError(f"{where}: {file} is not executable")
     return file
+
+
+def applications(text: str, where: str) -> tuple[str, ...]:
+    """Parses loads of applications (``redis iperf3:c4``), whose names are checked where applications are known."""
+    loads = parse_words(text, where)
+    for load in loads:
+        if not is_load(load):
+            raise UsageError(f"{where}: '{load}' is no application; write NAME[:MODE][:cN][:NB], as redis:set:c16")
+    return loads
 
 
 _BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")

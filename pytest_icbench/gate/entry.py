@@ -11,6 +11,7 @@ from typing import Any
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, against_control, middle
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -199,6 +200,8 @@ _PERCENTILES = {"rtt_p50_ns": 0.5, "rtt_p90_ns": 0.9, "rtt_p99_ns": 0.99, "rtt_p
 
 
 def _of_launch(launch: Launch, name: str) -> float | None:
+    if launch.application is not None:
+        return of_application(launch.application, name)
     if name == "throughput_pps":
         return launch.throughput_pps
     if name == "cycles_per_packet":

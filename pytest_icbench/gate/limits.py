@@ -32,7 +32,12 @@ BOOKKEEPING = frozenset(
 _OWNERS = (
     (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
     (("rtt_", "pdv_", "floor_"), "latency"),
+    (("operations", "goodput_", "response_", "client_", "server_", "softirq_"), "application"),
 )
+
+
+#: Results that applications have, too.
+_OF_ALL = ("ratio_to_reference", "disturbed_launches", "disturbed_repeated", "repeated")
 
 
 def _numbers() -> Iterator[str]:
@@ -44,7 +49,8 @@ def _numbers() -> Iterator[str]:
 
 def _dimensions(name: str) -> tuple[str, ...]:
     owners = tuple(dimension for prefixes, dimension in _OWNERS if name.startswith(prefixes))
-    return owners or ("throughput", "latency")
+    shared = ("application",) if name in _OF_ALL else ()
+    return owners or ("throughput", "latency", *shared)
 
 
 #: Results that a limit can name, with the dimensions that have them. Estimates bring an interval, the others none.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
+from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Better, Margin
 
 #: Figures that can be compared with a baseline, with their dimension and their better direction.
@@ -20,6 +21,10 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
     {
         "throughput_pps": ("throughput", "higher"),
         "cycles_per_packet": ("throughput", "lower"),
+        "operations_per_second": ("application", "higher"),
+        "response_p50_ns": ("application", "lower"),
+        "response_p99_ns": ("application", "lower"),
+        "server_cpu_ns_per_operation": ("application", "lower"),
         "rtt_p50_ns": ("latency", "lower"),
         "rtt_mean_ns": ("latency", "lower"),
         "rtt_p90_ns": ("latency", "lower"),
@@ -28,7 +33,7 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
     }
 )
 #: The figure of each dimension that is always compared.
-MAIN: Mapping[str, str] = MappingProxyType({"throughput": "throughput_pps", "latency": "rtt_p50_ns"})
+MAIN: Mapping[str, str] = MAIN_FIGURES
 #: The figure that tells about a switch where its rate does not.
 CYCLES = "cycles_per_packet"
 #: The key of the tolerated worsening in ``thresholds.toml``, by the figure's better direction.

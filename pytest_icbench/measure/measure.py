@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
@@ -39,6 +42,7 @@ def measure(
     api: str | None = None,
     executable: Path | None = None,
     part: Part | None = None,
+    application: Application | None = None,
 ) -> Measurement:
     """Measures a case on its rig, interleaved with its reference link.
 
@@ -49,6 +53,7 @@ def measure(
         reference: the case as the reference rig sees it; by default ``case`` itself.
         api: the technique for a case that names none; both rigs use it.
         part: the round that this is; the measurement is then that of all rounds so far. Only for launches of one kind.
+        application: the server and the client of a case that names some.
         around: the circumstances of the figures; read from the rig by default.
 
     Returns:
@@ -65,6 +70,8 @@ def measure(
     )
     if part is not None:
         strategy.resume(part)
+    if application is not None:
+        strategy.launcher = partial(run_application, application)
     try:
         strategy.run()
     except BaseException:

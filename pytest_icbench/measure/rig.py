@@ -20,6 +20,7 @@ class MeasuredRig(RigCalls):
         placement: CPUs of the endpoints, by index.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         terms: what launches have to show of the network functions; None without any.
+        tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
     """
 
     preflighted: bool
@@ -27,6 +28,7 @@ class MeasuredRig(RigCalls):
     placement: Placement
     peers: Sequence[Address] = ()
     terms: FunctionTerms | None = None
+    tsc_hz: int | None = None
 
     def build(self) -> None:
         """Builds the rig. Raises ProvisionError."""

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
@@ -39,6 +42,7 @@ def measure_versions(
     api: str | None = None,
     on_progress: OnProgress | None = None,
     executables: tuple[Path | None, Path | None] = (None, None),
+    application: Application | None = None,
 ) -> tuple[Measurement, Measurement]:
     """Measures a candidate beside its base.
 
@@ -49,6 +53,7 @@ def measure_versions(
         cases: number of comparisons in the session.
         around: the circumstances of each side's figures.
         api: the technique for a case that names none.
+        application: the server and the client of a case that names some.
 
     Returns:
         The candidate's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
@@ -60,6 +65,8 @@ def measure_versions(
     launched = replace(case, api=case.api or api)
     strategy = PairStrategy(*rigs, launched, settings, allowed, cases, on_progress, executables)
     strategy.case_id, strategy.base_id = case.id, case.base.id
+    if application is not None:
+        strategy.launcher = partial(run_application, application)
     try:
         strategy.run()
     except BaseException:

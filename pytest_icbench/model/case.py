@@ -13,7 +13,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.traffic import SHORTEST, Traffic
 
-Dimension = Literal["throughput", "latency"]
+Dimension = Literal["throughput", "latency", "application"]
 Family = Literal["kernel", "dpdk"]
 #: Words that stand for several switches: all of them, or a family.
 GROUPS = ("all", *get_args(Family))
@@ -28,6 +28,8 @@ SOCKET_APIS = ("udp", "udp-mmsg", GSO, "raw", "raw-mmsg", "xdp")
 API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
 #: API techniques by which DPDK applications use a kernel interface.
 NETDEV_APIS = ("af_packet", "af_xdp")
+#: The technique of endpoints over which applications' sockets go, and by which their paths are checked.
+APPLICATION_API = "udp-mmsg"
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
 
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
@@ -65,6 +67,8 @@ class Case:
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
         function: the network function between the ends of each pair (``nat+acl10``); None for none.
+        app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
+            is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
     """
 
     switch: str
@@ -82,11 +86,13 @@ class Case:
     remote: bool = False
     candidate: str | None = None
     function: str | None = None
+    app: str | None = None
 
     @property
     def id(self) -> str:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function]-api[-blocking][-touch]-64B-b32-1vs1-Rmax``.
 
+        Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
         head = self.switch
@@ -105,7 +111,8 @@ class Case:
             parts.append("blocking")
         if self.touch:
             parts.append("touch")
-        parts += [self.traffic.label, f"b{self.burst}", f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
+        load = [self.traffic.label, f"b{self.burst}"] if self.app is None else [f"app:{self.app}"]
+        parts += [*load, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         if self.remote:
             parts.append("remote")
         return "-".join(parts)
@@ -166,6 +173,8 @@ class Case:
                 data |= self.traffic.to_axes()
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
+        if self.app is None:  # most cases have none, and say so by leaving it out
+            del data["app"]
         data["rate"] = self.rate.to_json()
         if self.function is None:
             del data["function"]
@@ -207,6 +216,7 @@ class _Axes:
     remote: bool
     contender: str | None
     function: str | None
+    app: str | None
 
 
 #: Keys of a case's axes in files.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_icbench.model.application import ApplicationLaunch
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.stats.quantiles import Histogram
 
@@ -185,6 +186,8 @@ class Launch:
         interference: what others took from the CPUs that measured; None where that is not known.
         disturbed: what disturbed the launch, in words; None if nothing did, or if it is not known.
         round: number of its rig among those of its case, from 0, where several were built; None for one rig.
+        application: what an application's clients and servers counted; None for frames of the workload. The rates of
+            frames are then 0, and there are no pairs and windows.
         repeated: whose launch this was, ``case`` or ``reference``, if it was repeated because it was disturbed.
     """
 
@@ -217,6 +220,7 @@ class Launch:
     disturbed: str | None = None
     repeated: str | None = None
     round: int | None = None
+    application: ApplicationLaunch | None = None
 
     def total(self, counter: str) -> int:
         """Returns the sum of a counter of ``PairCounts`` over the pairs."""

@@ -9,9 +9,11 @@ samples have no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_icbench.model.case import AXES, Case
@@ -37,8 +39,13 @@ from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import plain_name, quantity
 
+#: The figure by which results of each dimension are compared.
+MAIN_FIGURES: Mapping[str, str] = MappingProxyType(
+    {"throughput": "throughput_pps", "latency": "rtt_p50_ns", "application": "operations_per_second"}
+)
+
 #: The measurement and its parts; those of a launch are defined in a file of their own.
-__all__ = ["SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
+__all__ = ["MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
 #: Version of the form in which results are written. Readers refuse later versions.
 SCHEMA = 1
@@ -64,7 +71,8 @@ class Measurement:
 
     Attributes:
         case: the case's id. ``axes`` is the case itself, as ``Case.to_dict`` writes it.
-        metric: meaning of the rate: ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum
+        metric: meaning of the rate: ``closed-loop`` (an application's own client, which asks when it has its answer),
+            ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum
             over offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
         verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
         findings: the findings of the gate, the one that decided first.
@@ -97,6 +105,15 @@ class Measurement:
         vectors_per_call: frames that the switch's workers handled at once, median over launches.
         functions: what each network function did during the launches, by pair; None for a path without any.
         switch_counters: by port, over all launches; None for a switch that keeps none.
+        operations_per_second: answered requests of an application, or megabits of payload of a stream, total over
+            pairs, median over launches. ``operations`` is their total over all launches.
+        goodput_gbps: payload of a stream in Gbit/s; None for requests.
+        response_…: response times as the application's own client has them, closed loop: the median over launches of
+            each launch's figure, the slowest pair's.
+        client_…, server_…: CPU time, and cycles of the TSC in that time, of an application's processes for one
+            operation. It has the soft interrupts that ran in their time, unless the kernel counts these apart.
+        softirq_ns_per_operation: time of soft interrupts on the endpoints' CPUs for one operation, by the kernel's
+            ticks; beside the processes' time or part of it, as the kernel counts.
         loss_events: the first thousand of ``loss_event_count`` in a long run (``icbench.soak``); None for others.
         back_to_back: longest train without loss (RFC 9004); None for others.
         load: the load as a share of a rate that was searched for first.
@@ -189,6 +206,18 @@ class Measurement:
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
     vectors_per_call: float | None = None
+    operations_per_second: Estimate | None = None
+    operations: float | None = None
+    goodput_gbps: Estimate | None = None
+    response_mean_ns: Estimate | None = None
+    response_p50_ns: Estimate | None = None
+    response_p90_ns: Estimate | None = None
+    response_p99_ns: Estimate | None = None
+    client_cpu_ns_per_operation: Estimate | None = None
+    server_cpu_ns_per_operation: Estimate | None = None
+    client_cycles_per_operation: Estimate | None = None
+    server_cycles_per_operation: Estimate | None = None
+    softirq_ns_per_operation: Estimate | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
     back_to_back: BackToBack | None = None
@@ -253,9 +282,8 @@ class Measurement:
 
     def __repr__(self) -> str:
         """Returns case, main value and interval on one line, since a failed ``assert`` shows it."""
-        name, value = "throughput_pps", self.throughput_pps
-        if self.dimension == "latency":
-            name, value = "rtt_p50_ns", self.rtt_p50_ns
+        name = MAIN_FIGURES.get(self.dimension, "throughput_pps")
+        value = getattr(self, name)
         if not self.is_number or value is None:
             return (
                 f"<{type(self).__name__} {self.case}: {self.verdict or 'no value'} {self.reason or ''}".rstrip() + ">"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_icbench.model.calls import Forwarding, call
 from pytest_icbench.model.case import Case
@@ -23,6 +23,8 @@ from pytest_icbench.model.uplink import Uplink
 
 #: The placeholder of the workload's path in a command line; each host knows its own path.
 LOCAL_WORKLOAD = "@workload"
+#: The placeholder of the directory with a process' files, in its command line and in the files.
+FILES = "@files"
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
 HELLO_TIMEOUT_S = 10.0
 
@@ -84,12 +86,16 @@ class PlannedProcess:
         index: index of its endpoint.
         stage: a later stage starts once all processes of the earlier stages serve their sockets.
         socket: path of the socket that the process serves; None if it serves none.
+        listens: protocol and port at which it listens in its node (``tcp:6379``); None if it listens at none.
+        files: names and contents of its files, in a directory that its node can write; None without such a directory.
     """
 
     index: int
     argv: tuple[str, ...]
     stage: int = 0
     socket: str | None = None
+    listens: str | None = None
+    files: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,40 @@ class Polled:
 
     lines: tuple[tuple[int, str], ...] = ()
     exited: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Bytes for a server and the end of its answer, as latin-1 texts.
+
+    Attributes:
+        port: the server's.
+        request: what is sent.
+        length: bytes of the answer; 0: all until the server closes, or a single datagram.
+        via: ``tcp``, ``udp``, or ``tls`` without a check of the certificate.
+        timeout_s: the longest wait for the answer.
+    """
+
+    port: int
+    request: str
+    length: int = 0
+    via: Literal["tcp", "udp", "tls"] = "tcp"
+    timeout_s: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process used, and what its node's interfaces counted since they were made.
+
+    Attributes:
+        cpu_ns: CPU time of all its threads; None if that is no longer known.
+    """
+
+    cpu_ns: int | None
+    rx_bytes: int
+    rx_packets: int
+    tx_bytes: int
+    tx_packets: int
 
 
 def _busy_path(here: Busy | None, there: Busy | None) -> Busy | None:
@@ -158,6 +198,22 @@ class RigCalls(Forwarding):
     @call("both", lambda here, there: {**here, **there})
     def pids(self, launch_id: str) -> dict[int, int]:
         """Returns process ids by endpoint index, as each process' host numbers them."""
+        raise NotImplementedError
+
+    @call("this")
+    def usage(self, launch_id: str) -> dict[int, Usage]:
+        """Returns CPU time of a launch's processes and the counters of their nodes' interfaces, by endpoint index.
+
+        Of two hosts they are those of this one.
+        """
+        raise NotImplementedError
+
+    @call("endpoint")
+    def ask(self, index: int, address: str, question: Question) -> str:
+        """Asks a server at ``address`` from an endpoint's node; returns its answer.
+
+        Raises WorkloadError if it does not answer in time.
+        """
         raise NotImplementedError
 
     @call("special")

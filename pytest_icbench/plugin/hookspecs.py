@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_icbench.driver.application.protocol import Application
     from pytest_icbench.driver.function.protocol import Function
     from pytest_icbench.driver.node.protocol import Node
     from pytest_icbench.driver.switch.protocol import Switch
@@ -39,4 +40,13 @@ def pytest_icbench_functions(config: pytest.Config) -> list[type[Function]]:  # 
     Called at collection, on every host that pytest runs on; the classes must import without root and quickly. A
     function goes to the first component that has it over the switch's ports. A name that another component has is an
     error.
+    """
+
+
+@pytest.hookspec
+def pytest_icbench_applications(config: pytest.Config) -> list[type[Application]]:  # type: ignore[empty-body]
+    """Returns further applications: classes as ``pytest_icbench.driver.application.protocol.Application`` has them.
+
+    Called at collection, on every host; the classes must import without root and quickly. ``app=`` and
+    ``--icbench-app`` take the ``name`` of each. A name that another application has is an error.
     """

@@ -15,12 +15,10 @@ from pytest_icbench.config.cases import (
     check_configs,
     check_names,
     expand,
-    grouped,
     parse_marker,
-    remote_misfit,
-    unsupported_reason,
 )
 from pytest_icbench.config.effects import check_variants
+from pytest_icbench.config.fit import remote_misfit, unsupported_reason
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
@@ -29,7 +27,7 @@ from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.drivers import catalogue
 from pytest_icbench.plugin.functions import bring_functions, check_functions
-from pytest_icbench.plugin.order import seed_of, shuffled
+from pytest_icbench.plugin.order import grouped, seed_of, shuffled
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -95,13 +93,24 @@ def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
         return
     where = _where(metafunc.definition)
     try:
-        request = parse_marker(marker.args, marker.kwargs, where)
+        request, options = with_applications(metafunc.config, parse_marker(marker.args, marker.kwargs, where), options)
         cases = expand(request, options, catalogue(metafunc.config), where)
     except UsageError as error:
         raise pytest.Collector.CollectError(str(error)) from None
     # An empty list would become a skipped item; this one is deselected instead.
     params = [pytest.param(case, id=case.id) for case in cases] or [pytest.param(None, id="none")]
     metafunc.parametrize(PARAMETER, params)
+
+
+def with_applications(config: pytest.Config, request: Request, options: Options) -> tuple[Request, Options]:
+    """Returns both with the applications' names as ids have them. Raises UsageError for an unknown one."""
+    if request.app is None:
+        return request, options
+    from pytest_icbench.driver.application import registry
+
+    registry.bring(cls for classes in config.hook.pytest_icbench_applications(config=config) for cls in classes)
+    asked = None if options.app is None else registry.labels(options.app, "--icbench-app")
+    return replace(request, app=registry.labels(request.app, "icbench marker: app")), replace(options, app=asked)
 
 
 def _where(node: pytest.Item) -> str:

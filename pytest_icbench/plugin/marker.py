@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.plugin.items import Benchmark
 
@@ -24,23 +25,34 @@ class MarkerCheck:
 
     def launches(self, method: str) -> None:
         """Checks a call of ``measure``, ``throughput`` or ``latency``."""
+        self._of_frames(method)
         measure = self._benchmark.request.measure
         if measure is not None:
             self._warn(method, f"leave out measure='{measure}'")
 
     def other(self, method: str) -> None:
         """Checks a call of ``search``, ``sweep`` or ``back_to_back``."""
+        self._of_frames(method)
         if self._benchmark.measures != method:
             self._warn(method, f"say measure='{method}'")
 
     def soak(self, duration: float | None) -> float:
         """Checks a call of ``soak``. Returns the seconds that the test asks for."""
+        self._of_frames("soak")
         planned_s = self._benchmark.request.soak_duration or SOAK_S
         asked_s = planned_s if duration is None else duration
         as_long = asked_s == planned_s or self._soak_s is not None
         if self._benchmark.measures != "soak" or not as_long:
             self._warn("soak", "say measure='soak'" + ("" if as_long else f", soak_duration={asked_s:g}"))
         return asked_s
+
+    def _of_frames(self, method: str) -> None:
+        """Raises UsageError for a method that measures frames where the marker names an application."""
+        if self._benchmark.case.app is not None and method != "measure":
+            raise UsageError(
+                f"{self._benchmark.where}: the marker names an application (app=), which icbench.{method}() cannot"
+                " measure: call icbench.measure()"
+            )
 
     def _warn(self, method: str, remedy: str) -> None:
         sentence = (

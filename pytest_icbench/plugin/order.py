@@ -49,3 +49,11 @@ def shuffled(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int)
     for group in order:
         random.shuffle(group)
     return [*first, *(item for group in order for item in group)]
+
+
+def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
+    """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
+    ranks: dict[Hashable | None, int] = {None: 0}
+    for item in items:
+        ranks.setdefault(key(item), len(ranks))
+    return sorted(items, key=lambda item: ranks[key(item)])

@@ -25,6 +25,7 @@ FIXTURE = "benchmark"
 COLUMNS = ["median", "iqr", "min", "max", "rounds"]
 _GROUPS = {
     "throughput": "throughput: seconds per packet",
+    "application": "applications: seconds per operation",
     "latency": "latency: median round-trip time",
 }
 _CLOCK = pytest.StashKey["Clock"]()

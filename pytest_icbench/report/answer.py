@@ -189,7 +189,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
         return []
     firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
     chosen = [ranking for ranking in ranked if _key(ranking) in firsts]
-    common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1
+    common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1 and not firsts[0][2].app
     out = [
         Sentence(f"{lead}, {key.frames}:" if common else f"{lead}, {key.say()}:", _of(ranking))
         for ranking in chosen

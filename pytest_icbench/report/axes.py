@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -22,6 +23,7 @@ METRIC_NAMES = {
     "mfr": "maximum forwarding rate",
     "ndr": "non-drop rate",
     "pdr": "partial-drop rate",
+    "closed-loop": "rate of an application's own client",
     "fixed": "rate received at a fixed offered load",
 }
 
@@ -43,6 +45,8 @@ class Traffic(NamedTuple):
         """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
+    app: str = ""
+
     def say(self, *without: str) -> str:
         """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
         parts = {
@@ -52,6 +56,8 @@ class Traffic(NamedTuple):
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
+        if self.app:
+            parts = {"app": self.app, "pairs": parts["pairs"]}
         texts = [text for name, text in parts.items() if name not in without]
         return ", ".join([*texts, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
 
@@ -68,6 +74,7 @@ def traffic(result: Result) -> Traffic:
         result.host or "",
         point.traffic.mix or "",
         point.traffic.flows or "",
+        point.app or "",
     )
 
 
@@ -175,13 +182,24 @@ def maxima(results: Iterable[Result]) -> list[Result]:
     return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
 
 
+def is_application(result: Result) -> bool:
+    """Whether the result is of an application's own client."""
+    return result.dimension == "application"
+
+
 def main_figure(result: Result) -> Estimate | None:
-    """Returns the value by which results of a dimension are compared: median round trip, or frames per second."""
-    return number(result, result.rtt_p50_ns if is_latency(result) else result.throughput_pps)
+    """Returns the value by which results of a dimension are compared.
+
+    It is the median round trip, frames per second, or operations per second.
+    """
+    main: Estimate | None = getattr(result, MAIN_FIGURES.get(result.dimension, "throughput_pps"))
+    return number(result, main)
 
 
 def main_unit(result: Result) -> tuple[str, float]:
     """Returns the unit in which reports show the main value, and the factor to it."""
+    if is_application(result):
+        return ("operations/s", 1.0) if result.goodput_gbps is None else ("Gbit/s", 1e-3)
     return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
 
 

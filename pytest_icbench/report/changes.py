@@ -26,6 +26,10 @@ from pytest_icbench.wording import counted, printable
 _NAMES: Mapping[str, tuple[str, str, float]] = {
     "throughput_pps": ("rate", "Mpps", 1e-6),
     "cycles_per_packet": ("cycles of the switch", "a frame", 1.0),
+    "operations_per_second": ("rate", "operations/s", 1.0),
+    "response_p50_ns": ("median response", "µs", 1e-3),
+    "response_p99_ns": ("99th percentile response", "µs", 1e-3),
+    "server_cpu_ns_per_operation": ("CPU of the server", "µs an operation", 1e-3),
     "rtt_p50_ns": ("median RTT", "µs", 1e-3),
     "rtt_mean_ns": ("mean RTT", "µs", 1e-3),
     "rtt_p90_ns": ("90th percentile RTT", "µs", 1e-3),

@@ -14,7 +14,7 @@ from pytest_icbench.gate.margins import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import is_latency, main_figure, number
+from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
 from pytest_icbench.report.changes import Change, change_of, signed
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.wording import percent, printable
@@ -29,6 +29,7 @@ class In(Flag):
     MARKDOWN = auto()
     PAGE = auto()
     LINE = auto()
+    APPLICATION = auto()
     NOWHERE = 0
 
 
@@ -94,6 +95,39 @@ def interval(result: Result) -> str:
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
+
+
+def operations(result: Result) -> str:
+    """Returns an application's rate with its unit; empty for frames."""
+    main = main_figure(result) if is_application(result) else None
+    return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
+
+
+def operations_interval(result: Result, to: str = "..") -> str:
+    """Returns the interval of an application's rate, in the same unit."""
+    main, factor = main_figure(result), main_unit(result)[1]
+    if not is_application(result) or main is None or main.low is None or main.high is None:
+        return ""
+    return f"{short(main.low * factor)}{to}{short(main.high * factor)}"
+
+
+def _requests(result: Result) -> str:
+    return "" if result.goodput_gbps is not None else operations(result).partition(" ")[0]
+
+
+def _stream(result: Result) -> str:
+    return "" if result.goodput_gbps is None else operations(result).partition(" ")[0]
+
+
+def cost(result: Result, side: str) -> str:
+    """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
+    time_ns = number(result, getattr(result, f"{side}_cpu_ns_per_operation"))
+    return "" if time_ns is None else short(time_ns / 1000)
+
+
+def _p99(result: Result) -> str:
+    """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
+    return microseconds(result, result.response_p99_ns if is_application(result) else result.rtt_p99_ns)
 
 
 def bounds(result: Result) -> str:
@@ -164,6 +198,8 @@ def _figure(result: Result) -> str:
     main = main_figure(result)
     if main is None:
         return ""
+    if is_application(result):
+        return f"{operations(result)} {result.metric}"
     if is_latency(result):
         return f"{microseconds(result, main)} µs RTT p50"
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
@@ -179,6 +215,8 @@ def _interval_of_figure(result: Result) -> str:
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
+    if is_application(result):
+        return operations_interval(result, " to ")
     shown = (lambda value: f"{value / 1000:.1f}") if is_latency(result) else remarks.mpps
     return f"{shown(main.low)} to {shown(main.high)}"
 
@@ -208,14 +246,16 @@ def _change_and_values(result: Result) -> str:
 
 def _line_rate(result: Result) -> str:
     """Returns the rate of a throughput case; that of a latency case only says what was offered."""
-    return "" if is_latency(result) else rate(result)
+    if is_latency(result) or is_application(result):
+        return operations(result)
+    return rate(result) and f"{rate(result)} Mpps"
 
 
 def _line_interval(result: Result) -> str:
     """Returns the interval of the main value."""
     p50 = number(result, result.rtt_p50_ns)
     if not is_latency(result):
-        return bounds(result) or interval(result)
+        return operations_interval(result) or bounds(result) or interval(result)
     if p50 is None or p50.low is None or p50.high is None:
         return ""
     return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
@@ -243,15 +283,16 @@ def _limit_of_rate(result: Result) -> str:
 
 
 _BOTH = In.THROUGHPUT | In.LATENCY
+_ALL = _BOTH | In.APPLICATION
 
 #: All columns in their order.
 COLUMNS = (
-    Column("rate", "Mpps", _line_rate, In.LINE, phrase="{text} Mpps"),
+    Column("rate", "", _line_rate, In.LINE),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
     Column("interval", "", _line_interval, In.LINE),
-    Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LINE, phrase="p99 {text} µs"),
+    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
     Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
@@ -262,6 +303,12 @@ COLUMNS = (
     Column("p99", "µs", lambda result: microseconds(result, result.pdv_p99_ns), In.VARIATION),
     Column("p99.9", "µs", lambda result: microseconds(result, result.pdv_p99_9_ns), In.VARIATION),
     Column("max", "µs", lambda result: microseconds(result, result.pdv_max_ns), In.VARIATION),
+    Column("operations/s", "", _requests, In.APPLICATION),
+    Column("Gbit/s", "", _stream, In.APPLICATION),
+    Column("interval", "", operations_interval, In.APPLICATION),
+    Column("p99", "µs", _p99, In.APPLICATION),
+    Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
+    Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),
@@ -276,14 +323,14 @@ COLUMNS = (
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
-    Column("ratio", "", ratio, _BOTH),
-    Column("change", "", _bare_change, _BOTH),
+    Column("ratio", "", ratio, _ALL),
+    Column("change", "", _bare_change, _ALL),
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
-    Column("limit by", "", limit, _BOTH | In.MARKDOWN, number=False),
+    Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", remarks.disturbance, In.PAGE),
     Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
-    Column("verdict", "", verdict, _BOTH | In.LINE, always=_BOTH, number=False),
+    Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),
     Column("verdict", "", judged, In.MARKDOWN),
     Column("reason", "", lambda result: result.reason or "", In.PAGE),

@@ -63,6 +63,9 @@ def _families(
     for end, of, end_text in _ENDS:
         rate = _plain(results, partial(_throughput, of))
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
+        operations = _plain(results, partial(_operations, of))
+        text = f"Operations of an application per second over all pairs, closed loop; of a stream megabits{end_text}."
+        yield f"icbench_operations{end}_per_second", "", text, operations
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
         ratio = _plain(results, partial(_to_baseline, of))
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{end_text}.", ratio
@@ -124,6 +127,10 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
 
 def _throughput(of: _Of, result: Result) -> float | None:
     return None if is_latency(result) else of(result.throughput_pps)
+
+
+def _operations(of: _Of, result: Result) -> float | None:
+    return of(result.operations_per_second)
 
 
 def _to_baseline(of: _Of, result: Result) -> float | None:

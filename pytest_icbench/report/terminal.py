@@ -14,6 +14,8 @@ from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
+#: The table of each dimension.
+_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION}
 
 
 def table(results: Sequence[Result]) -> list[str]:
@@ -29,7 +31,12 @@ def table(results: Sequence[Result]) -> list[str]:
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        lines += _group(dimension + on, metric, group, In.LATENCY if dimension == "latency" else In.THROUGHPUT)
+        kind = (
+            f"{dimension} ({metric}), CPU time of client and server in µs an operation"
+            if dimension == "application"
+            else dimension
+        )
+        lines += _group(kind + on, metric, group, _TABLES.get(dimension, In.THROUGHPUT))
         if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]

@@ -27,6 +27,7 @@ SCHEMA = 1
 #: Figures that a line keeps, by dimension: name, and whether less is better. The first one is shown by default.
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
     "throughput": (("throughput_pps", False), ("cycles_per_packet", True)),
+    "application": (("operations_per_second", False), ("response_p99_ns", True)),
     "latency": (("rtt_p50_ns", True), ("rtt_p99_ns", True)),
 }
 

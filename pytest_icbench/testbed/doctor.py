@@ -20,6 +20,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.testbed.application_probe import findings as application_findings
 
 #: Huge pages that a switch and two endpoints take at most, in MiB.
 PLENTY_MIB = 2048
@@ -36,7 +37,7 @@ def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = No
     root = root or Root()
     findings = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf)]
+        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf), *application_findings()]
     return findings + disturbances.find(root, sample_s)
 
 

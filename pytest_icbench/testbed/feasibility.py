@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_icbench.config.cases import unsupported_reason
+from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function.registry import component_for
 from pytest_icbench.driver.guard import make_function, make_switch
@@ -79,6 +79,7 @@ class Feasibility:
         self._pairs_reason = cache(self._why_no_pairs)
         self._function_reason = cache(self._why_no_function)
         self._uplink_reason = cache(self._why_no_uplink)
+        self._application_reason = cache(_why_no_application)
         self._answers: dict[Case, Placement | str] = {}
         self._by_case = options.save is not None or options.compare is not None
         self.policy = self._resolve_policies(cases)
@@ -104,6 +105,8 @@ class Feasibility:
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
+        if case.app is not None:
+            _refuse(self._application_reason(case.app))
         _refuse(self._pairs_reason(case.switch, case.pairs))
         return self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
 
@@ -297,6 +300,16 @@ class Feasibility:
         except Unsupported as error:
             return str(error)
         return None
+
+
+def _why_no_application(label: str) -> str | None:
+    from pytest_icbench.testbed.application_probe import probed
+
+    try:
+        probed(label)
+    except Unsupported as error:
+        return str(error)
+    return None
 
 
 def _refuse(reason: str | None) -> None:

@@ -31,6 +31,7 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.function_nodes import FunctionNodes
 from pytest_icbench.testbed.function_proof import prove
 from pytest_icbench.testbed.hardware import HardwareEvents
+from pytest_icbench.testbed.node_calls import NodeCalls
 from pytest_icbench.testbed.processes import RunningLaunch, with_workload
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
@@ -55,7 +56,7 @@ class HostPart(RigCalls):
         raise NotImplementedError
 
 
-class HostRig(HostPart):
+class HostRig(NodeCalls, HostPart):
     """The nodes, the switch and their processes on one host.
 
     Args:
@@ -210,7 +211,7 @@ class HostRig(HostPart):
         )
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
-        self._nodes[index] = node
+        self._nodes[index], self._inits[index] = node, facts.init_pid
         return Attachment(
             index=index,
             pair=self._case.path.pair(index),
@@ -244,7 +245,7 @@ class HostRig(HostPart):
         self._reserve_endpoints(dpdk)
         self._count += 1
         launch_id = f"l{self._count}"
-        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake)
+        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake, self._inits, self.files)
         self._launches[launch_id] = launch
         launch.begin(plan)
         return launch_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,8 +17,9 @@ from typing import IO
 from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process
-from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled
+from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
 #: How long processes may take to end after they were asked to, in seconds.
 END_S = 1.0
@@ -42,6 +44,7 @@ class _Speaker:
     process: Process
     socket: Path | None
     stdout: IO[bytes]
+    listens: str | None = None
     partial: bytes = b""
     said_hello: bool = False
     silent: bool = False
@@ -50,8 +53,20 @@ class _Speaker:
 
     @property
     def log(self) -> str:
-        tail = self.process.tail()
+        tail = self.process.tail() or "\n".join(self.lines[-5:])
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
+
+    @property
+    def waits(self) -> bool:
+        """Whether its peers start only once it serves."""
+        return self.socket is not None or self.listens is not None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it serves its socket, or listens at its port."""
+        if self.listens is not None:
+            return is_listening(self.process.pid, self.listens)
+        return self.said_hello or (self.socket is not None and self.socket.is_socket())
 
     def hear(self) -> None:
         """Reads the lines in the pipe. A line without an end does not count: its writer was killed."""
@@ -81,12 +96,23 @@ class RunningLaunch:
         logs: directory for their standard error; a file's name ends with the endpoint's index.
         prefix: beginning of the log files' names.
         wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
+        inits: process that stays in each node, by endpoint index.
+        files: directory that the nodes can write, for files of processes.
     """
 
     def __init__(
-        self, nodes: Mapping[int, Node], cpus: Sequence[int], logs: Path, prefix: str, wake: int | None = None
+        self,
+        nodes: Mapping[int, Node],
+        cpus: Sequence[int],
+        logs: Path,
+        prefix: str,
+        wake: int | None = None,
+        inits: Mapping[int, int] | None = None,
+        files: Path | None = None,
     ) -> None:
         self._nodes = nodes
+        self._inits = inits or {}
+        self._files = files
         self._cpus = cpus
         self._logs = logs
         self._prefix = prefix
@@ -105,8 +131,9 @@ class RunningLaunch:
         try:
             for stage in stages:
                 started = [self._start(process) for process in plan.processes if process.stage == stage]
-                if stage != stages[-1]:
-                    self._wait_for_sockets([speaker for speaker in started if speaker.socket], plan.hello_timeout_s)
+                last = stage == stages[-1]
+                awaited = [speaker for speaker in started if speaker.waits and (speaker.listens or not last)]
+                self._wait_for_sockets(awaited, plan.hello_timeout_s)
         except BaseException:
             self.end()
             raise
@@ -117,15 +144,31 @@ class RunningLaunch:
         if socket is not None:
             # An endpoint that was killed leaves it, and the next one could not bind.
             socket.unlink(missing_ok=True)
+        if process.listens is not None and is_listening(self._inits[index], process.listens):
+            raise WorkloadError(
+                f"{process.listens} is in use in the node of endpoint {index}: end what listens there, or leave the"
+                f" application of {Path(process.argv[0]).name} out"
+            )
         child = self._nodes[index].spawn(
-            process.argv, cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
+            self._with_files(process), cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
         )
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
-        speaker = _Speaker(index, child, socket, child.stdout)
+        speaker = _Speaker(index, child, socket, child.stdout, process.listens)
         self._speakers[index] = speaker
         self._selector.register(child.stdout, selectors.EVENT_READ, speaker)
         return speaker
+
+    def _with_files(self, process: PlannedProcess) -> list[str]:
+        """Writes a process' files; returns its command line with their directory."""
+        if process.files is None or self._files is None:
+            return list(process.argv)
+        directory = self._files / f"files{process.index}"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        for name, content in process.files:
+            (directory / name).write_text(content.replace(FILES, str(directory)), encoding="utf-8")
+        return [word.replace(FILES, str(directory)) for word in process.argv]
 
     def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:
         """Waits until each serves: a front-end that serves says hello only after its peer has connected."""
@@ -133,20 +176,20 @@ class RunningLaunch:
         waiting = list(speakers)
         while waiting:
             for speaker in list(waiting):
-                assert speaker.socket is not None
+                sought = f"opened {speaker.socket}" if speaker.listens is None else f"listened at {speaker.listens}"
                 speaker.hear()
-                if speaker.said_hello or speaker.socket.is_socket():
+                if speaker.serves:
                     waiting.remove(speaker)
                     continue
                 code = speaker.process.poll()
                 if code is not None:
                     raise WorkloadError(
                         f"{speaker.process.name} of endpoint {speaker.index} ended with exit code {code} before it"
-                        f" opened {speaker.socket}{speaker.log}"
+                        f" {sought}{speaker.log}"
                     )
                 if time.monotonic() > deadline:
                     raise WorkloadError(
-                        f"{speaker.process.name} of endpoint {speaker.index} has not opened {speaker.socket} within"
+                        f"{speaker.process.name} of endpoint {speaker.index} has not {sought} within"
                         f" {timeout_s:g} s{speaker.log}"
                     )
             if waiting:
@@ -217,6 +260,13 @@ class RunningLaunch:
     def pids(self) -> dict[int, int]:
         """Returns the process ids on the host, by endpoint index."""
         return {speaker.index: speaker.process.pid for speaker in self._speakers.values()}
+
+    def usage(self) -> dict[int, Usage]:
+        """Returns what each process used, and what the interfaces of its node counted, by endpoint index."""
+        return {
+            index: Usage(speaker.process.cpu_ns, *interface_counters(self._inits[index]))
+            for index, speaker in self._speakers.items()
+        }
 
     def log_tail(self, index: int) -> str:
         """Returns the last lines of a process' log; empty if it was never started."""

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.testbed.application_probe import with_application
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
@@ -264,9 +265,9 @@ class Testbed:
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         api = case.resolved_api(self.catalogue[case.switch])
-        measurement = measure(
-            rig, reference_rig, case, settings, on_progress, around=around, reference=reference, api=api, part=part
-        )
+        application, around = with_application(case, around)
+        measured = partial(measure, around=around, reference=reference, api=api, application=application, part=part)
+        measurement = measured(rig, reference_rig, case, settings, on_progress)
         return _with_ports(measurement, rig)
 
     def measure_versions(
@@ -287,13 +288,16 @@ class Testbed:
         """
         from pytest_icbench.measure.versions import measure_versions
 
+        application, now_around = with_application(case, self._around(rigs[0]))
+        _, base_around = with_application(case, self._around(rigs[1]))
         now, base = measure_versions(
             rigs,
             case,
             settings,
             allowed,
             cases,
-            (self._around(rigs[0]), self._around(rigs[1])),
+            (now_around, base_around),
+            application=application,
             api=case.resolved_api(self.catalogue[case.switch]),
             on_progress=on_progress,
             executables=(self.candidates.workload(case), None),

@@ -55,6 +55,7 @@ def preflight(
     )
     run = Run(rig, probe, short, enough=Looking())
     run.run(0, executable)
+    rig.tsc_hz = next((output.hello.tsc_hz for output in run.launch_output.outputs.values() if output.hello), None)
     if damaged := corrupted(list(run.launch_output.outputs.values())):
         return "corrupted", f"{damaged}, before the measurement"
     silent = _silent_direction(run.launch_output)

@@ -51,6 +51,8 @@ def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
 class Strategy:
     """Runs the launches of one case; ``gathered`` has their results."""
 
+    #: Runs one launch of an application; None: the launches are of the workload.
+    launcher: Callable[..., Launch] | None = None
     #: Text for the progress instead of the launch's number.
     detail: str | None = None
     #: Launches of the case, and as many of its reference, before the two change places.
@@ -192,7 +194,7 @@ class Strategy:
             self._tell(phase, None)
             began = time.monotonic()
             try:
-                launch = run_launch(
+                launch = (self.launcher or run_launch)(
                     rig,
                     case,
                     self.settings,
@@ -228,7 +230,7 @@ class Strategy:
         while not rig.preflighted:
             self._tell("preflight", None)
             try:
-                fault = preflight(rig, case, self.settings, executable=self.executable)
+                fault = preflight(rig, _of_frames(case), self.settings, executable=self.executable)
             except ConnectionLost:
                 raise
             except ProvisionError as error:
@@ -337,6 +339,11 @@ class Strategy:
         if self.settings.repeats is None:
             left = min(left, max(self.settings.max_duration_s - elapsed, 0.0))
         return left, launches
+
+
+def _of_frames(case: Case) -> Case:
+    """Returns the case with frames of the workload instead of an application."""
+    return case if case.app is None else replace(case, app=None, dimension="throughput")
 
 
 def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:

@@ -39,6 +39,7 @@ from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, mai
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import AT_LEAST, SideBySide
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
@@ -203,7 +204,7 @@ class PairStrategy(Strategy):
     def _figure(self) -> str:
         if self.by_cycles:
             return "cycles_per_packet"
-        return "throughput_pps" if self.case.dimension == "throughput" else "rtt_p50_ns"
+        return MAIN_FIGURES[self.case.dimension]
 
     @property
     def _margin(self) -> Margin:

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_icbench.measure.launch import ports
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
+from pytest_icbench.measure.summary.application import CLOSED_LOOP, application_bottleneck, application_fields
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
 from pytest_icbench.measure.summary.rounds import over
@@ -84,12 +85,14 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
 
 
 def metric(case: Case) -> str:
-    """Returns the metric of the case's rate."""
-    return case.rate.metric
+    """Returns the metric of the case's rate, or of an application, whose own client sets the pace."""
+    return case.rate.metric if case.app is None else CLOSED_LOOP
 
 
 def main_figure(case: Case, launch: Launch) -> float:
     """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
+    if launch.application is not None:
+        return launch.application.operations_per_second
     if case.dimension == "throughput":
         return launch.throughput_pps
     median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
@@ -105,7 +108,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     main = found.estimate if found else None
     dependence = found.dependence if found else None
     pps = over(launches, [launch.throughput_pps for launch in launches]).estimate if launches else None
-    bottleneck = find_bottleneck(
+    bottleneck = application_bottleneck(launches) or find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
         switched=case.switch not in REFERENCES,
@@ -129,7 +132,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         bottleneck=bottleneck.limit if launches else "unknown",
         bottleneck_evidence=bottleneck.evidence if launches else "",
         lower_bound=bool(launches) and bottleneck.lower_bound,
-        offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
+        offered_pps=median([launch.offered_pps for launch in launches]) if launches and case.app is None else None,
         generator_bound=any(launch.generator_bound for launch in launches),
         launches=len(launches),
         windows=len(measured),
@@ -158,13 +161,20 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),
-        **throughput_fields(case, pps, _mean_frame_bytes(case, launches)),
         **_counters(launches),
+        **(_frames(case, launches, pps, gathered) if case.app is None else application_fields(launches)),
+        ratio_to_reference=kept(ratio_to_reference(case, gathered)),
+    )
+
+
+def _frames(case: Case, launches: Sequence[Launch], pps: Estimate | None, gathered: Gathered) -> dict[str, Any]:
+    """Returns the fields about frames of the workload."""
+    return {
+        **throughput_fields(case, pps, _mean_frame_bytes(case, launches)),
         **_fairness(case, launches),
         **Figures(launches).latency(gathered.reference),
         **Figures(launches).effort(),
-        ratio_to_reference=kept(ratio_to_reference(case, gathered)),
-    )
+    }
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
@@ -189,13 +199,14 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
 def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
+    higher = case.dimension != "latency"
     if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
         return None
     pairs = [pair for pair in pairs if all(main_figure(case, launch) > 0 for launch in pair)]
     if not pairs:
         return None
     measured, reference = ([main_figure(case, pair[side]) for pair in pairs] for side in (0, 1))
-    ratios = quotients(measured, reference) if case.dimension == "throughput" else quotients(reference, measured)
+    ratios = quotients(measured, reference) if higher else quotients(reference, measured)
     return over([launch for launch, _ in pairs], ratios).estimate
 
 
@@ -256,7 +267,7 @@ def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
 def _per_pair(case: Case, launches: Sequence[Launch]) -> tuple[PairResult, ...]:
     results = []
     for number in range(case.pairs):
-        of_pair = [launch.pairs[number] for launch in launches]
+        of_pair = [launch.pairs[number] for launch in launches if launch.pairs]
         if of_pair:
             results.append(
                 PairResult(

@@ -86,6 +86,8 @@ def _values(result: Result) -> list[tuple[int, float]]:
 
 
 def _value(launch: Launch, *, latency: bool) -> float | None:
+    if launch.application is not None:
+        return launch.application.operations_per_second
     if not latency:
         return launch.throughput_pps
     return None if launch.rtt is None else launch.rtt.percentile(0.5)

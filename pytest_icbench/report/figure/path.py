@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_latency, number, short
+from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
@@ -116,6 +116,8 @@ def _limits(result: Result) -> set[str]:
         refusing = full / (result.scheduled + full) if result.scheduled + full else 0.0
         losing = result.lost / result.sent if result.sent else 0.0
         return {"ring out" if losing >= refusing and losing else "ring in"}
+    if result.bottleneck == "endpoint" and is_application(result):
+        return {"sender", "receiver"}
     if result.bottleneck == "endpoint":
         return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
     if result.bottleneck == "host":
@@ -128,7 +130,7 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     cpus = _mapping(result.treatment.get("cpus"))
     every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
     path = FramePath(result.point.pairs)
-    names = ("client", "server") if is_latency(result) else ("sender", "receiver")
+    names = ("client", "server") if is_latency(result) or is_application(result) else ("sender", "receiver")
     ends = []
     for name, role, side, places in zip(
         names, ("sender", "receiver"), "ab", (path.leaders, path.followers), strict=True
@@ -196,6 +198,8 @@ def _arrows(result: Result) -> tuple[str, str]:
     refused, full = f"refused {_count(result.refused)}", sum(launch.total("tx_full") for launch in result.per_launch)
     if full:
         refused += f", {_count(full)} times full"
+    if is_application(result):
+        return "asks", operations_text(result)
     if is_latency(result):
         p50 = number(result, result.rtt_p50_ns)
         asked = "" if result.offered_pps is None else f"{short(result.offered_pps)} requests/s, "
@@ -209,6 +213,12 @@ def _arrows(result: Result) -> tuple[str, str]:
         return refused, lost
     sent = pps * result.sent / result.received if result.received else pps
     return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
+
+
+def operations_text(result: Result) -> str:
+    """Returns what an application's client had answered: ``154,123 operations/s``."""
+    main, (unit, factor) = main_figure(result), main_unit(result)
+    return "" if main is None else f"{short(main * factor)} {unit}"
 
 
 def _switch_counters(result: Result) -> tuple[str, str]:

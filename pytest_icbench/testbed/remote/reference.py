@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_icbench.config.cases import remote_misfit
+from pytest_icbench.config.fit import remote_misfit
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.remote.uplinks import uplinks_of

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.config.cases import Request, check_names, expand, grouped, parse_marker, unsupported_reason
+from pytest_icbench.config.cases import Request, check_names, expand, parse_marker
+from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.plugin.order import grouped
 
 
 @dataclass

@@ -24,7 +24,8 @@ from tests.unit.testbed.in_process import InProcess, host_rig, rigs
 def test_every_declared_call_is_done_on_a_host(declared: type, done: type) -> None:
     calls = calls_of(declared)
     assert len(calls) > 10
-    assert [name for name in calls if name not in vars(done)] == []
+    # A method that the class has not defined, itself or by a part of it, would still be the declaration.
+    assert [name for name in calls if hasattr(getattr(done, name), "call")] == []
     for name, found in calls.items():
         assert list(signature(getattr(done, name)).parameters) == list(signature(found.function).parameters)
 

@@ -51,6 +51,9 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
     if not (path / "etc/ld.so.cache").exists():
         with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
             shutil.copyfile("/etc/ld.so.cache", path / "etc/ld.so.cache")
+    # Servers that drop root's rights, or are told to keep them, look their user up.
+    (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
+    (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
     programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
     # The target of a symlink may be in another directory.
     for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):

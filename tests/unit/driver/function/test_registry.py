@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.cases import expand, parse_marker, unsupported_reason
+from pytest_icbench.config.cases import expand, parse_marker
+from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.function_options import FunctionOptions, parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry

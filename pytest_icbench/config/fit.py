@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether any host can run a case, by its switch alone. Pure."""
+
+from __future__ import annotations
+
+from pytest_icbench.config.frames import flows_misfit
+from pytest_icbench.config.options import too_large_burst
+from pytest_icbench.model.case import API_FRAME_BYTES, Case
+from pytest_icbench.model.switch_traits import SwitchTraits
+
+
+def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
+    """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
+    if case.app is not None and case.remote:
+        return "applications run on one host: leave out --icbench-remote"
+    if case.app is None and case.burst > ring:
+        return too_large_burst(case.burst, ring)
+    if case.traffic.longest_bytes > cls.max_frame_bytes:
+        return (
+            f"{case.traffic.longest_bytes} bytes are more than {case.switch} carries;"
+            f" take packet sizes up to {cls.max_frame_bytes}"
+        )
+    longest = API_FRAME_BYTES.get(case.resolved_api(cls))
+    if longest is not None and case.traffic.longest_bytes > longest:
+        return (
+            f"{case.traffic.longest_bytes} bytes are more than api {case.resolved_api(cls)} carries;"
+            f" take packet sizes up to {longest}"
+        )
+    pairs = case.path.wires_count
+    if cls.max_pairs is not None and pairs > cls.max_pairs:
+        plural = "" if cls.max_pairs == 1 else "s"
+        ports = "" if case.function is None else " of ports (the functions' among them)"
+        return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
+    if (reason := flows_misfit(case, case.resolved_api(cls)) or remote_misfit(case, cls)) is not None:
+        return reason
+    if case.mode is not None and not cls.has_mode(case.mode):
+        known = cls.mode_help or " ".join(cls.modes) or "none"
+        return f"{case.switch} has no variant '{case.mode}'; its variants: {known}"
+    return None
+
+
+def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
+    """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
+    if case.remote and not cls.uplinks:
+        return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
+    if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
+        return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
+    return None

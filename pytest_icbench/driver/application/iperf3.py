@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``iperf3``: TCP in 1 to 16 streams, and UDP as fast as it goes; an operation is a megabit of payload received."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Program, Start, Wrong, unreadable
+from pytest_icbench.model.application import Bounds, ClientFigures, Unit
+
+_PROGRAM = Program("iperf3", "iperf3")
+#: Bits of an operation.
+_MEGABIT = 1e6
+
+
+class Iperf3(Application):
+    """A stream of iperf3, whose server is started for one run and tells what it received."""
+
+    name: ClassVar[str] = "iperf3"
+    summary: ClassVar[str] = "TCP and UDP streams of iperf3"
+    server: ClassVar[Program] = _PROGRAM
+    client: ClassVar[Program] = _PROGRAM
+    port: ClassVar[int] = 5201
+    serves_once: ClassVar[bool] = True
+    unit: ClassVar[Unit] = "megabits"
+    modes: ClassVar[tuple[str, ...]] = ("tcp", "udp")
+    connections: ClassVar[Bounds | None] = Bounds(1, 1, 16)
+    #: Natural: iperf3's own block of 128 KiB, or for UDP what fits a frame.
+    message_bytes: ClassVar[Bounds | None] = Bounds(0, 16, 65507)
+
+    def serve(self, address: str) -> Start:
+        return Start((_PROGRAM.name, "-s", "-1", "-J", "-B", address, "-p", str(self.port)))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        argv = [_PROGRAM.name, "-c", address, "-p", str(self.port), "-t", f"{seconds:.0f}", "-J"]
+        argv += ["-P", str(self.load.connections)]
+        if self.load.mode == "udp":
+            argv += ["-u", "-b", "0"]
+        if self.load.message_bytes:
+            argv += ["-l", str(self.load.message_bytes)]
+        return Start(tuple(argv))
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        end = self._end(output)
+        if self.load.mode == "udp":
+            sums = end.get("sum_received") or end.get("sum") or {}
+            received = self._of(sums, "bytes", output)
+            return self._figures(received, self._of(sums, "seconds", output), None)
+        sent, sums = end.get("sum_sent") or {}, end.get("sum_received") or {}
+        received, seconds = self._of(sums, "bytes", output), self._of(sums, "seconds", output)
+        retransmits = sent.get("retransmits")
+        return self._figures(received, seconds, None if retransmits is None else int(retransmits))
+
+    def _figures(self, received: float, seconds: float, retransmits: int | None) -> ClientFigures:
+        return ClientFigures(
+            operations=received * 8 / _MEGABIT,
+            seconds=seconds,
+            payload_bytes=round(received),
+            retransmits=retransmits,
+        )
+
+    def told(self, output: str) -> float | None:
+        """Returns the megabits that the server itself received."""
+        end = self._end(output)
+        sums = (end.get("sum_received") or end.get("sum") or {}) if self.load.mode == "udp" else end.get("sum_received")
+        return self._of(sums or {}, "bytes", output) * 8 / _MEGABIT
+
+    @staticmethod
+    def _of(sums: Any, key: str, output: str) -> float:
+        value = sums.get(key) if isinstance(sums, dict) else None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise unreadable(_PROGRAM, f"{key} received", output)
+        return float(value)
+
+    @staticmethod
+    def _end(output: str) -> dict[str, Any]:
+        try:
+            data = json.loads(output)
+        except ValueError:
+            raise unreadable(_PROGRAM, "JSON", output) from None
+        if isinstance(data, dict) and data.get("error"):
+            raise Wrong(f"iperf3 ended with an error: {str(data['error'])[:120]}")
+        end = data.get("end") if isinstance(data, dict) else None
+        if not isinstance(end, dict) or not end:
+            raise unreadable(_PROGRAM, "'end'", output)
+        return end

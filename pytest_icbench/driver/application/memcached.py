@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``memcached``: asked by memcaslap, nine GETs for each SET, every tenth value compared with the one that was set."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.model.application import Bounds, ClientFigures
+from pytest_icbench.model.rig import Question
+
+_VALUE = "icbench-value"
+#: memcaslap asks for keys of its own, and counts windows and preparation apart.
+_TOTALS = ("cmd_get", "cmd_set", "get_misses", "verify_misses", "verify_failed")
+
+
+class Memcached(Application):
+    """A memcached with one thread; memcaslap with one thread."""
+
+    name: ClassVar[str] = "memcached"
+    summary: ClassVar[str] = "memcached with memcaslap (the memaslap of older papers)"
+    server: ClassVar[Program] = Program("memcached", "memcached")
+    client: ClassVar[Program] = Program("memcaslap", "libmemcached-tools", version_pattern=r"v?(\d+\.\d+\S*)")
+    port: ClassVar[int] = 11211
+    connections: ClassVar[Bounds | None] = Bounds(20, 1, 512)
+    message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 1_000_000)
+
+    def serve(self, address: str) -> Start:
+        return Start(("memcached", "-u", "root", "-l", address, "-p", str(self.port), "-U", "0", "-t", "1"))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        argv = ["memcaslap", "-s", f"{address}:{self.port}", "-T", "1", "-c", str(self.load.connections)]
+        return Start((*argv, "-X", str(self.load.message_bytes), "-t", f"{seconds:.0f}s", "-v", "0.1"))
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        self._expect(ask, f"set icbench 0 0 {len(_VALUE)}\r\n{_VALUE}\r\n", "STORED\r\n")
+        self._expect(ask, "get icbench\r\n", f"VALUE icbench 0 {len(_VALUE)}\r\n{_VALUE}\r\nEND\r\n")
+        return ("the value read back is the one written", "memcaslap compared every tenth value")
+
+    def _expect(self, ask: Ask, request: str, wanted: str) -> None:
+        answer = ask(Question(self.port, request, length=len(wanted)))
+        if answer != wanted:
+            raise Wrong(
+                f"the server at port {self.port} answered {request.split()[0]} with {answer[:40]!r}, not"
+                f" {wanted[:40]!r}: it is no memcached, or answers wrongly"
+            )
+
+    def served(self, ask: Ask) -> float | None:
+        answer = ask(Question(self.port, "stats\r\nquit\r\n"))
+        counts = [re.search(rf"^STAT {name} (\d+)", answer, re.MULTILINE) for name in ("cmd_get", "cmd_set")]
+        if None in counts:
+            raise Wrong(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no memcached")
+        return float(sum(int(match[1]) for match in counts if match is not None))
+
+    def tolerance(self, figures: ClientFigures) -> float:
+        """What was under way at the end: it fills a window of keys a connection before, and stops in mid-run."""
+        return 2.0 * self.load.connections + 0.001 * figures.operations
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        totals = {name: re.search(rf"^{name}: (\d+)", output, re.MULTILINE) for name in _TOTALS}
+        end = re.search(r"^Run time: (\S+?)s Ops: (\d+) TPS: (\d+)", output, re.MULTILINE)
+        if end is None or None in totals.values():
+            raise unreadable(self.client, "line 'Run time'", output)
+        counts = {name: int(match[1]) for name, match in totals.items() if match is not None}
+        asked, rate = counts["cmd_get"] + counts["cmd_set"], int(end[3])
+        if not rate:
+            raise unreadable(self.client, "rate above 0", output)
+        errors = counts["get_misses"] + counts["verify_misses"] + counts["verify_failed"]
+        # Its time has one decimal; the rate is what it computed from the whole of it.
+        return ClientFigures(operations=asked, seconds=int(end[2]) / rate, errors=errors)

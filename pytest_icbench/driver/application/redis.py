@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``redis``: redis-server asked by redis-benchmark, GET or SET."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, number, unreadable
+from pytest_icbench.model.application import Bounds, ClientFigures
+from pytest_icbench.model.rig import FILES, Question
+
+_KEY = "icbench"
+_COLUMNS = ("avg_latency_ms", "p50_latency_ms", "p99_latency_ms")
+
+
+class Redis(Application):
+    """A redis-server in memory alone: no snapshots, no log of commands."""
+
+    name: ClassVar[str] = "redis"
+    summary: ClassVar[str] = "redis-server with redis-benchmark"
+    server: ClassVar[Program] = Program("redis-server", "redis-server", version_pattern=r"v=(\S+)")
+    client: ClassVar[Program] = Program("redis-benchmark", "redis-tools", version_pattern=r"redis-benchmark (\S+)")
+    port: ClassVar[int] = 6379
+    modes: ClassVar[tuple[str, ...]] = ("get", "set")
+    connections: ClassVar[Bounds | None] = Bounds(1, 1, 512)
+    message_bytes: ClassVar[Bounds | None] = Bounds(3, 1, 1_000_000)
+    counted: ClassVar[bool] = True
+
+    @property
+    def _value(self) -> str:
+        return "x" * self.load.message_bytes
+
+    def serve(self, address: str) -> Start:
+        argv = ("redis-server", "--port", str(self.port), "--bind", address, "--protected-mode", "no", "--save", "")
+        return Start((*argv, "--appendonly", "no", "--daemonize", "no", "--dir", FILES))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        argv = ["redis-benchmark", "-h", address, "-p", str(self.port), "-n", str(operations), "--csv"]
+        argv += ["-c", str(self.load.connections)]
+        # Not -t: its key differs from the one that was written and read back before.
+        command = ["GET", _KEY] if self.load.mode == "get" else ["SET", _KEY, self._value]
+        return Start((*argv, *command))
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        value = self._value
+        self._expect(ask, f"SET {_KEY} {value}\r\n", "+OK\r\n")
+        self._expect(ask, f"GET {_KEY}\r\n", f"${len(value)}\r\n{value}\r\n")
+        return ("the value read back is the one written",)
+
+    def _expect(self, ask: Ask, request: str, wanted: str) -> None:
+        answer = ask(Question(self.port, request, length=len(wanted)))
+        if answer != wanted:
+            raise Wrong(
+                f"the server at port {self.port} answered {request.split()[0]} with {answer[:40]!r}, not"
+                f" {wanted[:40]!r}: it is no redis-server, or answers wrongly"
+            )
+
+    def served(self, ask: Ask) -> float | None:
+        answer = ask(Question(self.port, "INFO commandstats\r\nQUIT\r\n"))
+        if "# Commandstats" not in answer:
+            raise Wrong(f"the server at port {self.port} answered INFO with {answer[:40]!r}: it is no redis-server")
+        match = re.search(rf"^cmdstat_{self.load.mode}:calls=(\d+)", answer, re.MULTILINE)
+        return float(match[1]) if match else 0.0
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        rows = list(csv.DictReader(line for line in output.splitlines() if line.startswith('"')))
+        if not rows or not {"rps", *_COLUMNS} <= set(rows[0]):
+            raise unreadable(self.client, "line of figures in CSV", output)
+        row = {name: value or "" for name, value in rows[0].items() if name}
+        rate = number(row["rps"], "rate", self.client)
+        mean, p50, p99 = (number(row[column], column, self.client) * 1e6 for column in _COLUMNS)
+        if rate <= 0:
+            raise unreadable(self.client, "rate above 0", output)
+        # It tells no time, and does not end before every request has its answer.
+        return ClientFigures(operations, operations / rate, mean_ns=mean, p50_ns=p50, p99_ns=p99)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The applications by the names that users type: built-in ones, and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_icbench.driver.application.iperf3 import Iperf3
+from pytest_icbench.driver.application.memcached import Memcached
+from pytest_icbench.driver.application.nginx import Nginx, Tls
+from pytest_icbench.driver.application.protocol import Application
+from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.application import label_of, load_of
+
+_BUILTIN: tuple[type[Application], ...] = (Iperf3, Redis, Memcached, Nginx, Tls)
+
+_known: dict[str, type[Application]] = {cls.name: cls for cls in _BUILTIN}
+
+#: The word for all applications.
+ALL = "all"
+
+
+def applications() -> Mapping[str, type[Application]]:
+    """Returns all applications by name."""
+    return dict(_known)
+
+
+def bring(classes: Iterable[type[Application]]) -> None:
+    """Registers the applications of other packages in this process, in place of those of an earlier call.
+
+    Raises UsageError if two applications have the same name.
+    """
+    known = {cls.name: cls for cls in _BUILTIN}
+    for cls in classes:
+        if known.setdefault(cls.name, cls) is not cls:
+            raise UsageError(
+                f"pytest_icbench_applications: two applications have the name '{cls.name}'"
+                f" ({known[cls.name].__module__} and {cls.__module__}); rename one"
+            )
+    _known.clear()
+    _known.update(known)
+
+
+def labels(texts: Iterable[str], where: str) -> tuple[str, ...]:
+    """Returns the loads that texts name as ids have them, each once; ``all`` stands for every application.
+
+    Raises UsageError for an unknown one; ``where`` is the beginning of the message.
+    """
+    chosen: dict[str, None] = {}
+    for text in texts:
+        names = tuple(_known) if text == ALL else (text,)
+        for name in names:
+            load = load_of(name, _known, where)
+            chosen[label_of(load, _known[load.name])] = None
+    return tuple(chosen)
+
+
+def application(label: str, versions: Mapping[str, str] | None = None) -> Application:
+    """Returns the application of a case's label. Raises UsageError for an unknown one.
+
+    Args:
+        versions: versions of its programs by name, as far as they are known.
+    """
+    load = load_of(label, _known, "app")
+    return _known[load.name](load, versions)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sockets of a network namespace: who listens there, a question to a server, and what its interfaces counted."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.errors import WorkloadError
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.model.rig import Question
+
+#: State of a socket in /proc/net/tcp that listens, and in /proc/net/udp of one without a peer.
+_LISTENS = {"tcp": "0A", "udp": "07"}
+_CHUNK = 65536
+
+
+def is_listening(pid: int, where: str, base: Path = Path("/")) -> bool:
+    """Whether a socket listens in a process' network namespace.
+
+    Args:
+        where: protocol and port: ``tcp:6379``.
+    """
+    protocol, _, port = where.partition(":")
+    for table in (protocol, f"{protocol}6"):
+        with suppress(OSError, ValueError, IndexError):
+            lines = (base / f"proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
+            for line in lines:
+                fields = line.split()
+                if int(fields[1].rpartition(":")[2], 16) == int(port) and fields[3] == _LISTENS[protocol]:
+                    return True
+    return False
+
+
+def interface_counters(pid: int, base: Path = Path("/")) -> tuple[int, int, int, int]:
+    """Returns bytes and frames received, then bytes and frames sent, by a namespace's interfaces but the loopback."""
+    totals = [0, 0, 0, 0]
+    with suppress(OSError, ValueError):
+        for line in (base / f"proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+            name, _, rest = line.partition(":")
+            fields = rest.split()
+            if name.strip() != "lo" and len(fields) > 9:
+                totals = [total + int(fields[place]) for total, place in zip(totals, (0, 1, 8, 9), strict=True)]
+    return totals[0], totals[1], totals[2], totals[3]
+
+
+def ask(netns: str, address: str, question: Question) -> str:
+    """Sends a question to a server and returns the answer.
+
+    Args:
+        netns: path of the network namespace in which it starts.
+
+    Raises WorkloadError if there is no connection, or no whole answer in time.
+    """
+    port, length, via, limit_s = question.port, question.length, question.via, question.timeout_s
+    deadline = time.monotonic() + limit_s
+    answer = b""
+    try:
+        with entered(netns):  # a socket stays in the namespace in which it was made
+            opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if via == "udp" else socket.SOCK_STREAM)
+        with opened as plain:
+            plain.settimeout(limit_s)
+            plain.connect((address, port))
+            talk = _unchecked().wrap_socket(plain) if via == "tls" else plain
+            with talk:
+                talk.sendall(question.request.encode("latin-1"))
+                while (not length or len(answer) < length) and not (via == "udp" and answer):
+                    talk.settimeout(max(deadline - time.monotonic(), 0.001))
+                    data = talk.recv(_CHUNK)
+                    if not data:
+                        break
+                    answer += data
+    except TimeoutError:
+        came = f"only {len(answer)} bytes came: {answer[:40]!r}" if answer else "nothing came"
+        asked = repr(question.request[:20])
+        raise WorkloadError(
+            f"the server at {address} port {port} has not answered {asked} within {limit_s:g} s; {came}"
+        ) from None
+    except OSError as error:
+        raise WorkloadError(
+            f"the server at {address} port {port} cannot be asked ({error.strerror or error})"
+        ) from None
+    return answer.decode("latin-1")
+
+
+def _unchecked() -> ssl.SSLContext:
+    """Returns a context for a server with a certificate of its own making."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Summarizes launches of an application: operations, the client's own response times, CPU time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, STEAL_SHARE, Bottleneck
+from pytest_icbench.measure.summary.figures import kept
+from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.model.application import ApplicationLaunch, of_application
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.stats.quantiles import Estimate, median
+
+#: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace.
+CLOSED_LOOP = "closed-loop"
+#: Figures of each launch, whose median over launches the measurement has.
+_FIGURES = (
+    "operations_per_second",
+    *(f"response_{name}_ns" for name in ("mean", "p50", "p90", "p99")),
+    "client_cpu_ns_per_operation",
+    "server_cpu_ns_per_operation",
+    "softirq_ns_per_operation",
+)
+
+
+def application_fields(launches: Sequence[Launch]) -> dict[str, Any]:
+    """Returns the fields of a measurement that an application has; those about frames are None."""
+    tsc_hz = next((launch.tsc_hz for launch in launches if launch.tsc_hz is not None), None)
+    runs = [launch.application for launch in launches if launch.application is not None]
+    rate = _estimate(launches, "operations_per_second")
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("throughput_pps", "throughput_per_pair_pps", "throughput_gbps", "throughput_l1_gbps")),
+        "fairness": _fairness(runs),
+        "operations": sum(run.operations for run in runs) if runs else None,
+        "goodput_gbps": kept(rate, 1e-3) if any(_is_stream(run) for run in runs) else None,
+        **{name: _estimate(launches, name) for name in _FIGURES},
+    }
+    for side in ("client", "server"):
+        cost: Estimate | None = fields[f"{side}_cpu_ns_per_operation"]
+        fields[f"{side}_cycles_per_operation"] = None if tsc_hz is None else kept(cost, tsc_hz / 1e9)
+    return fields
+
+
+def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck | None:
+    """Returns what limited an application; None for launches of the workload.
+
+    The limit is an endpoint if its process had its CPU almost all the time. Two processes that wait for each other, as
+    with one connection, leave both CPUs idle: then the time on the way and the schedulers' are the limit.
+    """
+    runs = [launch.application for launch in launches if launch.application is not None]
+    if not runs:
+        return None
+    steal = median([launch.steal_share for launch in launches])
+    shares = {side: _busy(runs, side) for side in ("client", "server")}
+    told = ", ".join(f"the {side} had {share:.0%} of a CPU" for side, share in shares.items() if share is not None)
+    if steal >= STEAL_SHARE:
+        return Bottleneck("host", f"the hypervisor took {steal:.1%} of the endpoints' CPUs")
+    busy = [side for side, share in shares.items() if share is not None and share >= BUSY_SHARE]
+    if busy:
+        return Bottleneck("endpoint", told)
+    return Bottleneck("unknown", f"{told}: neither was busy all the time" if told else "")
+
+
+def _busy(runs: Sequence[ApplicationLaunch], side: str) -> float | None:
+    """Returns the greatest share of a CPU that a client, or a server, of a launch had, median over launches."""
+    shares = []
+    for run in runs:
+        times = [one.client_cpu_ns if side == "client" else one.server_cpu_ns for one in run.runs]
+        known = [time for time in times if time is not None]
+        if known and run.seconds > 0:
+            shares.append(max(known) / 1e9 / run.seconds)
+    return median(shares) if shares else None
+
+
+def _is_stream(run: ApplicationLaunch) -> bool:
+    return any(one.unit == "megabits" for one in run.runs)
+
+
+def _fairness(runs: Sequence[ApplicationLaunch]) -> float | None:
+    """Returns the greatest rate of a pair over the least, by the medians over launches."""
+    pairs = {one.pair for run in runs for one in run.runs}
+    rates = [
+        median([one.client.operations_per_second for run in runs for one in run.runs if one.pair == pair])
+        for pair in sorted(pairs)
+    ]
+    return max(rates) / min(rates) if rates and min(rates) > 0 else None
+
+
+def _estimate(launches: Sequence[Launch], name: str) -> Estimate | None:
+    """Returns the median over launches with its interval; None unless every launch has the figure."""
+    values = [of_application(launch.application, name) if launch.application else None for launch in launches]
+    known = [float(value) for value in values if value is not None]
+    return kept(over(launches, known).estimate) if known and len(known) == len(values) else None

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which applications this host has, and their programs' versions. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_icbench.driver.application.protocol import Application, Program
+from pytest_icbench.driver.application.registry import application, applications
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.process import run
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure.summary.summarize import Surroundings
+    from pytest_icbench.model.case import Case
+
+#: How long a program may take to tell its version, in seconds.
+_VERSION_S = 10.0
+
+
+def versions(cls: type[Application]) -> dict[str, str]:
+    """Returns the versions of an application's programs by name.
+
+    Raises Unsupported with the remedy if one of them is not installed.
+    """
+    return {program.name: _version(cls, program) for program in (cls.server, cls.client)}
+
+
+def _version(cls: type[Application], program: Program) -> str:
+    path = shutil.which(program.name)
+    if path is None:
+        remedy = program.remedy or f"apt install {program.package}"
+        raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
+    try:
+        told = run([path, *program.version_argv], timeout_s=_VERSION_S, check=False)
+    except ProvisionError as error:
+        raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
+    match = re.search(program.version_pattern, told.stdout + told.stderr)
+    return match[1] if match else "unknown"
+
+
+def probed(label: str) -> Application:
+    """Returns the application of a case's label, with the versions of its programs.
+
+    Raises Unsupported if one of them is not installed, UsageError for an unknown application.
+    """
+    return application(label, versions(applications()[label.partition(":")[0]]))
+
+
+def with_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
+    """Returns the application of a case, and the circumstances with its versions; without one None, and unchanged."""
+    if case.app is None:
+        return None, around
+    chosen = probed(case.app)
+    return chosen, replace(around, treatment={**around.treatment, "application": dict(chosen.versions)})
+
+
+def findings() -> Iterator[Finding]:
+    """Returns findings for ``icbench doctor``, one for each application."""
+    for name, cls in applications().items():
+        try:
+            told = versions(cls)
+        except Unsupported as error:
+            sentence, _, remedy = str(error).partition(": ")
+            yield Finding(Level.NOTE, f"app {name}", sentence, remedy)
+        else:
+            yield Finding(Level.GOOD, f"app {name}", ", ".join(f"{key} {value}" for key, value in told.items()))

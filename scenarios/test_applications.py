@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What do applications get over each path? Real servers and their own clients, closed loop.
+
+The reference link beside each case is a direct veth, the nearest that two containers have to a loopback.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.api import Icbench
+
+#: Short launches: their number narrows an interval, not their length.
+SHORT = {"repeats": 6, "duration": 1.0}
+
+
+@pytest.mark.icbench(switch="all", app=["redis", "nginx", "iperf3"], **SHORT)
+def test_applications(icbench: Icbench) -> None:
+    """How many requests, or megabits, per second does an application get over this path?"""
+    icbench.gate(icbench.measure())
+
+
+@pytest.mark.icbench(
+    switch="all",
+    app=["redis:set:c16", "redis:1024B", "memcached", "tls", "iperf3:c4", "iperf3:c16", "iperf3:udp"],
+    **SHORT,
+)
+def test_more_applications(icbench: Icbench) -> None:
+    """The same with more connections, longer messages, handshakes, and streams in parallel."""
+    icbench.gate(icbench.measure())

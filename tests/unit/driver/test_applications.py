@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Applications read what their clients wrote on a real machine, refuse what they cannot read, and check answers."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.driver.application.memcached import Memcached
+from pytest_icbench.driver.application.nginx import Nginx, Tls
+from pytest_icbench.driver.application.protocol import Application, Ask, Wrong
+from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.driver.application.registry import application, applications, bring, labels
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.application import ApplicationLoad, is_load, label_of, load_of
+from pytest_icbench.model.rig import Question
+
+RECORDED = Path(__file__).parent / "recorded_applications"
+
+
+def output(name: str) -> str:
+    return (RECORDED / name).read_text(encoding="utf-8")
+
+
+WRK = (
+    '{"requests": 84439, "bytes": 26598285, "us": 1003428, "errors": 0, "mean": 463.1, "max": 5420,'
+    ' "p50": 30, "p90": 1850, "p99": 4050}'
+)
+
+
+def test_redis_benchmark_tells_a_rate_and_response_times() -> None:
+    figures = application("redis").parse(output("redis-benchmark-7.0.15.txt"), 5000)
+    assert figures.operations == 5000
+    assert figures.operations_per_second == pytest.approx(23809.53)
+    assert (figures.mean_ns, figures.p50_ns, figures.p99_ns) == pytest.approx((158e3, 39e3, 287e3))
+
+
+def test_memcaslap_counts_operations_and_values_that_differ() -> None:
+    text = output("memcaslap-1.1.4.txt")
+    figures = application("memcached").parse(text, 0)
+    gets, sets = (int(re.findall(rf"{name}: (\d+)", text)[0]) for name in ("cmd_get", "cmd_set"))
+    assert figures.operations == gets + sets
+    assert figures.seconds == pytest.approx(1.0, abs=0.5)
+    assert figures.errors == 0
+    assert application("memcached").parse(text.replace("verify_failed: 0", "verify_failed: 3"), 0).errors == 3
+
+
+def test_ab_tells_requests_a_second_and_refuses_a_body_of_another_length() -> None:
+    text = output("ab-2.3.txt")
+    figures = application("tls").parse(text, 500)
+    assert figures.operations == 500
+    assert figures.errors == 0
+    assert figures.p50_ns is not None
+    assert figures.p50_ns >= 1e6
+    assert application("tls").parse(text.replace("64 bytes", "63 bytes"), 500).errors == 500
+
+
+def test_wrk_reports_exact_numbers_by_its_own_hook() -> None:
+    figures = application("nginx").parse(f"Running 1s test\n{WRK}\n", 0)
+    assert (figures.operations, figures.payload_bytes, figures.errors) == (84439, 26598285, 0)
+    assert figures.operations_per_second == pytest.approx(84439 / 1.003428)
+    assert figures.p99_ns == 4_050_000
+
+
+def test_iperf3_tells_megabits_received_at_both_ends() -> None:
+    stream, server = application("iperf3"), output("iperf3-3.12-server.json")
+    figures = stream.parse(output("iperf3-3.12.json"), 0)
+    assert figures.payload_bytes == 152043520
+    assert figures.operations == pytest.approx(152043520 * 8 / 1e6)
+    assert figures.retransmits == 9
+    assert stream.told(server) == pytest.approx(figures.operations)
+    datagrams = application("iperf3:udp")
+    assert datagrams.parse(output("iperf3-3.12-udp.json"), 0).payload_bytes == 1597400
+    assert datagrams.told(output("iperf3-3.12-udp-server.json")) == pytest.approx(1597400 * 8 / 1e6)
+
+
+def test_an_error_of_iperf3_is_told() -> None:
+    with pytest.raises(Wrong, match="unable to connect to server"):
+        application("iperf3").parse('{"end": {}, "error": "unable to connect to server: Connection refused"}', 0)
+
+
+@pytest.mark.parametrize("name", sorted(applications()))
+@pytest.mark.parametrize("text", ["", "Segmentation fault", '{"requests": 1}', '"a","b"\n"1","2"', "{}", "[1]"])
+def test_output_that_cannot_be_read_is_refused_with_its_last_line(name: str, text: str) -> None:
+    chosen = application(name)
+    with pytest.raises(Wrong) as error:
+        chosen.parse(text, 100)
+    assert chosen.client.name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(st.sampled_from(sorted(applications())), st.text(max_size=300))
+def test_no_output_breaks_a_parser(name: str, text: str) -> None:
+    with pytest.raises(Wrong, match=r"\A[^\n]*\Z"):
+        application(name).parse(text, 100)
+
+
+def answers(*texts: str) -> Ask:
+    """Returns an ``ask`` that gives these answers one after the other."""
+    left = list(texts)
+
+    def ask(question: Question) -> str:
+        return left.pop(0)
+
+    return ask
+
+
+def test_a_redis_that_loses_the_value_is_refused() -> None:
+    assert application("redis").prepare(answers("+OK\r\n", "$3\r\nxxx\r\n")) == (
+        "the value read back is the one written",
+    )
+    with pytest.raises(Wrong, match=r"answered GET with '\$-1"):
+        application("redis").prepare(answers("+OK\r\n", "$-1\r\n"))
+    with pytest.raises(Wrong, match="is no redis-server"):
+        application("redis").prepare(answers("HTTP/1.1 400 Bad Request\r\n"))
+
+
+def test_a_server_of_another_protocol_is_refused_by_each() -> None:
+    for name in ("redis", "memcached", "nginx"):
+        with pytest.raises(Wrong, match="at port"):
+            application(name).prepare(answers("220 mail ESMTP\r\n"))
+
+
+def test_another_body_is_refused_by_its_hash() -> None:
+    chosen = application("nginx:16B")
+    body = chosen.serve("198.18.1.2").files["body"]
+    assert len(body) == 16
+    good = f"HTTP/1.1 200 OK\r\n\r\n{body}"
+    assert chosen.prepare(answers(good)) == ("the SHA-256 of the body is the file's",)
+    with pytest.raises(Wrong, match="SHA-256"):
+        chosen.prepare(answers(good[:-1] + "?"))
+
+
+def test_servers_count_what_they_served() -> None:
+    info = "$99\r\n# Commandstats\r\ncmdstat_set:calls=3,usec=1\r\ncmdstat_get:calls=120,usec=9\r\n"
+    assert application("redis").served(answers(info)) == 120
+    assert application("redis:set").served(answers(info)) == 3
+    assert application("memcached").served(answers("STAT cmd_get 90\r\nSTAT cmd_set 10\r\nEND\r\n")) == 100
+    status = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n 6 6 84443 \nReading: 0\n"
+    assert application("nginx").served(answers(status)) == 84443
+
+
+def test_servers_listen_on_the_address_of_their_node_alone() -> None:
+    for name in applications():
+        start = application(name).serve("198.18.1.2")
+        told = " ".join([*start.argv, *start.files.values()])
+        assert "198.18.1.2" in told
+        assert "0.0.0.0" not in told
+
+
+def test_loads_have_one_name_each() -> None:
+    assert labels(["redis:get", "redis", "redis:c1", "redis:set:c16", "redis:c16:set"], "x") == (
+        "redis",
+        "redis:set:c16",
+    )
+    assert set(labels(["all"], "x")) == set(applications())
+
+
+@given(st.sampled_from(sorted(applications())), st.data())
+def test_a_label_is_read_back(name: str, data: st.DataObject) -> None:
+    cls = applications()[name]
+    load = ApplicationLoad(
+        name,
+        data.draw(st.sampled_from(cls.modes)) if cls.modes else "",
+        data.draw(st.integers(cls.connections.least, cls.connections.most)) if cls.connections else 0,
+        data.draw(st.integers(cls.message_bytes.least, cls.message_bytes.most)) if cls.message_bytes else 0,
+    )
+    label = label_of(load, cls)
+    assert is_load(label)
+    assert load_of(label, applications(), "x") == load
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("rediss", "there is no application 'rediss'; did you mean redis?"),
+        ("redis:pop", "'pop' is nothing that redis takes; it takes get, set, c1 to c512, 1B to 1000000B"),
+        ("redis:c0", "redis takes 1 to 512 connections, not 0"),
+        ("redis:get:set", "'set' is the second choice of its kind"),
+        ("iperf3:c17", "iperf3 takes 1 to 16 connections, not 17"),
+    ],
+)
+def test_a_load_that_there_is_not_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        labels([text], "--icbench-app")
+
+
+def test_another_package_brings_an_application_and_cannot_take_a_name() -> None:
+    class Mine(Redis):
+        name = "mine"
+
+    class Thief(Redis):
+        name = "redis"
+
+    try:
+        bring([Mine])
+        assert isinstance(application("mine:set"), Mine)
+        with pytest.raises(UsageError, match="two applications have the name 'redis'"):
+            bring([Thief])
+    finally:
+        bring([])
+    assert "mine" not in applications()
+
+
+def test_each_application_has_what_reports_and_probes_name() -> None:
+    kinds: list[type[Application]] = [Memcached, Nginx, Redis, Tls]
+    for cls in kinds:
+        assert cls.summary
+        assert cls.server.package
+        assert re.compile(cls.client.version_pattern).groups == 1
