@@ -5,14 +5,14 @@ from __future__ import annotations
 
 #: Titles with the names of their options, in order; each option is in one group.
 GROUPS: dict[str, str] = {
-    "icbench, first of all": "switch packet_size mix flows rate plan budget variant save compare",
+    "icbench, first of all": "switch packet_size rate plan budget variant save compare",
     "icbench, what is measured": (
-        "burst pairs switch_cores api app port blocking check_payload binary switch_config topology function"
+        "mix flows burst pairs switch_cores api app port blocking check_payload binary switch_config topology function"
         " function_count function_config"
     ),
     "icbench, how long and how often": (
         "precision max_duration duration repeats window skip keep protocol warmup max_warmup drain soak_duration"
-        " reference order"
+        " reference order rounds"
     ),
     "icbench, searches for ndr and pdr": "search_preset search_width search_trial search_sum",
     "icbench, comparing and gating": "baselines thresholds must_match fail_on exit_codes plain_exit_codes strict",

@@ -95,6 +95,7 @@ def rows(kind: type) -> tuple[Row, ...]:
     """Returns the options of a class whose fields are options, in their order."""
     return tuple(
         Row(**{"name": attribute.name, "field": attribute.name, **attribute.metadata["row"]})
-        for attribute in fields(kind)
+        # The fields of a base class come first; a marker is best read with the switch in front.
+        for attribute in sorted(fields(kind), key=lambda attribute: attribute.name not in kind.__annotations__)
         if "row" in attribute.metadata
     )

@@ -192,14 +192,13 @@ class HostRig(NodeCalls, HostPart):
         xdp = self._uplink is not None and self._uplink.via == "af_xdp"
         netdev = self._case.api in NETDEV_APIS or xdp
         endpoint_spec = self._endpoint_specs[index]
+        label = index if endpoint_spec.name is None else f"-{endpoint_spec.name}"
         node = make_node(
             kind,
             self._session,
             NodeSpec(
                 # The dash keeps the user's name apart from the switch's namespaces.
-                name=self._session.name(
-                    f"{self._name}n{index if endpoint_spec.name is None else '-' + endpoint_spec.name}"
-                ),
+                name=self._session.name(f"{self._name}n{label}"),
                 hostname=endpoint_spec.name,
                 cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
                 sockets=[socket_dir],

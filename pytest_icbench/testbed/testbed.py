@@ -322,8 +322,7 @@ class Testbed:
 
     def _found_fit(self) -> dict[str, Any]:
         """What was found when the run began, for the conditions of its results."""
-        found = self._fitness
-        if found is None:
+        if (found := self._fitness) is None:
             return {"warnings": self._warnings}
         warnings = [] if found.fit else [f"{found.line[:1].upper()}{found.line[1:]}"]
         return {

@@ -96,8 +96,8 @@ class ScriptedRig(MeasuredRig):
 
     def _mean_bytes(self) -> float:
         argv = self.plan.processes[0].argv
-        option = "--sizes" if "--sizes" in argv else "-p"
-        sizes = [int(size) for size in argv[argv.index(option) + 1].split(",")]
+        option = next((name for name in ("--sizes", "-p") if name in argv), None)
+        sizes = [64] if option is None else [int(size) for size in argv[argv.index(option) + 1].split(",")]
         return sum(sizes) / len(sizes)
 
     def _speak(self, index: int, application: str, windows: int, window_ns: int, begin: int) -> None:

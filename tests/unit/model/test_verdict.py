@@ -19,7 +19,8 @@ from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, NOTA
 from pytest_icbench.stats.noninferiority import Change
 
 PACKAGE = Path(pytest_icbench.__file__).parent
-CONCEPTS = Path(__file__).parents[3] / "docs" / "explanation" / "concepts.md"
+DOCS = Path(__file__).parents[3] / "docs"
+CONCEPTS, VERDICTS = DOCS / "explanation" / "concepts.md", DOCS / "how-to" / "verdicts.md"
 _NAMES = re.compile(rf"\b({'|'.join(Verdict)})\b")
 
 
@@ -70,10 +71,9 @@ def test_every_change_against_a_baseline_has_one_verdict() -> None:
 
 
 def test_the_documents_say_what_a_verdict_means() -> None:
-    text = CONCEPTS.read_text()
-    for verdict in Verdict:
-        assert f"| {verdict} | {verdict.meaning}" in text
-    assert f"in the order {', '.join(Verdict)}." in text
+    headings = re.findall(r"^## ([A-Z_]+)\n\n\S", VERDICTS.read_text(), re.MULTILINE)
+    assert headings == [str(verdict) for verdict in Verdict]
+    assert f"in the order {', '.join(Verdict)}." in " ".join(CONCEPTS.read_text().split())
 
 
 def test_a_verdict_is_a_plain_text_in_files_and_read_back() -> None:

@@ -83,7 +83,7 @@ def test_the_gate_fits_its_own_budget(name: str, tmp_path: Path) -> None:
     assert arguments[0] == "scenarios/test_gate.py"
     save(tmp_path, "main", [entry()])
     planned = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments, "--icbench-plan", f"--icbench-baselines={tmp_path}"],
+        [Path(sys.executable).with_name("pytest"), *arguments, "--icbench-plan", f"--icbench-baselines={tmp_path}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
