@@ -17,7 +17,7 @@ __all__ = ["veth"]  # fixtures
 
 #: Takes queue 0 of an interface by an AF_XDP socket without a program, says so, and holds it until its stdin ends.
 _HOLDER = """
-import ctypes, mmap, socket, struct, sys
+import ctypes, mmap, socket, struct, sys, time
 SOL_XDP, RX_RING, UMEM_REG, FILL_RING, COMPLETION_RING = 283, 2, 4, 5, 6
 memory = mmap.mmap(-1, 64 * 4096)
 address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -26,7 +26,12 @@ holder.setsockopt(SOL_XDP, UMEM_REG, struct.pack("QQIII4x", address, 64 * 4096, 
 for ring in (FILL_RING, COMPLETION_RING, RX_RING):
     holder.setsockopt(SOL_XDP, ring, 64)
 name = struct.pack("HHIII", 44, 0, socket.if_nametoindex(sys.argv[1]), 0, 0)
-if ctypes.CDLL(None, use_errno=True).bind(holder.fileno(), name, len(name)):
+bind = ctypes.CDLL(None, use_errno=True).bind
+for _ in range(200):  # the kernel lets go of a queue some time after its last holder has ended
+    if bind(holder.fileno(), name, len(name)) == 0:
+        break
+    time.sleep(0.01)
+else:
     raise OSError(ctypes.get_errno(), "bind")
 print("held", flush=True)
 sys.stdin.read()

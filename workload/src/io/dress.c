@@ -21,10 +21,13 @@ static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
 	const uint8_t *mac = ends->local_mac;
 	const uint8_t other[6] = {(uint8_t)(mac[0] ^ 4), mac[4], mac[5], (uint8_t)(flow >> 16),
 	        (uint8_t)(flow >> 8), (uint8_t)flow};
+	struct in_addr source = ends->local_ip;
 
 	switch (o->shape.field) {
 	case SHAPE_ADDRESSES:
-		frame_set_source_ip(l2, flow ? (struct in_addr){htonl(0x64400000u + flow)} : ends->local_ip);
+		if (flow)
+			source.s_addr = htonl(0x64400000u + flow);
+		frame_set_source_ip(l2, source);
 		break;
 	case SHAPE_PORTS:
 		frame_set_source_port(l2, flow ? (uint16_t)(SHAPE_PORT_FIRST + flow) : ends->udp_port);

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/frame.h"
 #include "option/options.h"
 
@@ -26,6 +27,10 @@
 /* A receiver that is off its CPU for a moment loses nothing. */
 #define RX_CHUNKS_MIN 4096u
 #define QUEUE 0u
+/* The kernel lets go of a queue only some time after the process that held it has ended. */
+#define QUEUE_PATIENCE_NS 1000000000u
+#define QUEUE_LOOK_US 10000
+
 static size_t memory_bytes(const struct xdp_port *p)
 {
 	return (size_t)(p->tx_chunks + p->rx_chunks) * p->chunk_bytes;
@@ -129,6 +134,21 @@ static bool share_memory(struct xdp_port *p, char *err, size_t err_len)
 	return !error;
 }
 
+/* Returns 0 or an errno. */
+static int take_queue(struct xdp_port *p, const struct xsk_socket_config *config)
+{
+	uint64_t deadline = clock_monotonic_ns() + QUEUE_PATIENCE_NS;
+
+	for (;;) {
+		int error = -xsk_socket__create(
+		        &p->xsk, p->control.interface, QUEUE, p->umem, &p->rx, &p->tx, config);
+
+		if (error != EBUSY || clock_monotonic_ns() >= deadline)
+			return error;
+		usleep(QUEUE_LOOK_US);
+	}
+}
+
 /* Zero copy where the driver has it: the kernel decides, and says so. */
 static bool open_socket(struct xdp_port *p, char *err, size_t err_len)
 {
@@ -141,7 +161,7 @@ static bool open_socket(struct xdp_port *p, char *err, size_t err_len)
 	const char *interface = p->control.interface;
 	struct xdp_options taken = {0};
 	socklen_t length = sizeof(taken);
-	int error = -xsk_socket__create(&p->xsk, interface, QUEUE, p->umem, &p->rx, &p->tx, &config);
+	int error = take_queue(p, &config);
 
 	if (!error) {
 		p->fd = xsk_socket__fd(p->xsk);
