@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,8 @@ def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeyp
 #: Builds a rig of each path that this kernel has, says so, and waits to be killed.
 HARNESS = """
 import os, sys, time
+# The installed package is the one tested, and not the checkout's, which has no workload in it.
+sys.path.append(sys.path.pop(0))
 from contextlib import ExitStack
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
@@ -171,7 +174,8 @@ def test_nothing_of_a_path_is_left_after_sigkill() -> None:
         [sys.executable, "-c", HARNESS, *PATHS], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     )
     assert process.stdout is not None
-    lines = [line.split() for line in iter(process.stdout.readline, "up\n")]
+    lines = [line.split() for line in takewhile(lambda line: line != "up\n", process.stdout)]
+    assert process.poll() is None
     assert {name for _, name in lines} == PATHS.keys()
     assert len([word for word, _ in lines if word == "built"]) >= 1
     process.kill()

@@ -302,6 +302,11 @@ def test_applications_are_what_a_container_may_run() -> None:
     assert reason == ("the topology lets dpdk_c0 run send only, and latency takes client: add it to its application")
 
 
+def test_real_applications_are_not_in_a_topology() -> None:
+    reason = default(1).unsupported_reason(Case("veth", dimension="application", app="redis"))
+    assert reason == "a topology is for the workload's frames, not for redis: leave out --icbench-topology"
+
+
 def test_seats_travel_as_json() -> None:
     endpoint_specs = loads(GOOD, "lab.toml").endpoint_specs(2)
     assert [decode(EndpointSpec, encode(spec), "spec") for spec in endpoint_specs] == endpoint_specs

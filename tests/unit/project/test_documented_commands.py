@@ -42,7 +42,7 @@ NOT_RUN = {
     "─► Launch": "a drawing",
 }
 #: Subcommands that the tests of a host run; here their arguments are parsed.
-PARSED = {"doctor", "recover", "calibrate", "history", "hlog"}
+PARSED = {"doctor", "recover", "calibrate", "history", "hlog", "bisect"}
 
 
 def relative(document: Path) -> str:
@@ -125,6 +125,9 @@ class Workspace:
         shutil.copytree(STORED_RUN, directory / "reports" / "latest")
         (directory / "ovs-vswitchd").symlink_to("/bin/true")
         (directory / "pytest.ini").write_text("[pytest]\n")
+        for block in blocks(document, "toml"):
+            if name := re.match(r"# (\S+\.toml)\n", block):
+                (directory / name[1]).write_text(block)
         python = "\n".join(block for block in blocks(document, "python") if "icbench" in block)
         for name in set(re.findall(r"\btest_mine\.py|\btest_upgrade\.py", document.read_text())):
             (directory / name).write_text(f"import pytest\n{python}")
@@ -187,7 +190,7 @@ def test_blocks_of_commands_run_or_are_planned(
         elif command.startswith(("pytest ", "icbench demo")):
             planned = workspace.plan(command)
             assert planned.returncode == 0, f"{command}\n{planned.stdout[-1500:]}\n{planned.stderr[-1500:]}"
-            assert re.search(r"cases, at least|tests? collected|\d+ tests", planned.stdout), planned.stdout[-1500:]
+            assert re.search(r"cases?, at least|tests? collected|\d+ tests", planned.stdout), planned.stdout[-1500:]
 
 
 def run_icbench(command: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
