@@ -232,8 +232,15 @@ def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("api", NETDEV_APIS)
-@pytest.mark.parametrize("name", ["veth", "linux-bridge", *PATHS])
+@pytest.mark.parametrize(
+    ("name", "api"),
+    [
+        (name, api)
+        for name in ("veth", "linux-bridge", *PATHS)
+        for api in NETDEV_APIS
+        if api in builtin_switches()[name].apis
+    ],
+)
 def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str, api: str) -> None:
     case = Case(name, api=api)
     try:

@@ -63,10 +63,13 @@ def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
     assert now.rtt_p50_ns > 8e6
     assert now.side_by_side.ratio > 1.5
     assert now.treatment["contender"] == {"target": "forward-raw", "kind": "variant", "value": "delay4ms"}
-    # Neighbours in time: no two launches of one side without one of the other before the next but one.
+    # Neighbours in time: each pair has a launch of both sides, in an order that is drawn.
     sides = {"b": base.per_launch, "n": now.per_launch}
     order = sorted((launch.started_at, side) for side, launches in sides.items() for launch in launches)
-    assert "".join(side for _, side in order) == "nbbnnbbnnbbnnb" + "bnnbbnnbbnnbbn"
+    sequence = "".join(side for _, side in order)
+    pairs = [sequence[place : place + 2] for place in range(0, len(sequence), 2)]
+    assert len(pairs) >= 14
+    assert {"".join(sorted(pair)) for pair in pairs} == {"bn"}
 
 
 @pytest.mark.parametrize("node", ["lxc", "netns"])

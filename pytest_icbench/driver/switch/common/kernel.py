@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
@@ -177,7 +178,7 @@ class KernelSwitch(Switch):
     family = "kernel"
     takes_binary = False
     ports = (VETH,)
-    apis = (*SOCKET_APIS, *NETDEV_APIS)
+    apis: ClassVar[tuple[str, ...]] = (*SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("udp-mmsg",)
     default_cores = 0
     scalable = False

@@ -14,6 +14,7 @@ from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links, stacked
+from pytest_icbench.model.case import SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 
 LOWER, FAR = "lower", "far"
@@ -25,6 +26,8 @@ class Macvlan(KernelPath):
     """It knows the addresses of its links, so it learns none and floods none."""
 
     name = "macvlan"
+    # DPDK's net_af_xdp gets no socket on such a link.
+    apis = (*SOCKET_APIS, "af_packet")
     broadcast = "all"
     unknown_unicast = "none"
     modes = (_VEPA,)
