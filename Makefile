@@ -35,7 +35,7 @@ demo: install ## every switch that this host can run, in 3 minutes, results in r
 test: install ## checks, C tests with sanitizers, Python, packets over every switch here; 6 minutes at most
 	@$(VENV)/bin/python scripts/lanes.py test $(ARGS)
 
-test-all: install ## what make test leaves out: faults at length, two hosts, builds; 20 minutes; needs root
+test-all: install ## what make test leaves out: faults at length, two hosts, builds; 19 minutes; needs root
 	@$(VENV)/bin/python scripts/lanes.py test-all $(ARGS)
 
 test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
