@@ -10,7 +10,7 @@ from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx, Tls
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.errors import UsageError
+from pytest_icbench.driver.brought import by_name
 from pytest_icbench.model.application import label_of, load_of
 
 _BUILTIN: tuple[type[Application], ...] = (Iperf3, Redis, Memcached, Nginx, Tls)
@@ -31,13 +31,7 @@ def bring(classes: Iterable[type[Application]]) -> None:
 
     Raises UsageError if two applications have the same name.
     """
-    known = {cls.name: cls for cls in _BUILTIN}
-    for cls in classes:
-        if known.setdefault(cls.name, cls) is not cls:
-            raise UsageError(
-                f"pytest_icbench_applications: two applications have the name '{cls.name}'"
-                f" ({known[cls.name].__module__} and {cls.__module__}); rename one"
-            )
+    known = by_name(_BUILTIN, classes, hook="pytest_icbench_applications", plural="applications")
     _known.clear()
     _known.update(known)
 

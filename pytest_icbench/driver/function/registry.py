@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
@@ -27,13 +28,7 @@ def bring(classes: Iterable[type[Function]]) -> None:
 
     Raises UsageError if two components have the same name.
     """
-    known = {cls.name: cls for cls in _BUILTIN}
-    for cls in classes:
-        if known.setdefault(cls.name, cls) is not cls:
-            raise UsageError(
-                f"pytest_icbench_functions: two components have the name '{cls.name}'"
-                f" ({known[cls.name].__module__} and {cls.__module__}); rename one"
-            )
+    known = by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
     _components.clear()
     _components.update(known)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import Node
@@ -28,13 +29,7 @@ def bring(classes: Iterable[type[Node]]) -> None:
 
     Raises UsageError if two kinds have the same name.
     """
-    known = {cls.kind: cls for cls in _BUILTIN}
-    for cls in classes:
-        if known.setdefault(cls.kind, cls) is not cls:
-            raise UsageError(
-                f"pytest_icbench_nodes: two kinds of nodes have the name '{cls.kind}'"
-                f" ({known[cls.kind].__module__} and {cls.__module__}); rename one"
-            )
+    known = by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
     _kinds.clear()
     _kinds.update(known)
 
