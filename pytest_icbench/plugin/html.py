@@ -35,18 +35,20 @@ class HtmlHooks:
     def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
         """Escapes the id, which pytest-html does not, and adds the results below it. A skipped case has no row."""
         page = self._page()
+        extras = getattr(report, "extras", [])
+        page.media |= any(extra.get("format_type") in ("image", "video") for extra in extras)
         if not page or len(cells) < 2:
             return
         if report.skipped and page.is_skipped(report.nodeid):
             cells.clear()  # pytest-html leaves the row out: the page has a row for each reason
             return
-        from pytest_icbench.report.html.page import row_lines
+        from pytest_icbench.report.html.page import lines_place
         from pytest_icbench.report.html.parts import text
 
         test_id = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
         if cells[1] != f'<td class="col-testId">{test_id}</td>':
             return  # another plugin's
-        lines = row_lines(page, page.places_of(report.nodeid)) if report.when == "call" else ""
+        lines = lines_place(page.places_of(report.nodeid)) if report.when == "call" else ""
         cells[1] = f'<td class="col-testId">{text(test_id)}{lines}</td>'
 
     @pytest.hookimpl(optionalhook=True)

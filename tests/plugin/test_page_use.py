@@ -104,20 +104,43 @@ def test_contents_and_links_lead_to_every_part_and_case(opened: Opened) -> None:
     for group in page.locator("#ic-index details > summary").all():
         group.click()
     page.wait_for_function(f"document.querySelectorAll('#ic-index a').length === {MANY + 9}")
-    links = "[...document.querySelectorAll('#ic-index a')].map(link => link.hash.slice(1))"
-    assert page.evaluate(f"{links}.filter(id => !document.getElementById(id))") == []
+    targets = page.eval_on_selector_all("#ic-index a", "links => links.map(link => link.hash)")
+    assert len(set(targets)) == len(targets)
+    for target in (targets[0], targets[len(targets) // 2], targets[-1]):
+        page.evaluate("target => { location.hash = target; }", target)
+        page.wait_for_function("id => document.getElementById(id)?.classList.contains('ic-target')", arg=target[1:])
+        assert page.locator(f"[id='{target[1:]}']").count() == 1
 
 
 def test_a_link_shows_a_row_beyond_those_that_are_shown(opened: Opened) -> None:
     page = opened.page
     rows = "#results-table tbody.results-table-row:not(.ic-hidden)"
     assert page.locator(rows).count() == 200
-    last = page.evaluate("[...document.querySelectorAll('#results-table li[id]')].pop().id")
-    assert not page.locator(f"[id='{last}']").is_visible()
+    last = f"case-throughput-ovs-64B-b{MANY - 1}-1vs1-R1M"
+    assert page.locator(f"[id='{last}']").count() == 0
+    assert page.locator("#results-table .ic-lines li").count() == 200  # lines of rows that are shown
     page.evaluate("id => { location.hash = id; }", last)
     page.wait_for_function("id => document.getElementById(id).getBoundingClientRect().height > 0", arg=last)
     page.evaluate("document.querySelector('#ic-filter').value = ''")
     assert page.locator(rows).count() == MANY + 9
+
+
+def test_rows_without_media_have_no_elements_for_it(opened: Opened) -> None:
+    assert opened.page.locator("#results-table .media").count() == MANY + 9
+    assert opened.page.locator("#results-table video, #results-table img").count() == 0
+
+
+def test_many_charts_of_a_section_are_behind_one_line(opened: Opened) -> None:
+    section = opened.page.locator("#ic-launches")
+    assert section.locator("details.ic-figure").count() == 40
+    rest = section.locator("details.ic-rest")
+    assert rest.locator("summary").first.inner_text() == "28 more charts"
+    assert rest.locator("details.ic-figure").count() == 28
+    assert not rest.locator("details.ic-figure").first.is_visible()
+    rest.locator("summary").first.click()
+    chart = rest.locator("details.ic-figure").first
+    chart.locator("summary").first.click()
+    chart.locator(".ic-plot svg").wait_for()
 
 
 def test_a_section_has_one_scale_which_the_reader_chooses(opened: Opened) -> None:

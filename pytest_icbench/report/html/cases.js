@@ -8,24 +8,49 @@ const icCases = (function () {
   let page = null;
   let words = [];
   let most = ROWS;
+  const places = new Map();  // of cases by their anchors
 
   function nameOf(result) {
     return `${result.test}: ${result.dimension}` + (result.test.includes(result.case) ? "" : ` of ${result.case}`);
   }
 
-  // -- the table
+  // -- the table: rows that are shown get the lines of their results, since thousands would take long
+
+  function results(body) {
+    const list = body.querySelector(".ic-lines");
+    return list ? list.dataset.places.split(",").map((place) => page.cases[place]) : [];
+  }
+
+  function said(result) {
+    return [result.verdict || "not judged", ...result.line].join(" · ");
+  }
+
+  function fillLines(body) {
+    const list = body.querySelector(".ic-lines");
+    if (!list || list.childElementCount) return;
+    const own = results(body);
+    const several = new Set(own.map((result) => result.case)).size > 1;
+    list.append(...own.map((result) => {
+      const verdict = result.verdict || "not judged";
+      const parts = [make("b", { class: `ic-${verdict.replace(/\W/g, "")}` }, verdict), ...result.line.map((part) => ` · ${part}`)];
+      const name = `${result.dimension}${several ? ` of ${result.case}` : ""}: `;
+      const button = make("button", { class: "ic-show", "data-place": result.place, "aria-label": `windows of ${nameOf(result)}` }, "windows");
+      return make("li", { id: result.anchor }, name, ...parts, " ", button);
+    }));
+  }
 
   function filterTable() {
     let shown = 0, all = 0, fitting = 0;
     for (const body of document.querySelectorAll("#results-table tbody.results-table-row")) {
       const row = body.querySelector("tr.collapsible");
       if (!row) continue;
-      const fits = !words.length || matches(row.textContent);
+      const fits = !words.length || matches([row.textContent, ...results(body).map(said)].join(" "));
       all += 1;
       fitting += fits ? 1 : 0;
       const hidden = !fits || fitting > most;
       body.classList.toggle("ic-hidden", hidden);
       shown += hidden ? 0 : 1;
+      if (!hidden) fillLines(body);
     }
     document.getElementById("ic-count").textContent = words.length || shown < all ? `${shown} of ${all} rows` : "";
     const more = document.getElementById("ic-more-rows");
@@ -41,13 +66,16 @@ const icCases = (function () {
       button(`Show ${ROWS} more rows`, () => most + ROWS), button("Show all rows", () => Infinity));
   }
 
+  function bodyOf(place) {
+    const list = [...document.querySelectorAll("#results-table .ic-lines")].find((one) => one.dataset.places.split(",").includes(String(place)));
+    return list && list.closest("tbody");
+  }
+
   // Shows the place that the address names, even if its row is beyond those that are shown.
   function reveal() {
     const id = decodeURIComponent(location.hash.slice(1));
-    const node = id && document.getElementById(id);
-    if (!node) return;
-    const body = node.closest("tbody.ic-hidden");
-    if (body) {
+    const body = places.has(id) && bodyOf(places.get(id));
+    if (body && body.classList.contains("ic-hidden")) {
       if (words.length) {
         document.getElementById("ic-filter").value = "";
         setFilter("");
@@ -56,6 +84,10 @@ const icCases = (function () {
       most = Math.max(most, rows.indexOf(body) + 1);
       filterTable();
     }
+    const node = id && document.getElementById(id);
+    if (!node) return;
+    for (const other of document.querySelectorAll(".ic-target")) other.classList.remove("ic-target");
+    if (body) node.classList.add("ic-target");  // a line that is made later is no target of the browser
     for (let box = node.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     node.scrollIntoView({ block: "start" });
   }
@@ -79,7 +111,7 @@ const icCases = (function () {
 
   function link(result) {
     const tail = result.case.startsWith(`${result.path}-`) ? result.case.slice(result.path.length + 1) : result.case;
-    const verdict = result.remarkable ? [" ", make("b", {}, result.verdict)] : [];
+    const verdict = !page.plain.includes(result.verdict) ? [" ", make("b", {}, result.verdict)] : [];
     return make("li", {}, make("a", { href: `#${result.anchor}` }, `${tail}, ${result.dimension}`), ...verdict);
   }
 
@@ -99,8 +131,8 @@ const icCases = (function () {
   function windowRows(result, windows) {
     const rows = [];
     windows.launches.forEach(([index, start, step, points], at) => {
-      const disturbed = new Set(windows.disturbed[at]);
-      points.forEach((value, place) => {
+      const disturbed = new Set(windows.disturbed[at] || []);
+      icCharts.unpacked(points).forEach((value, place) => {
         if (value === null) return;
         const seconds = Math.round((start + (place + 0.5) * step) * 1e4) / 1e4;
         const shown = windows.unit === "kpps" ? value / 1e3 : value;
@@ -119,7 +151,9 @@ const icCases = (function () {
     const rows = windowRows(result, windows);
     const disturbed = rows.filter((row) => row[4]).length;
     const crosses = disturbed ? ` Crosses: the host took time from an endpoint (${disturbed} of ${rows.length}).` : "";
-    const text = `A point is a window, a line a launch.${crosses} ${result.band}`;
+    const reaches = result.search ? "reaches to the relevant upper bound" : "is its interval";
+    const band = result.low === null ? "" : `The line across is the value, the band ${reaches}.`;
+    const text = `A point is a window, a line a launch.${crosses} ${band}`;
     return Object.assign({}, template, {
       id: `windows-${at}`, title: `Windows over time: ${result.case}`, text, aria: text,
       spec, columns: template.columns.map(([name, title]) => [name, title.replace("@unit", unit)]), rows,
@@ -166,6 +200,11 @@ const icCases = (function () {
 
   function start(data) {
     page = data;
+    page.cases.forEach((result, place) => {
+      const anchor = result.anchor || `case-${result.dimension}-${result.case}`.replaceAll(" ", "_");
+      Object.assign(result, { place, anchor, charts: icCharts.unpack(result.charts || []) });
+      places.set(anchor, place);
+    });
     const filter = document.getElementById("ic-filter");
     let typing = 0;
     filter.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => setFilter(filter.value), 120); });

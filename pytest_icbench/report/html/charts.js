@@ -3,6 +3,8 @@
 // Texts from results enter the document as text nodes only.
 "use strict";
 const icCharts = (function () {
+  //: Number of charts of a section that are listed; the others are behind one line.
+  const LISTED = 12;
   let page = null;
   let observer = null;
   let words = [];
@@ -29,7 +31,24 @@ const icCharts = (function () {
     return words.every((word) => low.includes(word));
   }
 
-  // -- data
+  // -- data: it comes by column, in runs where values repeat
+
+  function unpacked(column) {
+    if (Array.isArray(column)) return column;
+    const values = [];
+    for (let at = 0; at < column.runs.length; at += 2) {
+      for (let left = column.runs[at + 1]; left; left -= 1) values.push(column.runs[at]);
+    }
+    return values;
+  }
+
+  function unpack(figures) {
+    for (const figure of figures) {
+      const columns = figure.rows.map(unpacked);
+      figure.rows = (columns[0] || []).map((_, at) => columns.map((column) => column[at]));
+    }
+    return figures;
+  }
 
   function indexOf(figure, name) {
     return figure.columns.findIndex((column) => column[0] === name);
@@ -310,7 +329,14 @@ const icCharts = (function () {
     const grid = make("div", { class: "ic-figures" });
     section.node = make("section", { id, "aria-labelledby": `${id}-head`, class: `ic-charts ic-${section.place}` },
       make("div", { class: "ic-section-head" }, make("h2", { id: `${id}-head` }, section.heading), controls), grid);
-    grid.append(...section.charts.map((figure, at) => addChart(section, figure, at < open)));
+    const boxes = section.charts.map((figure, at) => addChart(section, figure, at < open));
+    const listed = boxes.length > LISTED ? Math.max(open, LISTED) : boxes.length;
+    grid.append(...boxes.slice(0, listed));
+    const rest = boxes.slice(listed);
+    if (rest.length) {
+      section.node.append(make("details", { class: "ic-rest" }, make("summary", {}, `${rest.length} more charts`),
+        make("div", { class: "ic-figures" }, ...rest)));
+    }
     return section.node;
   }
 
@@ -339,6 +365,7 @@ const icCharts = (function () {
 
   function start(data) {
     page = data;
+    for (const section of page.sections) unpack(section.charts);
     observer = new IntersectionObserver(seen, { rootMargin: "200px" });
     window.addEventListener("resize", resized);
   }
@@ -348,5 +375,5 @@ const icCharts = (function () {
     redraw(drawn.values());
   }
 
-  return { make, matches, start, setWords, addSection, addChart, alone, removeCharts, drawRest, scaleOf, unitOf };
+  return { make, matches, start, setWords, addSection, addChart, alone, removeCharts, unpack, unpacked, drawRest, scaleOf, unitOf };
 })();

@@ -15,10 +15,11 @@ from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
-from pytest_icbench.report.figure.series import for_page
+from pytest_icbench.report.figure.series import Windows, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
-from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.html.packing import packed, packed_rows
+from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.wording import printable
 
 #: The greatest number of cases on a page that have charts of their own, a kilobyte each.
@@ -45,6 +46,8 @@ def _data(page: Page) -> dict[str, Any]:
     ]
     return {
         **chart_settings(content.order),
+        "media": page.media,
+        "plain": ["", Verdict.PASS],
         "sections": sections,
         "windows": charts.add(WINDOWS),
         "cases": [
@@ -69,7 +72,13 @@ def chart_settings(order: Sequence[str]) -> dict[str, Any]:
 
 
 def _windows(page: Page) -> list[Any]:
-    return [None if windows is None else windows.to_dict() for windows in for_page(page.windows)]
+    return [None if windows is None else _packed_windows(windows) for windows in for_page(page.windows)]
+
+
+def _packed_windows(windows: Windows) -> dict[str, Any]:
+    fields = windows.to_dict()
+    fields["launches"] = [[*times, packed(points)] for *times, points in fields["launches"]]
+    return fields if any(fields["disturbed"]) else {**fields, "disturbed": []}
 
 
 def drawn_cases(results: Sequence[Result]) -> set[int]:
@@ -81,25 +90,35 @@ def drawn_cases(results: Sequence[Result]) -> set[int]:
 def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool) -> dict[str, Any]:
     main = main_figure(result)
     _, factor = main_unit(result)
-    value, low, high = (None, None, None) if main is None else (main.value, main.low, main.high)
+    ends = (None, None, None) if main is None else (main.value, main.low, main.high)
+    value, low, high = (None if end is None else float(f"{end * factor:.7g}") for end in ends)
     facts = facts_of(result, page.repeats.get(page.tests[place]))
     if place in page.taken:
         facts.insert(0, ("taken from", page.taken[place]))
+    known = {
+        "anchor": _own_anchor(page, place, result),
+        "search": remarks.is_search(result),
+        "charts": [charts.add(chart) for chart in case_charts(result)] if drawn else [],
+    }
     return {
         "test": printable(page.tests[place].rpartition("::")[2]),
         "case": printable(result.case),
         "path": path_of(result),
-        "anchor": printable(page.anchors[place]).replace(" ", "_"),
         "dimension": result.dimension,
         "verdict": result.verdict or "",
-        "remarkable": result.verdict not in (None, Verdict.PASS),
-        "value": None if value is None else value * factor,
-        "low": None if low is None else low * factor,
-        "high": None if high is None else high * factor,
-        "band": _band_text(result) if low is not None else "",
+        "line": line(page, place, result),
+        "value": value,
+        "low": low,
+        "high": high,
         "facts": [[name, printable(fact)] for name, fact in facts],
-        "charts": [charts.add(chart) for chart in case_charts(result)] if drawn else [],
+        **{name: fact for name, fact in known.items() if fact},
     }
+
+
+def _own_anchor(page: Page, place: int, result: Result) -> str:
+    """Returns the anchor of a result, or nothing where it is the one that the script makes of dimension and case."""
+    anchor = page.anchors[place]
+    return "" if anchor == f"case-{result.dimension}-{result.case}" else printable(anchor).replace(" ", "_")
 
 
 class Charts:
@@ -118,9 +137,4 @@ class Charts:
         place = self._places.setdefault(json.dumps(chart.spec, sort_keys=True), len(self.specs))
         if place == len(self.specs):
             self.specs.append(chart.spec)
-        return chart.to_dict() | {"spec": place}
-
-
-def _band_text(result: Result) -> str:
-    band = "reaches to the relevant upper bound" if remarks.is_search(result) else "is its interval"
-    return f"The line across is the value, the band {band}."
+        return chart.to_dict() | {"spec": place, "rows": packed_rows(chart)}

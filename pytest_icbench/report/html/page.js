@@ -23,7 +23,6 @@
       const part = summary.querySelector(selector);
       if (part) cases.append(part);
     }
-    cases.append(document.getElementById("results-table"), icCases.moreRows());
     const mine = (node) => node.tagName !== "SCRIPT" && node.tagName !== "STYLE";
     main.append(...[...prefix.children].filter(mine), ...[...postfix.children].filter(mine));
     for (const heading of summary.querySelectorAll("h2")) heading.remove();
@@ -33,6 +32,8 @@
       document.getElementById("environment-header"), document.getElementById("environment"), generated);
     body.prepend(make("a", { class: "ic-skip", href: "#ic-main" }, "Skip to the answer"), header, contents, main);
     main.append(about);
+    // Last, since moving thousands of rows takes long.
+    cases.append(document.getElementById("results-table"), icCases.moreRows());
   }
 
   function fillContents() {
@@ -95,9 +96,6 @@
       log.setAttribute("aria-label", "expand [+], the whole log");
       log.setAttribute("aria-expanded", log.parentNode.classList.contains("expanded"));
     }
-    for (const button of document.querySelectorAll("button.ic-show:not([aria-label])")) {
-      button.setAttribute("aria-label", `windows of ${icCases.nameOf(page.cases[button.dataset.place])}`);
-    }
   }
 
   function pressed(event) {
@@ -125,7 +123,6 @@
   }
 
   function start() {
-    page = JSON.parse(document.getElementById("ic-data").textContent);
     icCharts.start(page);
     arrange();
     for (const section of page.sections) {
@@ -142,5 +139,15 @@
     later(() => icCharts.drawRest().then(() => { document.documentElement.dataset.icReady = "yes"; }));
   }
 
+  // pytest-html's template of a row has a video element, which takes a browser longer than the rest of the row. Its own
+  // script has not run yet. Without media it asks for the outer element only.
+  function lightenRows() {
+    const template = document.getElementById("template_results-table__tbody");
+    const media = template && template.content.querySelector(".media");
+    if (media) media.replaceChildren();
+  }
+
+  page = JSON.parse(document.getElementById("ic-data").textContent);
+  if (!page.media) lightenRows();
   document.addEventListener("DOMContentLoaded", start);
 })();

@@ -2,7 +2,7 @@
 """The report within pytest-html's page: its content, and the lines in the rows of tests.
 
 All foreign text (ids, versions, reasons, logs) passes ``text`` on its way into markup, or is in JSON in which ``<`` is
-escaped.
+escaped and which the script shows as text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import In, columns
-from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question
-from pytest_icbench.report.html.parts import text, word
+from pytest_icbench.wording import printable
 
 
 @dataclass
@@ -34,6 +33,7 @@ class Page:
         history: charts of the history.
         runs: names of the runs.
         sources: sentences on the origin of the results.
+        media: whether a row has a picture or a film of another plugin.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -46,6 +46,7 @@ class Page:
     history: list[Figure] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    media: bool = False
     _places: dict[str, list[int]] = field(default_factory=dict)
     _anchored: dict[str, int] = field(default_factory=dict)
     _skipped: set[str] = field(default_factory=set)
@@ -92,20 +93,13 @@ def add_history(page: Page, file: Path) -> None:
         page.sources.append(f"no history: {error}")
 
 
-def row_lines(page: Page, places: Sequence[int]) -> str:
-    """Returns the results of a test as lines below its id."""
-    lines = []
-    results = deciding([page.results[place] for place in places])
-    several = len({result.case for result in results}) > 1
-    for place, result in zip(places, results, strict=True):
-        verdict = result.verdict or "not judged"
-        parts = [f"<b class=ic-{word(verdict)}>{text(verdict)}</b>"]
-        parts += [text(phrase) for column in columns(In.PAGE) if (phrase := column.say(result))]
-        if place in page.taken:
-            parts.append(f"taken from {text(page.taken[place])}")
-        # Without quotes: pytest-html keeps rows in an attribute, where each takes five bytes.
-        button = f"<button class=ic-show data-place={place}>windows</button>"
-        of = f" of {text(result.case)}" if several else ""
-        anchor = text(page.anchors[place]).replace(" ", "_")
-        lines.append(f"<li id={anchor}>{text(result.dimension)}{of}: {' · '.join(parts)} {button}</li>")
-    return f"<ul class=ic-lines>{''.join(lines)}</ul>"
+def lines_place(places: Sequence[int]) -> str:
+    """Returns the element below a test's id that the page's script fills with the lines of its results."""
+    # Without quotes and lines: pytest-html keeps each row twice, in an attribute, where a quote takes five bytes.
+    return f"<ul class=ic-lines data-places={','.join(map(str, places))}></ul>" if places else ""
+
+
+def line(page: Page, place: int, result: Result) -> list[str]:
+    """Returns the phrases of a result's line in the row of its test; the verdict comes before them."""
+    phrases = [printable(phrase) for column in columns(In.PAGE) if (phrase := column.say(result))]
+    return [*phrases, f"taken from {printable(page.taken[place])}"] if place in page.taken else phrases

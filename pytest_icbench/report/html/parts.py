@@ -17,11 +17,6 @@ def text(value: object) -> str:
     return escape(printable(str(value)))
 
 
-def word(verdict: str) -> str:
-    """Returns a verdict as part of a class that needs no quotes."""
-    return "".join(char for char in verdict if char.isascii() and (char.isalnum() or char == "_"))
-
-
 class Link(str):
     """A cell's text that links to an anchor of the page."""
 

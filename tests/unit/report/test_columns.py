@@ -27,7 +27,7 @@ def test_a_new_column_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| 61 |" in text
     page = html.Page()
     page.add("t", rates)
-    assert "· took 61 s " in html.row_lines(page, [0])
+    assert "took 61 s" in html.line(page, 0, rates)
 
 
 def test_every_column_is_shown_somewhere_and_keeps_its_place_where_it_must() -> None:

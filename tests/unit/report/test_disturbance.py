@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.report.html.facts import facts_of
-from pytest_icbench.report.html.page import Page, row_lines
+from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.markdown import summary
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import table
@@ -23,7 +23,7 @@ def test_the_table_says_it_beneath() -> None:
 def test_the_page_says_it_in_the_row_and_in_the_facts() -> None:
     page = Page()
     page.add("test_a", FOUND)
-    assert TOLD in row_lines(page, [0])
+    assert TOLD in line(page, 0, FOUND)
     assert ("disturbed", TOLD) in facts_of(FOUND, None)
 
 
@@ -33,7 +33,7 @@ def test_the_row_does_not_say_it_twice() -> None:
         Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, reason=TOLD, verdict="REGRESSED"
     )
     page.add("test_a", accused)
-    assert row_lines(page, [0]).count("5 of 6 launches") == 1
+    assert " ".join(line(page, 0, accused)).count("5 of 6 launches") == 1
 
 
 def test_the_summary_says_it_with_the_hosts_warnings() -> None:
