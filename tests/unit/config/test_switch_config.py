@@ -77,7 +77,12 @@ def test_the_documents_list_every_key() -> None:
     text = (Path(__file__).parents[3] / "docs" / "reference" / "switches.md").read_text()
     section = text.partition("## A configuration of your own")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
-    documented = {(switch.strip(" `"), key.strip(" `")) for switch, keys in rows for key in keys.split(",")}
+    documented = {
+        (switch.strip(" `"), key.strip(" `"))
+        for switches, keys in rows
+        for switch in switches.split(",")
+        for key in keys.split(",")
+    }
     assert documented == {(name, key) for name, driver in builtin_switches().items() for key in driver.config_keys}
 
 
