@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov test-paths lint torture bench validate docs clean
+.PHONY: help install demo test test-all test-c test-unit test-host conformance test-dpdk test-sriov test-paths lint fuzz torture bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -59,7 +59,7 @@ test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; m
 test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes
 	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
 
-lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck
+lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, clang --analyze, gcc -fanalyzer
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -70,6 +70,10 @@ lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck
 		cppcheck --error-exitcode=1 --enable=warning,performance,portability --quiet --std=c11 -D_GNU_SOURCE -DHAVE_XDP \
 			-Iworkload/src $(filter-out %/dpdk.c %/dpdk_eal.c %/dpdk_port.c,$(filter workload/src/%.c,$(SOURCES_C))); \
 	else echo "no cppcheck here: install it to have the C program analysed"; fi
+	@echo "clang --analyze, gcc -fanalyzer"; $(VENV)/bin/python scripts/analyse.py $(filter workload/src/%.c,$(SOURCES_C))
+
+fuzz: install ## the workload's parsers under sanitizers, ten minutes each, side by side; shorter by ARGS=-max_total_time=20
+	scripts/fuzz.sh $(ARGS)
 
 torture: install ## an hour of kills, faults and hostile inputs: docs/explanation/torture.md; parts by ARGS="--only kills --count 20"; needs root
 	$(VENV)/bin/python -m tests.torture $(ARGS)

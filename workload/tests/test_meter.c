@@ -152,15 +152,11 @@ static void a_loop_that_is_kept_away(void)
 	uint64_t gaps = UINT64_MAX, gap_ns, usual_ns;
 
 	port.takes = PORT_BURST;
-	clock_calibrate(&r.clock);
 	/* A busy host makes gaps of its own: the quietest of some attempts is asked. */
 	for (unsigned attempt = 0; attempt < 20 && gaps > 1; attempt++) {
 		uint64_t now = 0;
 
-		memset(windows, 0, sizeof(windows));
-		r.start = clock_cycles();
-		CHECK(sender_init(&s, &r, 1, slow_output, NULL));
-		sender_start(&s);
+		port_start(&s, &r, 1, slow_output);
 		while (sender_step(&s) != SENDER_ENDED)
 			;
 		for (unsigned number = 1; number <= 4; number++)
@@ -171,10 +167,7 @@ static void a_loop_that_is_kept_away(void)
 	CHECK(gaps <= 1);
 
 	r.ops = &SLOW;
-	memset(windows, 0, sizeof(windows));
-	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 1, keep, NULL));
-	sender_start(&s);
+	port_start(&s, &r, 1, keep);
 	while (windows[1].start_ns == 0 || s.cursor.number < 3)
 		sender_step(&s);
 	CHECK(s.meter.per_frame > 0);

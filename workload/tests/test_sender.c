@@ -11,13 +11,7 @@
 static void until_the_end(struct sender *s, struct run *r, const struct options *o)
 {
 	*r = (struct run){.o = o, .ops = &PORT};
-	clock_calibrate(&r->clock);
-	r->start = clock_cycles();
-	memset(windows, 0, sizeof(windows));
-	CHECK(sender_init(s, r, 1, keep, NULL));
-	s->sent_at = calloc(ACCOUNT_HORIZON, sizeof(*s->sent_at));
-	CHECK(s->sent_at);
-	sender_start(s);
+	port_start(s, r, 1, keep);
 	while (sender_step(s) != SENDER_ENDED)
 		;
 }
@@ -128,14 +122,8 @@ static void what_was_refused_is_late(void)
 	struct sender s;
 	uint64_t closed_until;
 
-	clock_calibrate(&r.clock);
-	memset(windows, 0, sizeof(windows));
-	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 2, keep, NULL));
+	port_start(&s, &r, 2, keep);
 	s.insists = true;
-	s.sent_at = calloc(ACCOUNT_HORIZON, sizeof(*s.sent_at));
-	CHECK(s.sent_at);
-	sender_start(&s);
 	closed_until = r.start + clock_ns_to_cycles(&r.clock, 30e6);
 	port.takes = 0;
 	while (clock_cycles() < closed_until)
@@ -174,12 +162,8 @@ static void what_is_too_late_is_not_offered(void)
 	struct sender s;
 	uint64_t sent = 0, missing = 0, calls = 0;
 
-	clock_calibrate(&r.clock);
-	memset(windows, 0, sizeof(windows));
-	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 0.01, keep, NULL));
+	port_start(&s, &r, 0.01, keep);
 	s.insists = true;
-	sender_start(&s);
 	port.takes = 3;
 	while (sender_step(&s) == SENDER_IDLE)
 		;
@@ -215,11 +199,8 @@ static void stopped_in_a_stall(void)
 	struct sender s;
 	uint64_t before, after;
 
-	clock_calibrate(&r.clock);
-	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 20, ignore, NULL));
+	port_start(&s, &r, 20, ignore);
 	s.insists = true;
-	sender_start(&s);
 	port.takes = 0;
 	while (clock_cycles() - r.start < clock_ns_to_cycles(&r.clock, 25e6))
 		sender_step(&s);
@@ -239,12 +220,11 @@ static void first_frames_have_a_histogram(void)
 	enum { FRAMES = 3 };
 	struct clock clock = {.hz = 1000000000, .ns_per_cycle = 1};
 	uint64_t *sent_at = calloc(ACCOUNT_HORIZON, sizeof(*sent_at));
-	static const struct window_tx no_windows[WINDOW_COUNT];
 	uint8_t payloads[FRAMES][64], verdicts[FRAMES] = {RECEIVER_FIRST, RECEIVER_FIRST, RECEIVER_FIRST};
 	struct io_frame frames[FRAMES];
 	struct client_times t;
 
-	CHECK(sent_at && client_times_init(&t, &clock, 3, sent_at, no_windows));
+	CHECK(sent_at && client_times_init(&t, &clock, 3, sent_at));
 	for (unsigned i = 0; i < FRAMES; i++) {
 		struct frame_label label = {1, i < 2 ? 1 : FRAME_WINDOW_WARMUP, i};
 

@@ -41,10 +41,7 @@ static uint64_t gap_after(void (*on_window)(void *, uint16_t, const struct windo
 	struct sender s;
 
 	port.takes = PORT_BURST;
-	clock_calibrate(&r.clock);
-	r.start = clock_cycles();
-	CHECK(sender_init(&s, &r, 1, on_window, NULL));
-	sender_start(&s);
+	port_start(&s, &r, 1, on_window);
 	while (sender_step(&s) != SENDER_ENDED)
 		;
 	sender_free(&s);

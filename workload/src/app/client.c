@@ -26,9 +26,8 @@ struct client {
 	struct sender tx;
 	struct receiver rx;
 	struct client_times times;
-	struct window_tx *sent; /* by window number */
-	uint16_t last_window;   /* the highest the sender has ended */
-	bool threaded;          /* --blocking: answers are received by a thread of their own */
+	uint16_t last_window; /* the highest the sender has ended */
+	bool threaded;        /* --blocking: answers are received by a thread of their own */
 	pthread_t thread;
 	pthread_mutex_t lock; /* around rx and times while the thread runs */
 	uint64_t usual;       /* frames under way when it was last on time */
@@ -40,7 +39,7 @@ struct client {
 static void write_window(struct client *c, uint16_t number, bool provisional)
 {
 	struct json *j = &c->r->json;
-	const struct window_tx *tx = &c->sent[number];
+	const struct window_tx *tx = &c->times.due[number];
 	const struct window_rx *rx = &c->rx.windows[number];
 	struct client_rtt rtt = client_times_window(&c->times, number, !provisional);
 
@@ -67,7 +66,7 @@ static void on_window(void *context, uint16_t number, const struct window_tx *w)
 {
 	struct client *c = context;
 
-	c->sent[number] = *w;
+	c->times.due[number] = *w;
 	c->last_window = number;
 	if (control_measure_asked()) {
 		/* To empty histograms takes a tenth of a millisecond, which no frame that they hold shall
@@ -285,16 +284,13 @@ static void write_end(struct client *c)
 
 static bool set_up(struct client *c, struct run *r)
 {
-	bool ok;
-
 	*c = (struct client){.r = r, .threaded = r->o->blocking && io_is_socket(r->o)};
 	pthread_mutex_init(&c->lock, NULL);
-	ok = sender_init(&c->tx, r, BACKLOG_S, on_window, c) && receiver_init(&c->rx, r, NULL, NULL);
+	if (!sender_init(&c->tx, r, BACKLOG_S, on_window, c) || !sender_keep_times(&c->tx))
+		return false;
 	c->tx.insists = !c->tx.pace.unlimited;
-	c->tx.sent_at = calloc(ACCOUNT_HORIZON, sizeof(*c->tx.sent_at));
-	c->sent = calloc(WINDOW_COUNT, sizeof(*c->sent));
-	ok = client_times_init(&c->times, &r->clock, r->o->histogram_digits, c->tx.sent_at, c->sent) && ok;
-	return ok && c->tx.sent_at && c->sent;
+	return receiver_init(&c->rx, r, NULL, NULL) &&
+	       client_times_init(&c->times, &r->clock, r->o->histogram_digits, c->tx.sent_at);
 }
 
 static void tear_down(struct client *c)
@@ -302,7 +298,6 @@ static void tear_down(struct client *c)
 	client_times_free(&c->times);
 	receiver_free(&c->rx);
 	sender_free(&c->tx);
-	free(c->sent);
 	pthread_mutex_destroy(&c->lock);
 }
 

@@ -9,17 +9,18 @@
 
 #define WINDOW_DIGITS 2
 
-bool client_times_init(struct client_times *t, const struct clock *clock, unsigned digits,
-        const uint64_t *sent_at, const struct window_tx *due)
+bool client_times_init(
+        struct client_times *t, const struct clock *clock, unsigned digits, const uint64_t *sent_at)
 {
 	bool ok;
 
-	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .due = due, .from = 1};
+	*t = (struct client_times){.clock = clock, .sent_at = sent_at, .from = 1};
 	ok = rtt_init(&t->intended, digits) && rtt_init(&t->actual, digits) && rtt_init(&t->first, digits);
 	for (unsigned i = 0; ok && i < CLIENT_OPEN_WINDOWS; i++)
 		ok = rtt_init(&t->open[i].rtt, WINDOW_DIGITS);
 	t->closed = calloc(WINDOW_COUNT, sizeof(*t->closed));
-	return ok && t->closed;
+	t->due = calloc(WINDOW_COUNT, sizeof(*t->due));
+	return ok && t->closed && t->due;
 }
 
 void client_times_free(struct client_times *t)
@@ -30,7 +31,9 @@ void client_times_free(struct client_times *t)
 	for (unsigned i = 0; i < CLIENT_OPEN_WINDOWS; i++)
 		rtt_free(&t->open[i].rtt);
 	free(t->closed);
+	free(t->due);
 	t->closed = NULL;
+	t->due = NULL;
 }
 
 /* Requests of a window that were sent or should have been, and have no answer. */

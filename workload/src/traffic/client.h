@@ -33,15 +33,15 @@ struct client_times {
 		uint16_t number; /* 0: unused */
 		struct rtt rtt;
 	} open[CLIENT_OPEN_WINDOWS];
-	struct client_rtt *closed;   /* WINDOW_COUNT of them */
-	const uint64_t *sent_at;     /* the sender's, see sender_sent_at() */
-	const struct window_tx *due; /* by window, once it has ended: what was to be sent in it */
-	uint16_t from;               /* the first window whose frames the run's histograms have */
+	struct client_rtt *closed; /* WINDOW_COUNT of them */
+	const uint64_t *sent_at;   /* the sender's, see sender_sent_at() */
+	struct window_tx *due;     /* by window, once it has ended: what was to be sent in it */
+	uint16_t from;             /* the first window whose frames the run's histograms have */
 };
 
 /* False if memory is short. */
-bool client_times_init(struct client_times *t, const struct clock *clock, unsigned digits,
-        const uint64_t *sent_at, const struct window_tx *due);
+bool client_times_init(
+        struct client_times *t, const struct clock *clock, unsigned digits, const uint64_t *sent_at);
 void client_times_free(struct client_times *t);
 
 /* Records the first copies among n answers that arrived at time now (cycles). */

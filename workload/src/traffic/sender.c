@@ -35,6 +35,12 @@ void sender_free(struct sender *s)
 	s->sent_at = NULL;
 }
 
+bool sender_keep_times(struct sender *s)
+{
+	s->sent_at = calloc(ACCOUNT_HORIZON, sizeof(*s->sent_at));
+	return s->sent_at != NULL;
+}
+
 void sender_start(struct sender *s)
 {
 	const struct options *o = s->r->o;

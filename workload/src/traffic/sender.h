@@ -56,6 +56,9 @@ enum sender_step {
 bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_window on_window, void *context);
 void sender_free(struct sender *s);
 
+/* Keeps what sent_at holds of every frame. False if memory is short. */
+bool sender_keep_times(struct sender *s);
+
 /* From r->start on. */
 void sender_start(struct sender *s);
 
