@@ -16,6 +16,8 @@ SIZES = [64, 1500]
 KERNEL = ["veth", "linux-bridge", "macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan"]
 #: Each path takes those that it has.
 VARIANTS = ["default", "vepa", "skb", "peer"]
+#: Ports by which a switch in user space reaches containers of the kernel.
+USER_SPACE = ["afpacket", "afxdp", "afxdp-nonpmd", "tap"]
 
 
 @pytest.mark.icbench(switch=KERNEL, variant=VARIANTS, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.3, drain=0.2)
@@ -41,6 +43,39 @@ def test_rate(icbench: Icbench) -> None:
 )
 def test_round_trip(icbench: Icbench) -> None:
     """How long does a frame of a socket take there and back over each path of the kernel?"""
+    icbench.gate(icbench.latency())
+
+
+@pytest.mark.icbench(
+    switch="ovs",
+    port=USER_SPACE,
+    api="udp-mmsg",
+    packet_size=SIZES,
+    repeats=6,
+    warmup=0.1,
+    duration=0.3,
+    drain=0.2,
+)
+def test_rate_over_user_space(icbench: Icbench) -> None:
+    """How many frames per second does a socket get through a switch in user space?"""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch="ovs",
+    port=USER_SPACE,
+    api="udp-mmsg",
+    packet_size=SIZES,
+    burst=4,
+    rate="1k",
+    repeats=6,
+    warmup=0.1,
+    duration=0.3,
+    drain=0.2,
+)
+def test_round_trip_over_user_space(icbench: Icbench) -> None:
+    """How long does a frame of a socket take there and back over a switch in user space?"""
     icbench.gate(icbench.latency())
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.bit_rate import BitRate
+from pytest_icbench.config.fit import ports_of_sockets
 from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
@@ -273,9 +274,10 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
         ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
         if request.app is not None:
-            able = _ports_of_sockets(cls, options.port or request.port)
+            able = ports_of_sockets(cls, options.port or request.port)
             if named and not able:
-                raise UsageError(f"{where}: {name} carries no sockets, so no applications; leave it out")
+                remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
+                raise UsageError(f"{where}: {name} carries no sockets, so no applications; {remedy}leave it out")
             if name in keep:
                 cases |= dict.fromkeys(_of_applications(request, options, cls, able, remotes))
             continue
@@ -326,12 +328,6 @@ def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
     return tuple(replace(traffic, flows=flows) for traffic in frames for flows in options.flows or request.flows)
 
 
-def _ports_of_sockets(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
-    """Returns the port kinds over which an application's sockets go: the natural one first, unless others are asked."""
-    able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
-    return able[:1] if asked is None else list(_possible(asked, tuple(able)))
-
-
 def _of_applications(
     request: Request,
     options: Options,
@@ -367,8 +363,9 @@ def _ways(
 ) -> list[tuple[str, str]]:
     """Returns pairs of port kind and API technique; the one that was not chosen follows the one that was."""
     if request.port is None and options.port is None:
-        first = {api: next(port for port in cls.ports if api in cls.port_apis(port)) for api in apis}
-        return [(port, api) for port in dict.fromkeys(first.values()) for api in apis if first[api] == port]
+        chosen = [port for port in cls.ports if port not in cls.ports_by_name]
+        first = {api: next((port for port in chosen if api in cls.port_apis(port)), None) for api in apis}
+        return [(port, api) for port in dict.fromkeys(first.values()) if port for api in apis if first[api] == port]
     if request.api is None and options.api is None:
         natural = {port: tuple(api for api in apis if api in cls.port_apis(port)) for port in ports}
         return [(port, api) for port in ports for api in natural[port] or cls.port_apis(port)[:1]]

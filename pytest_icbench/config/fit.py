@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pytest_icbench.config.frames import flows_misfit
 from pytest_icbench.config.options import too_large_burst
-from pytest_icbench.model.case import API_FRAME_BYTES, Case
+from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
 from pytest_icbench.model.switch_traits import SwitchTraits
 
 
@@ -20,12 +20,15 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
             f"{case.traffic.longest_bytes} bytes are more than {case.switch} carries;"
             f" take packet sizes up to {cls.max_frame_bytes}"
         )
-    longest = API_FRAME_BYTES.get(case.resolved_api(cls))
-    if longest is not None and case.traffic.longest_bytes > longest:
-        return (
-            f"{case.traffic.longest_bytes} bytes are more than api {case.resolved_api(cls)} carries;"
-            f" take packet sizes up to {longest}"
-        )
+    api, port = case.resolved_api(cls), case.resolved_port(cls)
+    for carrier, longest in (
+        (f"api {api}", API_FRAME_BYTES.get(api)),
+        (f"{case.switch}'s port {port}", cls.port_frame_bytes.get(port)),
+    ):
+        if longest is not None and case.traffic.longest_bytes > longest:
+            return (
+                f"{case.traffic.longest_bytes} bytes are more than {carrier} carries; take packet sizes up to {longest}"
+            )
     pairs = case.path.wires_count
     if cls.max_pairs is not None and pairs > cls.max_pairs:
         plural = "" if cls.max_pairs == 1 else "s"
@@ -46,3 +49,11 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
         return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
     return None
+
+
+def ports_of_sockets(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
+    """Returns the port kinds over which an application's sockets go: the natural one first, unless others are asked."""
+    able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
+    if asked is None:
+        return [port for port in able if port not in cls.ports_by_name][:1]
+    return able if "all" in asked else [port for port in asked if port in able]

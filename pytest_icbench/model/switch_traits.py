@@ -23,6 +23,8 @@ class SwitchTraits(Protocol):
     family: ClassVar[Family]
     #: Port kinds, the natural one first.
     ports: ClassVar[tuple[str, ...]]
+    #: Members of ``ports`` that are measured only if they are asked for: an API alone does not choose them.
+    ports_by_name: ClassVar[tuple[str, ...]] = ()
     #: API techniques its endpoints can use.
     apis: ClassVar[tuple[str, ...]]
     #: Techniques measured by default. A single one is left out of the id.
@@ -50,6 +52,8 @@ class SwitchTraits(Protocol):
     least_ageing_s: ClassVar[float | None] = None
     #: Greatest frame in bytes with FCS.
     max_frame_bytes: ClassVar[int]
+    #: Greatest frame in bytes with FCS of the port kinds that carry less than that.
+    port_frame_bytes: ClassVar[Mapping[str, int]] = {}
     #: Greatest number of pairs, None without a limit.
     max_pairs: ClassVar[int | None]
     #: Whether it runs a program that the user can replace.

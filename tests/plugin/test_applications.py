@@ -87,7 +87,16 @@ def test_a_mistake_in_the_marker_is_told(pytester: pytest.Pytester, app: str, mo
 def test_a_switch_without_sockets_is_refused_if_it_is_named(pytester: pytest.Pytester) -> None:
     scenario(pytester, "redis", switch="testpmd")
     result = pytester.runpytest_inprocess("--collect-only")
-    assert "testpmd carries no sockets, so no applications" in result.stdout.str()
+    assert "testpmd carries no sockets, so no applications; leave it out" in result.stdout.str()
+
+
+def test_port_kinds_with_sockets_that_have_to_be_named_are_told(pytester: pytest.Pytester) -> None:
+    scenario(pytester, "redis", switch="ovs")
+    refused = pytester.runpytest_inprocess("--collect-only")
+    remedy = "choose its port afpacket or afxdp or afxdp-nonpmd or tap, or leave it out"
+    assert f"so no applications; {remedy}" in refused.stdout.str()
+    chosen = pytester.runpytest_inprocess("--collect-only", "-q", "--icbench-port", "afpacket")
+    assert "test_apps[ovs+afpacket-udp-mmsg-app:redis-1vs1-Rmax]" in chosen.stdout.str()
 
 
 def test_an_unknown_application_on_the_command_line_is_told(pytester: pytest.Pytester) -> None:

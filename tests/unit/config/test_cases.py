@@ -28,6 +28,8 @@ class _Kernel:
     name: ClassVar[str] = "bridge"
     family: ClassVar[str] = "kernel"
     ports: ClassVar[tuple[str, ...]] = ("veth",)
+    ports_by_name: ClassVar[tuple[str, ...]] = ()
+    port_frame_bytes: ClassVar[dict[str, int]] = {}
     apis: ClassVar[tuple[str, ...]] = (*SOCKET_APIS, "af_packet")
     default_apis: ClassVar[tuple[str, ...]] = ("udp", "raw")
     default_cores: ClassVar[int] = 0
@@ -198,6 +200,32 @@ def test_port_kinds_and_apis_that_go_together(marker: dict[str, Any], expected: 
     request = parse_marker((), {"switch": "card", **marker}, "test_x.py::test_y")
     found = [case.id.removesuffix("-64B-b32-1vs1-Rmax") for case in expand(request, Options(), WITH_CARD, "x")]
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("marker", "expected"),
+    [
+        ({"api": ["udp", "dpdk"]}, ["card"]),
+        ({"api": "udp", "port": "vf"}, ["card+vf-udp"]),
+        ({"port": "all"}, ["card", "card+vf-udp"]),
+    ],
+)
+def test_a_port_kind_that_is_chosen_by_name_alone(
+    marker: dict[str, Any], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Card, "ports_by_name", ("vf",))
+    request = parse_marker((), {"switch": "card", **marker}, "test_x.py::test_y")
+    chosen = [case.id.removesuffix("-64B-b32-1vs1-Rmax") for case in expand(request, Options(), WITH_CARD, "x")]
+    assert chosen == expected
+
+
+def test_a_port_kind_that_carries_less_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Card, "port_frame_bytes", {"vf": 512})
+    for port, reason in (
+        ("vf", "1024 bytes are more than card's port vf carries; take packet sizes up to 512"),
+        (None, None),
+    ):
+        assert unsupported_reason(Case("card", port=port, traffic=Traffic(1024)), cast(Any, _Card), 256) == reason
 
 
 def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:

@@ -153,8 +153,12 @@ class OvsDaemons:
         self._database = self._start("ovsdb-server", argv, None)
         self._database.wait_until(lambda: _serves(self._db), failure=f"has not opened {self._db}", timeout_s=_TOOL_S)
 
-    def start_switch(self) -> None:
-        """Starts the daemon with the configuration that is in the database. Raises ProvisionError."""
+    def start_switch(self, cpus: Sequence[int] | None = None) -> None:
+        """Starts the daemon with the configuration that is in the database. Raises ProvisionError.
+
+        Args:
+            cpus: where its threads run that poll no port of DPDK; None: on the service CPUs.
+        """
         self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
         argv: list[str | Path] = [
             self.installation.vswitchd,
@@ -164,11 +168,13 @@ class OvsDaemons:
             "-vconsole:info",
             "-vsyslog:off",
         ]
-        self._switch = self._start("ovs-vswitchd", argv, self._netns)
+        self._switch = self._start("ovs-vswitchd", argv, self._netns, cpus)
 
-    def _start(self, name: str, argv: Sequence[str | Path], netns: str | None) -> Daemon:
+    def _start(
+        self, name: str, argv: Sequence[str | Path], netns: str | None, cpus: Sequence[int] | None = None
+    ) -> Daemon:
         return dpdk_process.start_daemon(
-            self._session, self.spec, name, argv, netns=netns, env=self._env, cpus=self.spec.service_cpus
+            self._session, self.spec, name, argv, netns=netns, env=self._env, cpus=cpus or self.spec.service_cpus
         )
 
     @property

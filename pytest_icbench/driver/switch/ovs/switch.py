@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.cores import share_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
+from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.ports import (
     VHOST_USER,
@@ -19,6 +20,7 @@ from pytest_icbench.driver.switch.common.ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
+from pytest_icbench.driver.switch.ovs import kernel_ports
 from pytest_icbench.driver.switch.ovs.daemons import OvsDaemons, find_installation
 from pytest_icbench.driver.switch.ovs.output import (
     any_queue_disabled,
@@ -33,6 +35,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
@@ -62,18 +65,25 @@ class OpenVSwitch(Switch):
 
     name = "ovs"
     family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED)
-    apis = ("dpdk",)
+    ports = (VHOST_USER, VHOST_USER_PACKED, *kernel_ports.PORTS)
+    ports_by_name = kernel_ports.PORTS
+    apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)
     default_cores = 1
     scalable = True
     learns = True
     least_ageing_s = 15.0
     max_frame_bytes = MAX_FRAME_BYTES
+    port_frame_bytes = kernel_ports.FRAME_BYTES
     max_pairs = None
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
     config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
+
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        """Returns DPDK for vhost-user, sockets and DPDK's drivers of interfaces for ports to the kernel."""
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in kernel_ports.PORTS else ("dpdk",)
 
     def __init__(self) -> None:
         self._daemons: OvsDaemons | None = None
@@ -81,6 +91,7 @@ class OpenVSwitch(Switch):
         self._ports: list[tuple[int, str]] = []
         self._cpus: dict[int, int] = {}
         self._has_user_flows = False
+        self._polls = self._shows_links = True
         self._facts = SwitchFacts()
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -89,7 +100,9 @@ class OpenVSwitch(Switch):
         config = {"dpdk": installation.dpdk}
         return SwitchFacts(version=installation.version, config=config, program=str(installation.vswitchd))
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
@@ -108,21 +121,27 @@ class OpenVSwitch(Switch):
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
         check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of those that it makes
-        for attachment in attachments:
+        to_kernel = spec.port in kernel_ports.PORTS
+        self._polls = not to_kernel or kernel_ports.polls(spec.port)
+        self._shows_links = kernel_ports.shows_link(spec.port)
+        for attachment in () if to_kernel else attachments:
             socket_path(attachment)
         self._daemons = daemons = OvsDaemons(session, spec, installation)
         daemons.start_database()
         ports = len(attachments) + (spec.uplink is not None)
         config = _other_config(session, spec, attachments, _memory_mib(ports, carries_jumbo(spec.mtu)))
+        if to_kernel and spec.uplink is None:
+            config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
-        daemons.start_switch()
-        port_type = self._wait_for_dpdk(daemons)
+        # The main thread forwards what no PMD thread polls: as a worker.
+        daemons.start_switch(None if self._polls else spec.worker_cpus)
+        port_type = self._wait_for_types(daemons, spec.port, dpdk="dpdk-init" in config)
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, daemons.netns, mtu=spec.mtu)
             self._uplink.take(promiscuous=True)
-        endpoints = self._add_ports(daemons, spec, attachments, port_type)
+        endpoints = self._add_ports(session, daemons, spec, attachments, port_type)
         self._facts = SwitchFacts(
             version=installation.version,
             config={"dpdk": installation.dpdk, "other_config": config, "port_type": port_type},
@@ -130,8 +149,8 @@ class OpenVSwitch(Switch):
         return endpoints
 
     @staticmethod
-    def _wait_for_dpdk(daemons: OvsDaemons) -> str:
-        """Waits until DPDK is up; returns the type of port to use."""
+    def _wait_for_types(daemons: OvsDaemons, port: str, *, dpdk: bool) -> str:
+        """Waits until the daemon, with DPDK if ``dpdk``, knows its types of port; returns the type for a port kind."""
         types: list[str] = []
 
         def ready() -> bool:
@@ -139,32 +158,40 @@ class OpenVSwitch(Switch):
             columns = "--columns=dpdk_initialized,iface_types"
             row = parse_table(daemons.vsctl("--format=json", columns, "list", "Open_vSwitch"))[0]
             types = row["iface_types"]
-            return row["dpdk_initialized"] is True and bool(types)
+            return (row["dpdk_initialized"] is True or not dpdk) and bool(types)
 
         daemons.switch.wait_until(ready, failure="has not initialized DPDK", timeout_s=START_S)
-        for port_type in (_SERVER, _CLIENT):
+        for port_type in (kernel_ports.TYPES[port],) if port in kernel_ports.TYPES else (_SERVER, _CLIENT):
             if port_type in types:
                 return port_type
-        raise ProvisionError(f"this Open vSwitch has no vhost-user ports (it offers {', '.join(types)})")
+        raise ProvisionError(f"this Open vSwitch has no {port} ports (it offers {', '.join(types)})")
 
     def _add_ports(
-        self, daemons: OvsDaemons, spec: SwitchSpec, attachments: Sequence[Attachment], port_type: str
+        self,
+        session: HostSession,
+        daemons: OvsDaemons,
+        spec: SwitchSpec,
+        attachments: Sequence[Attachment],
+        port_type: str,
     ) -> list[Endpoint]:
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
         cpus = {index: spec.worker_cpus[at] for index, at in share_ports(attachments, len(spec.worker_cpus)).items()}
+        to_kernel = spec.port in kernel_ports.PORTS
+        if to_kernel:
+            kernel_ports.make_links(session, spec, daemons.netns, attachments)
         for attachment in attachments:
-            path = socket_path(attachment)
-            name = path.name
+            name = kernel_ports.port_name(attachment) if to_kernel else socket_path(attachment).name
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
             commands.append(f'other_config:pmd-rxq-affinity="0:{cpus[attachment.index]}"')
-            endpoint = endpoint_of(spec.port, attachment)
-            if port_type == _CLIENT:
-                commands.append(f"options:vhost-server-path={_quoted(str(path))}")
-                endpoint = VhostUser(attachment.address, str(path), serves=True, packed=spec.port == VHOST_USER_PACKED)
-            endpoints.append(endpoint)
+            if to_kernel:
+                commands += kernel_ports.options(spec.port)
+            else:
+                endpoints.append(_vhost_endpoint(spec.port, attachment, served=port_type == _CLIENT))
+                if port_type == _CLIENT:
+                    commands.append(f"options:vhost-server-path={_quoted(str(socket_path(attachment)))}")
         numbers = {name: index + 1 for index, name in self._ports}
         if spec.uplink is not None:
             numbers[UPLINK] = _UPLINK_PORT
@@ -184,7 +211,7 @@ class OpenVSwitch(Switch):
         user_flows: Sequence[str] = spec.config.get("flows", ())
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
-        return endpoints
+        return kernel_ports.endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
 
     @staticmethod
     def _check_ports(daemons: OvsDaemons, numbers: Mapping[str, int]) -> None:
@@ -236,10 +263,12 @@ class OpenVSwitch(Switch):
     def connected(self) -> None:
         """Waits until OVS has taken over the queues of every endpoint: it drops frames for a port before that.
 
-        A port's link is up before its queues are.
+        A port's link is up before its queues are. A link that it does not see is not waited for.
 
         Raises ProvisionError with the log's tail.
         """
+        if not self._shows_links:
+            return
         daemons, ports = self.daemons, {index + 1 for index, _ in self._ports}
         if self._uplink is not None:
             ports.add(_UPLINK_PORT)
@@ -255,6 +284,8 @@ class OpenVSwitch(Switch):
 
         daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=START_S)
         cores = polling_cores(shown)
+        if not self._polls:
+            return
         if idle := [name for _, name in self._ports if name not in cores]:
             raise ProvisionError(
                 f"Open vSwitch polls the port {idle[0]} on no core: leave other_config's pmd-cpu-mask out"
@@ -278,7 +309,9 @@ class OpenVSwitch(Switch):
         ]
 
     def busy(self) -> Busy | None:
-        """Returns the cycles of the PMD threads."""
+        """Returns the cycles of the PMD threads; None without any, since the main thread sleeps when nothing comes."""
+        if not self._polls:
+            return None
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
@@ -311,6 +344,14 @@ def _action(attachment: Attachment, attachments: Sequence[Attachment]) -> str:
         return "NORMAL"
     others = (item for item in attachments if item.segment == attachment.segment and item.index != attachment.index)
     return ",".join(f"output:{item.index + 1}" for item in others)
+
+
+def _vhost_endpoint(port: str, attachment: Attachment, *, served: bool) -> Endpoint:
+    """Returns the endpoint of a vhost-user port, which serves its socket if ``served``."""
+    if served:
+        path = str(socket_path(attachment))
+        return VhostUser(attachment.address, path, serves=True, packed=port == VHOST_USER_PACKED)
+    return endpoint_of(port, attachment)
 
 
 def _memory_mib(ports: int, jumbo: bool) -> int:

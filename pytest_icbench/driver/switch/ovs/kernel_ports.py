@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ports by which Open vSwitch's userspace datapath reaches containers of the kernel: AF_PACKET, AF_XDP, tap.
+
+With ``afxdp`` a PMD thread polls a port. Of the others the daemon's main thread is told when there are frames. They
+need neither DPDK nor huge pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint
+
+_AFXDP, _TAP = "afxdp", "tap"
+#: Open vSwitch's type of interface, by port kind.
+TYPES: Mapping[str, str] = MappingProxyType(
+    {"afpacket": "system", _AFXDP: "afxdp", "afxdp-nonpmd": "afxdp-nonpmd", _TAP: "tap"}
+)
+PORTS = tuple(TYPES)
+#: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB, and the MTU of a tap that has moved is
+#: unknown to the daemon, which cuts what is longer.
+FRAME_BYTES: Mapping[str, int] = MappingProxyType({_AFXDP: 1518, "afxdp-nonpmd": 1518, _TAP: 1518})
+#: A userspace datapath reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
+_UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
+
+
+def polls(port: str) -> bool:
+    """Whether PMD threads poll ports of this kind."""
+    return port == _AFXDP
+
+
+def shows_link(port: str) -> bool:
+    """Whether the daemon sees the links of ports of this kind: a tap's is in its node."""
+    return port != _TAP
+
+
+def port_name(attachment: Attachment) -> str:
+    """Returns the name of an attachment's port."""
+    return f"p{attachment.index}"
+
+
+def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Makes a veth link for each attachment, with its far end in the daemon's namespace. Raises ProvisionError.
+
+    Taps are made by the daemon.
+    """
+    if spec.port == _TAP:
+        return
+    for attachment in attachments:
+        end = kernel.node_end(attachment)
+        links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=spec.mtu)
+        offloads.apply(session, [(end.name, attachment.node.netns)], _UNFINISHED)
+
+
+def options(port: str) -> list[str]:
+    """Returns the words of ovs-vsctl that an interface of a port kind has beside its type."""
+    return ["options:xdp-mode=generic"] if port.startswith(_AFXDP) else []
+
+
+def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
+    """Gives each node its tap, if there are taps; returns the endpoints. Raises ProvisionError."""
+    for attachment in attachments if spec.port == _TAP else ():
+        end = kernel.node_end(attachment)
+        with entered(netns):
+            links.move(
+                session, port_name(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
+            )
+    return [kernel.endpoint(attachment, port_name(attachment), spec.mtu) for attachment in attachments]
