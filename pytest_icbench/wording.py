@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
+from math import floor, log10
 
 #: Greatest length of a message's first line: pytest cuts longer ones in its summary.
 FIRST_LINE = 100
@@ -52,8 +53,21 @@ def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Formats a share without its sign: ``3.1 %``."""
-    return f"{abs(share) * 100:.3g} %"
+    """Formats a share without its sign: ``3.1 %``; what is less than all is never shown as 100 %."""
+    text = f"{abs(share) * 100:.3g}"
+    return f"{_almost_all(abs(share)) if text == '100' and abs(share) < 1 else text} %"
+
+
+def signed_percent(ratio: float) -> str:
+    """Formats a ratio as a change in percent: ``-12.0``; a fall to a little is never shown as -100.0."""
+    text = f"{(ratio - 1) * 100:+.1f}"
+    return f"-{_almost_all(1 - ratio)}" if text == "-100.0" and 0 < ratio < 1 else text
+
+
+def _almost_all(share: float) -> str:
+    """Returns the percent of a share below 1 with as many digits as tell it from 100: ``99.97``."""
+    rest = (1 - share) * 100
+    return f"{100 - rest:.{max(-floor(round(log10(rest), 6)), 1)}f}"
 
 
 def span(seconds: float) -> str:

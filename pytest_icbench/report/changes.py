@@ -20,7 +20,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import grouped, short
 from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.wording import counted, printable
+from pytest_icbench.wording import counted, printable, signed_percent
 
 #: The compared values as readers know them: name, unit, and the factor to the unit.
 _NAMES: Mapping[str, tuple[str, str, float]] = {
@@ -91,8 +91,8 @@ class Change:
         if self.ratio is None:
             return ""
         if self.low is None or self.high is None:
-            return f"{signed(self.ratio)} %"
-        return f"{signed(self.ratio)} % ({signed(self.low)} to {signed(self.high)})"
+            return f"{signed_percent(self.ratio)} %"
+        return f"{signed_percent(self.ratio)} % ({signed_percent(self.low)} to {signed_percent(self.high)})"
 
     @property
     def values(self) -> str:
@@ -110,11 +110,6 @@ def as_lines(comparison: Comparison) -> list[str]:
         parts = (f"{in_units(change.name)[0]} {change.text}", change.values, change.note)
         lines.append(f"  {change.case}: {change.verdict}, {', '.join(filter(None, parts))}")
     return lines
-
-
-def signed(ratio: float) -> str:
-    """Returns a ratio as a change in percent: ``-12.0``."""
-    return f"{(ratio - 1) * 100:+.1f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
-from pytest_icbench.report.changes import Change, change_of, signed
+from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
-from pytest_icbench.wording import percent, printable
+from pytest_icbench.wording import percent, printable, signed_percent
 
 
 class In(Flag):
@@ -235,7 +235,7 @@ def _of_cycles(change: Change) -> str:
 def _bare_change(result: Result) -> str:
     """Returns the change without its interval."""
     change = change_of(result)
-    return "" if change is None or change.ratio is None else f"{signed(change.ratio)} %{_of_cycles(change)}"
+    return "" if change is None or change.ratio is None else f"{signed_percent(change.ratio)} %{_of_cycles(change)}"
 
 
 def _change_and_values(result: Result) -> str:

@@ -15,9 +15,9 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import short
-from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding, signed
+from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
 from pytest_icbench.store.side import ComparisonSource
-from pytest_icbench.wording import printable
+from pytest_icbench.wording import printable, signed_percent
 
 WIDTH = 100
 _HEADS = ("case", "value", "before", "now", "change", "interval", "verdict")
@@ -155,8 +155,8 @@ def _cells(finding: Finding) -> tuple[str, ...]:
     before, now = (_in_units(finding.name, value) for value in (finding.baseline_value, finding.value))
     interval = ""
     if finding.ratio_low is not None and finding.ratio_high is not None:
-        interval = f"{signed(finding.ratio_low)}..{signed(finding.ratio_high)}"
-    change = signed(finding.ratio) + " %" if finding.ratio is not None else ""
+        interval = f"{signed_percent(finding.ratio_low)}..{signed_percent(finding.ratio_high)}"
+    change = signed_percent(finding.ratio) + " %" if finding.ratio is not None else ""
     return _named(finding.name), before, now, change, interval, finding.verdict
 
 

@@ -19,7 +19,11 @@ from pytest_icbench.wording import counted, printable, show
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
+#: What is markup anywhere: a backslash, code, emphasis, links, cells, HTML, mentions; an underscore, but not in a word.
+_SPECIAL = re.compile(r"[\\`*\[\]<&|~@]|(?<![^\W_])_+|_+(?![^\W_])")
+#: What is markup at the beginning of a line: headings, quotes, rules, lists.
+_FIRST = re.compile(r"^(\d*)(>|#(?=[#\s]|$)|[-+](?=\s|-+$)|(?<=\d)[.)](?=\s|$))")
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
 def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]]) -> str:
@@ -150,4 +154,6 @@ def _value(value: Any) -> str:
 
 def escape(text: str) -> str:
     """Escapes foreign text for Markdown: one line, no markup, no HTML, no mention of users."""
-    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split()))).replace("\\<", "&lt;").replace("\\&", "&amp;")
+    line = printable(" ".join(text.split()))
+    marked = _SPECIAL.sub(lambda match: _ENTITIES.get(match[0]) or "".join(f"\\{char}" for char in match[0]), line)
+    return _FIRST.sub(r"\1\\\2", marked)

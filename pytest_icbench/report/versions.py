@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.wording import counted, percent, printable
+from pytest_icbench.wording import counted, percent, printable, signed_percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +106,4 @@ def _deciding(comparison: SideBySide) -> str:
 
 
 def _change(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.1f} %"
+    return f"{signed_percent(ratio)} %"

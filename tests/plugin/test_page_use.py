@@ -14,10 +14,13 @@ from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.html.plain import PlainSection, plain_page
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch
 from tests.plugin.test_browser import CHROMIUM, Opened, add, browser
+from tests.shapes import SHAPES
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH: apt install chromium")]
 #: A fixture of that file.
@@ -198,6 +201,20 @@ def test_axe_has_no_complaint(browser: Any, report: Path, width: int, scheme: st
     result = axe.Axe().run(found.page).response
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in result["violations"]] == []
     assert result["passes"]
+    found.context.close()
+
+
+def test_axe_has_no_complaint_about_a_page_of_charts(browser: Any, tmp_path: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'pytest-icbench[test]'")
+    sections = [
+        PlainSection(shape.row, shape.source, "", section_charts(Content.of(shape.results()))[0][1])
+        for shape in SHAPES[:2]
+    ]
+    path = tmp_path / "plain.html"
+    path.write_text(plain_page("Charts", "", sections), encoding="utf-8")
+    found = Opened(browser, path, viewport={"width": 400, "height": 900})
+    assert found.page.locator("main svg.marks").count() >= 2
+    assert [rule["id"] for rule in axe.Axe().run(found.page).response["violations"]] == []
     found.context.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.wording import clock, counted
+from pytest_icbench.wording import clock, counted, percent, signed_percent
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,26 @@ def test_clock(seconds: float, text: str) -> None:
 )
 def test_things_are_counted(number: int, thing: str, text: str) -> None:
     assert counted(number, thing) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.88, "-12.0"),
+        (1.5, "+50.0"),
+        (0.0006, "-99.9"),
+        (0.0003, "-99.97"),
+        (0.00001, "-99.999"),
+        (0.0, "-100.0"),
+        (2, "+100.0"),
+    ],
+)
+def test_a_fall_to_a_little_is_no_fall_to_nothing(ratio: float, text: str) -> None:
+    assert signed_percent(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.031, "3.1 %"), (-0.9997, "99.97 %"), (-1.0, "100 %"), (1.2, "120 %"), (0.9996, "99.96 %")]
+)
+def test_less_than_all_is_not_all(share: float, text: str) -> None:
+    assert percent(share) == text

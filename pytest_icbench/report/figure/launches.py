@@ -20,6 +20,7 @@ from pytest_icbench.report.axes import (
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
 from pytest_icbench.report.remarks import bands, is_search
+from pytest_icbench.wording import signed_percent
 
 #: The fewest launches that are worth a strip.
 FEWEST = 3
@@ -125,7 +126,7 @@ def _text(group: Sequence[Result]) -> str:
         main = main_figure(result)
         if main:
             values = [value / main for _, value in _values(result)]
-            sentences.append(f"{path_of(result)}: {(min(values) - 1) * 100:+.1f} to {(max(values) - 1) * 100:+.1f} %.")
+            sentences.append(f"{path_of(result)}: {signed_percent(min(values))} to {signed_percent(max(values))} %.")
     banded = [f"{path_of(result)}: {bands(result)}." for result in group if result.bands is not None]
     return " ".join([*sentences, *banded, "Dots: launches; bar: the interval; upright: the median."])
 

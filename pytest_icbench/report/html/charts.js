@@ -327,8 +327,10 @@ const icCharts = (function () {
       controls.append(selector(section, "Value", choices.map(([name]) => [name, name]), choices[0][0], (name) => { section.choice = name; }));
     }
     const grid = make("div", { class: "ic-figures" });
-    section.node = make("section", { id, "aria-labelledby": `${id}-head`, class: `ic-charts ic-${section.place}` },
-      make("div", { class: "ic-section-head" }, make("h2", { id: `${id}-head` }, section.heading), controls), grid);
+    // Without a heading it stands in a part of the page that has one, and is no landmark of its own.
+    const head = section.heading ? [make("h2", { id: `${id}-head` }, section.heading)] : [];
+    section.node = make("section", { id, ...(head.length ? { "aria-labelledby": `${id}-head` } : {}), class: `ic-charts ic-${section.place}` },
+      make("div", { class: "ic-section-head" }, ...head, controls), grid);
     const boxes = section.charts.map((figure, at) => addChart(section, figure, at < open));
     const listed = boxes.length > LISTED ? Math.max(open, LISTED) : boxes.length;
     grid.append(...boxes.slice(0, listed));

@@ -52,7 +52,7 @@ def plain_page(title: str, lead: str, sections: Sequence[PlainSection], order: S
             f'<section id="{name}" aria-labelledby="{name}-head">{heading}<div id="ic-place-{name}"></div></section>'
         )
         if drawn:
-            facts = {"name": name, "heading": "Charts", "place": "charts"}
+            facts = {"name": name, "heading": "", "place": "charts"}
             data.append({**facts, "charts": list(map(charts.add, drawn))})
     page = {**chart_settings(order), "sections": data, "specs": charts.specs}
     json_data = json.dumps(page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -41,7 +41,7 @@ def test_the_summary_says_it_with_the_hosts_warnings() -> None:
     text = summary([busy, busy], [], [])
     assert text.count("Busy host: make") == 1
     assert "5 of 6 launches" in text
-    assert "stress\\-ng\\-cpu 0.48" in text
+    assert "stress-ng-cpu 0.48" in text
     assert "disturbed" not in summary([result(Case("ovs"))], [], [])
 
 
