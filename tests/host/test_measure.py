@@ -20,6 +20,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
@@ -30,6 +31,7 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 QUICK = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
+ONCE = replace(QUICK, repeats=1)
 #: A sender's end mark is repeated, a receiver announces itself: frames that only a switch's own counters see.
 MOST_CONTROL_FRAMES = 8
 
@@ -52,8 +54,22 @@ DPDK = [
 ]
 
 
+#: Why a launch says nothing of the path: the host had no time for its processes.
+BUSY = ("clock", "generator-bound")
+TRIES = 3
+
+
 def ids(case: Case) -> str:
     return case.id
+
+
+def once(rig: Rig, case: Case) -> Measurement:
+    """Measures with one launch; another one if the host had no time for it."""
+    for _ in range(TRIES):
+        measured = measure(rig, None, case, ONCE)
+        if measured.reason not in BUSY:
+            break
+    return measured
 
 
 @pytest.mark.slow
@@ -61,18 +77,18 @@ def ids(case: Case) -> str:
 def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
     # libxdp looks its program up by number, which a container may not.
     with built(session, case, node="netns" if case.api == "af_xdp" else "lxc") as rig:
-        flat_out = measure(rig, None, case, QUICK)
-        paced = measure(rig, None, replace(case, rate=Rate(20_000)), QUICK)
-        latency = measure(rig, None, replace(case, rate=Rate(2000), burst=4, dimension="latency"), QUICK)
+        flat_out = once(rig, case)
+        paced = once(rig, replace(case, rate=Rate(20_000)))
+        latency = once(rig, replace(case, rate=Rate(2000), burst=4, dimension="latency"))
     for found in (flat_out, paced, latency):
-        assert (found.verdict, found.evidence, found.launches) == (None, None, 2)
+        assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
         assert found.sent == found.received + found.lost
         assert found.scheduled == found.sent + found.refused
         assert (found.duplicated, found.corrupted) == (0, 0)
         assert found.received > 0
-    # Two launches of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
-    asked = 12_000 * case.pairs
-    assert 0.5 * asked < paced.scheduled <= asked + 2 * case.burst * case.pairs
+    # A launch of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
+    asked = 6000 * case.pairs
+    assert 0.5 * asked < paced.scheduled <= asked + case.burst * case.pairs
     assert flat_out.throughput_pps is not None
     assert paced.throughput_pps is not None
     assert flat_out.throughput_pps > paced.throughput_pps
@@ -85,7 +101,7 @@ def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
 @pytest.mark.parametrize("case", [Case("testpmd"), Case("ovs")], ids=ids)
 def test_the_switchs_own_counters_agree(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
-        measure(rig, None, case, replace(QUICK, repeats=1))
+        measure(rig, None, case, ONCE)
         before = rig.counters()
         # Without a warm-up every frame is in a window, so that nothing but control frames makes a difference.
         launch = run_launch(rig, case, replace(QUICK, warmup_s=0.0))
@@ -162,7 +178,7 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
         with pytest.raises(WorkloadError, match=sentence):
             run_launch(rig, case, settings, on_rate=on_rate)
         assert time.monotonic() - began < 10
-        found = measure(rig, None, case, replace(QUICK, repeats=1))
+        found = measure(rig, None, case, ONCE)
         assert (found.verdict, found.launches) == (None, 1)
 
 

@@ -38,7 +38,7 @@ PATHS = [name for name, driver in builtin_switches().items() if issubclass(drive
 CONNECTING = {name: driver for name, driver in builtin_switches().items() if name not in PATHS}
 PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports]
 MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
-RELAUNCHES = 5
+RELAUNCHES = 3
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
 

@@ -19,9 +19,9 @@ pytestmark = [
 @pytest.mark.parametrize(
     ("part", "options"),
     [
-        ("kills", ["--count", "5"]),
+        ("kills", ["--count", "3"]),
         ("faults", ["--short"]),
-        ("fuzz", ["--count", "20000", "--minutes", "0.3"]),
+        ("fuzz", ["--count", "20000", "--minutes", "0.2"]),
     ],
     ids=["kills", "faults", "fuzz"],
 )
