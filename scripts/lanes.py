@@ -28,6 +28,8 @@ TIMES = ROOT / "build" / "test-times.json"
 MARKERS = {"test": "not slow", "test-all": "slow"}
 #: The plugin on the real host.
 END_TO_END = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py"))
+#: Runs or plans what the documents say.
+DOCUMENTS = "tests/unit/project/test_documented_commands.py"
 #: pytest's exit status.
 NOTHING_SELECTED = 5
 #: Parts at a time: each keeps one core busy, and a host has two at least.
@@ -92,10 +94,14 @@ def lane(name: str, options: Sequence[str]) -> Lane:
             ),
             Part("tests on the host", 125, host),
         )
-    # Names as well: one of these tests can take a minute.
+    # Half of the unit tests' time goes into what the documents say. Names as well: one of these tests can take a minute.
     return Lane(
-        (Part("tests/unit", 50, unit), Part("tests/plugin", 3, plugin)),
-        Part("tests on the host", 800, (*host, "-v")),
+        (
+            Part("tests/unit", 60, (*unit, f"--ignore={DOCUMENTS}")),
+            Part("documented commands", 60, tests(DOCUMENTS)),
+            Part("tests/plugin", 3, plugin),
+        ),
+        Part("tests on the host", 800, (*host, "-v", "--durations=20")),
     )
 
 
