@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
@@ -70,15 +68,7 @@ def measure(
     )
     if part is not None:
         strategy.resume(part)
-    if application is not None:
-        strategy.launcher = partial(run_application, application)
-    try:
-        strategy.run()
-    except BaseException:
-        if strategy.running is not None:  # else neither runs, and making one run could take long
-            strategy.leave()
-        raise
-    strategy.leave()
+    strategy.run_and_leave(application)
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     around = replace(around, shared=rig.placement.shared)

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.comparing import Allowance
-from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
@@ -65,15 +63,7 @@ def measure_versions(
     launched = replace(case, api=case.api or api)
     strategy = PairStrategy(*rigs, launched, settings, allowed, cases, on_progress, executables)
     strategy.case_id, strategy.base_id = case.id, case.base.id
-    if application is not None:
-        strategy.launcher = partial(run_application, application)
-    try:
-        strategy.run()
-    except BaseException:
-        if strategy.running is not None:  # else neither runs, and making one run could take long
-            strategy.leave()
-        raise
-    strategy.leave()
+    strategy.run_and_leave(application)
     gathered = strategy.gathered
     shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
     sides = [

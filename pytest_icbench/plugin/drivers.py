@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_icbench.driver.brought import by_name
 from pytest_icbench.errors import UsageError
+from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of
 
 if TYPE_CHECKING:
@@ -42,35 +44,12 @@ def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
     """Returns all switches: those of this package and of the hook ``pytest_icbench_switches``. Raises UsageError."""
     from pytest_icbench.driver.switch.registry import builtin_switches
 
-    switches = builtin_switches()
-    for cls in _brought(config):
-        if switches.get(cls.name) is not cls:
+    builtin = builtin_switches()
+    switches = by_name(builtin.values(), brought_classes(config, _HOOK), hook=_HOOK, plural="switches")
+    for name, cls in switches.items():
+        if name not in builtin:
             _check(cls)
-        if switches.setdefault(cls.name, cls) is not cls:
-            raise UsageError(
-                f"{_HOOK}: two switches have the name '{cls.name}'"
-                f" ({switches[cls.name].__module__} and {cls.__module__}); rename one"
-            )
     return switches
-
-
-def _brought(config: pytest.Config) -> Iterator[Any]:
-    """Yields the classes of the hook, each with a text for a name. Raises UsageError."""
-    try:
-        classes = [cls for several in config.hook.pytest_icbench_switches(config=config) for cls in several]
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(f"{_HOOK} raised {sentence_of(error)}") from None
-    for cls in classes:
-        if not isinstance(cls, type):
-            raise UsageError(f"{_HOOK}: {cls!r:.60} is no class")
-        name = getattr(cls, "name", None)
-        if not isinstance(name, str) or not name.strip():
-            raise UsageError(
-                f"{_HOOK}: {cls.__name__} ({cls.__module__}) has no name: its attribute 'name' is {name!r:.60}"
-            )
-        yield cls
 
 
 def _check(cls: Any) -> None:

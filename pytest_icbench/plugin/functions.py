@@ -10,6 +10,7 @@ from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.driver.function import registry
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of
 from pytest_icbench.wording import suggestion
 
@@ -28,26 +29,16 @@ def bring_functions(config: pytest.Config) -> None:
 
 
 def _brought(config: pytest.Config) -> Iterator[Any]:
-    try:
-        classes = [cls for several in config.hook.pytest_icbench_functions(config=config) for cls in several]
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(f"{_HOOK} raised {sentence_of(error)}") from None
-    for cls in classes:
-        if not isinstance(cls, type):
-            raise UsageError(f"{_HOOK}: {cls!r:.60} is no class")
-        name, ports = getattr(cls, "name", None), getattr(cls, "ports", None)
-        if not isinstance(name, str) or not name.strip():
-            raise UsageError(f"{_HOOK}: {cls.__name__} ({cls.__module__}) has no name: its attribute is {name!r:.60}")
+    for cls in brought_classes(config, _HOOK):
+        ports = getattr(cls, "ports", None)
         if not isinstance(ports, tuple | list) or not all(isinstance(port, str) for port in ports):
             raise UsageError(
-                f"{_HOOK}: function '{name}' ({cls.__module__}): ports is {ports!r:.60}, no tuple of texts"
+                f"{_HOOK}: function '{cls.name}' ({cls.__module__}): ports is {ports!r:.60}, no tuple of texts"
             )
         try:
-            cls.has("")  # type: ignore[attr-defined]
+            cls.has("")
         except Exception as error:
-            raise UsageError(f"{_HOOK}: function '{name}' ({cls.__module__}): {sentence_of(error)}") from None
+            raise UsageError(f"{_HOOK}: function '{cls.name}' ({cls.__module__}): {sentence_of(error)}") from None
         yield cls
 
 

@@ -25,6 +25,7 @@ from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.drivers import catalogue
 from pytest_icbench.plugin.functions import bring_functions, check_functions
 from pytest_icbench.plugin.order import grouped, seed_of, shuffled
@@ -78,11 +79,11 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
         kind: the kind that the session uses.
 
     Raises:
-        UsageError: two kinds have one name, or ``kind`` is unknown.
+        UsageError: the hook brings no classes with names of their own, or ``kind`` is unknown.
     """
     from pytest_icbench.driver.node import registry
 
-    registry.bring(cls for classes in config.hook.pytest_icbench_nodes(config=config) for cls in classes)
+    registry.bring(brought_classes(config, "pytest_icbench_nodes", "kind"))
     registry.node_kind(kind)
 
 
@@ -108,7 +109,7 @@ def with_applications(config: pytest.Config, request: Request, options: Options)
         return request, options
     from pytest_icbench.driver.application import registry
 
-    registry.bring(cls for classes in config.hook.pytest_icbench_applications(config=config) for cls in classes)
+    registry.bring(brought_classes(config, "pytest_icbench_applications"))
     asked = None if options.app is None else registry.labels(options.app, "--icbench-app")
     return replace(request, app=registry.labels(request.app, "icbench marker: app")), replace(options, app=asked)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,8 +67,8 @@ def read_run(directory: Path) -> StoredRun:
         raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
     measurements = {}
     for where, line in whole_lines(text, path):
-        measurement = Measurement.from_json(line, where)
-        measurements[int(where.rsplit(" ", 1)[1])] = (measurement, frozenset(json.loads(line)))
+        data = from_json(line, where)
+        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), frozenset(data)
     results: dict[int, StoredResult] = {}
     for test in tests:
         for place in test.results:

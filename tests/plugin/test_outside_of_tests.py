@@ -84,6 +84,21 @@ def test_a_hook_for_switches(inner: Runner, bench: type[FakeTestbed], text: str,
     assert sentence in said
 
 
+@pytest.mark.parametrize("hook", ["pytest_icbench_nodes", "pytest_icbench_functions", "pytest_icbench_applications"])
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("raise KeyError('nix')", " raised KeyError: 'nix'"), ("return [7]", ": 7 is no class")]
+)
+def test_another_hook(inner: Runner, bench: type[FakeTestbed], hook: str, text: str, sentence: str) -> None:
+    inner.pytester.makeconftest(f"def {hook}(config):\n    {text}\n")
+    marker = "app='redis', switch='veth'" if "applications" in hook else "switch='ovs'"
+    inner.write(test_x=TEST.replace("switch='ovs'", marker))
+    result = inner.run()
+    said = result.stdout.str() + result.stderr.str()
+    assert result.ret in (2, 4), said
+    assert "INTERNALERROR" not in said
+    assert f"{hook}{sentence}" in said
+
+
 @pytest.mark.parametrize("lines", ["[{'case': 7}]", "[7]", "7", "[{}, None]"])
 def test_a_result_of_a_worker_that_is_none(inner: Runner, bench: type[FakeTestbed], lines: str) -> None:
     inner.pytester.makeconftest(

@@ -44,16 +44,20 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class SentCounts:
-    """The counts of a sender or a client in one window."""
-
-    start_ns: int
-    duration_ns: int
+class _Sent:
     scheduled: int
     sent: int
     refused: int
     not_offered: int
     tx_full: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentCounts(_Sent):
+    """The counts of a sender or a client in one window."""
+
+    start_ns: int
+    duration_ns: int
     catch_up_max: int
     lateness_p99_ns: int
     lateness_max_ns: int
@@ -62,16 +66,20 @@ class SentCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedCounts:
-    """The counts of a receiver, a client or a server for one window."""
-
-    provisional: bool
+class _Received:
     received: int
     bytes: int
     duplicated: int
     reordered: int
     polls: int
     empty_polls: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCounts(_Received):
+    """The counts of a receiver, a client or a server for one window."""
+
+    provisional: bool
     first_ns: int | None
     last_ns: int | None
 
@@ -113,31 +121,20 @@ class WindowLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SentTotals:
+class SentTotals(_Sent):
     """The totals of a sender over a whole launch with its warm-up. ``sequences`` frames were sent, numbered from 0."""
 
-    scheduled: int
-    sent: int
-    refused: int
-    not_offered: int
-    tx_full: int
     sequences: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedTotals:
+class ReceivedTotals(_Received):
     """The totals of a receiver over a whole launch with its warm-up.
 
     ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
     lost most, each with how many; None and empty for a single flow.
     """
 
-    received: int
-    bytes: int
-    duplicated: int
-    reordered: int
-    polls: int
-    empty_polls: int
     highest_sequence: int | None
     gaps: int
     late: int

@@ -7,11 +7,14 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
 from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
 from pytest_icbench.measure.functions import FunctionTrack
+from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
@@ -101,6 +104,22 @@ class Strategy:
             self.gathered.invalid = invalid.reason, invalid.evidence
             self.gathered.ended_by = "invalid"
         self.gathered.duration_s += self._elapsed()
+
+    def run_and_leave(self, application: Application | None = None) -> None:
+        """Runs the launches, and leaves the rigs as callers rely on, after an error too.
+
+        Args:
+            application: the server and the client of a case that names some.
+        """
+        if application is not None:
+            self.launcher = partial(run_application, application)
+        try:
+            self.run()
+        except BaseException:
+            if self.running is not None:  # else neither runs, and making one run could take long
+                self.leave()
+            raise
+        self.leave()
 
     def resume(self, part: Part) -> None:
         """Makes this strategy one round of its case, after those that came before."""

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A candidate and its base whose launches take no time: what they were asked, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.strategy import repeat, side_by_side
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.versions import measure_versions
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.noninferiority import Margin
+
+CASE = Case("testpmd", candidate="new")
+HIGHER = Margin("higher")
+#: Time of a launch, as the clock of these tests goes.
+LAUNCH_S = 1.5
+#: Rigs of a first look that is precise at once.
+FIRST_LOOK = 4
+
+
+@dataclass
+class Model:
+    """A rig and the rate of its launches.
+
+    Attributes:
+        pps: level. noise: relative standard deviation of a launch.
+        later_pps: level on rigs of the second look, None for the same.
+        draw: what a rig draws when it is built.
+        invalid_after: launches before one that is no number.
+        idle: the switch has time left. cycles: what it spends on a frame, None if it does not tell.
+    """
+
+    name: str
+    log: list[str]
+    pps: float = 5e6
+    noise: float = 0.002
+    later_pps: float | None = None
+    idle: bool = False
+    cycles: float | None = None
+    invalid_after: int | None = None
+    broken: bool = False
+    preflighted: bool = True
+    running: bool = True
+    built: int = 1
+    unbuildable: bool = False
+    effect: float = 1.0
+    draw: Callable[[], float] = lambda: 1.0
+    launches: int = 0
+    random: Random = field(default_factory=lambda: Random(5))
+    endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
+    placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
+
+    def pause(self) -> None:
+        self.running = False
+
+    def resume(self) -> None:
+        self.running = True
+
+    def path_fault(self) -> str | None:
+        return None
+
+    def check(self) -> None:
+        if self.broken:
+            raise ProvisionError("the switch died")
+
+    def close(self) -> None:
+        self.log.append(f"close {self.name}")
+        self.running = False
+        self.endpoints = []
+
+    def build(self) -> None:
+        if self.unbuildable:
+            raise ProvisionError("no memory")
+        self.log.append(f"build {self.name}")
+        self.built += 1
+        self.running = True
+        self.preflighted = False
+        self.endpoints = ["a", "b"]
+        if self.later_pps and self.built > FIRST_LOOK:
+            self.pps = self.later_pps
+        self.effect = self.draw()
+
+    def launch_pps(self) -> float:
+        return self.pps * self.effect * self.random.gauss(1, self.noise)
+
+
+def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
+    """Returns a candidate and its base; launches take no time, but the clock goes on."""
+    log: list[str] = []
+    now = [1000.0]
+    new, base = Model("new", log), Model("base", log, running=True, random=Random(6))
+
+    def run_launch(rig: Model, case: Case, settings: Settings, *, index: int, executable: Any, **_: Any) -> Launch:
+        other = base if rig is new else new
+        assert rig.running
+        assert not other.running
+        assert (case.candidate == "new") == (rig is new)
+        rig.check()
+        now[0] += LAUNCH_S
+        rig.launches += 1
+        rig.log.append(rig.name if executable is None else f"{rig.name} by {executable}")
+        pps = rig.launch_pps()
+        return Launch(
+            index=index,
+            started_at=now[0],
+            duration_s=1.0,
+            overhead_s=0.5,
+            throughput_pps=pps,
+            offered_pps=pps,
+            steal_share=0.0,
+            generator_bound=False,
+            pairs=(counts(pps),),
+            busy_share=0.2 if rig.idle else 1.0,
+            cycles_per_packet=rig.cycles and rig.cycles * rig.random.gauss(1, rig.noise),
+            invalid="stalled" if rig.launches - 1 == rig.invalid_after else None,
+            evidence="nothing came",
+        )
+
+    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    monkeypatch.setattr(repeat, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
+    monkeypatch.setattr(repeat, "time", clock)
+    monkeypatch.setattr(side_by_side, "time", clock)
+    monkeypatch.setattr(side_by_side, "Random", lambda: Random(1))
+    return new, base
+
+
+def counts(pps: float) -> PairCounts:
+    received = round(pps)
+    zero: dict[str, Any] = dict.fromkeys(
+        ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
+    )
+    return PairCounts(
+        pair=1,
+        scheduled=received,
+        sent=received,
+        refused=0,
+        not_offered=0,
+        tx_full=0,
+        received=received,
+        lost=0,
+        throughput_pps=pps,
+        offered_pps=pps,
+        **zero,
+    )
+
+
+def compare(
+    rigs: tuple[Model, Model],
+    *,
+    margin: Margin | Allowance = HIGHER,
+    cases: int = 1,
+    case: Case = CASE,
+    **settings: Any,
+) -> tuple[Measurement, Measurement]:
+    around = Surroundings("dedicated", ())
+    told: list[Progress] = []
+    rigs[1].pause()
+    now, base = measure_versions(
+        rigs,  # type: ignore[arg-type]
+        case,
+        Settings(**settings),
+        Allowance.of(margin) if isinstance(margin, Margin) else margin,
+        cases,
+        (around, around),
+        on_progress=told.append,
+    )
+    assert rigs[0].running
+    assert not rigs[1].running
+    assert all(progress.left_s >= 0 for progress in told)
+    assert Measurement.from_json(now.to_json()) == now
+    return now, base
+
+
+def launched(log: list[str]) -> list[str]:
+    return [entry for entry in log if not entry.startswith("preflight")]
+
+
+def decided(now: Measurement) -> SideBySide:
+    assert now.side_by_side is not None
+    assert now.decision == now.side_by_side.decision
+    return now.side_by_side
+
+
+def by_rigs(log: list[str]) -> list[tuple[list[str], str]]:
+    """The launches on each pair of rigs, and in which order its two rigs were built (empty for the first pair)."""
+    rigs: list[tuple[list[str], str]] = [([], "")]
+    for entry in launched(log):
+        kind, _, name = entry.partition(" ")
+        if kind == "build" and len(rigs[-1][0]):
+            rigs.append(([], name))
+        elif kind == "build":
+            rigs[-1] = ([], f"{rigs[-1][1]} {name}")
+        elif kind != "close":
+            rigs[-1][0].append(kind)
+    return rigs
