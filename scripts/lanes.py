@@ -94,7 +94,7 @@ def lane(name: str, options: Sequence[str]) -> Lane:
             ),
             Part("tests on the host", 125, host),
         )
-    # Half of the unit tests' time goes into what the documents say. Names as well: one of these tests can take a minute.
+    # Half of the unit tests' time goes into what the documents say. Names as well: one test can take a minute.
     return Lane(
         (
             Part("tests/unit", 60, (*unit, f"--ignore={DOCUMENTS}")),
