@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Literal
 
 from pytest_icbench.config import candidates, values
+from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
 from pytest_icbench.config.bit_rate import BitRate
 from pytest_icbench.config.fit import ports_of_sockets
 from pytest_icbench.config.function_options import parse_functions
@@ -38,7 +39,7 @@ class Request:
         switch: names and groups, as written.
         packet_size, mix: the frames to send: those of one length, then those of a mix; each with all ``flows``.
         api, port: names or ``all``.
-        app: loads of applications; None for frames of the workload.
+        app, birth: loads of applications, or containers to create; None for frames of the workload.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
@@ -58,6 +59,7 @@ class Request:
     switch_cores: tuple[int, ...] | None = None
     api: tuple[str, ...] | None = None
     app: tuple[str, ...] | None = None
+    birth: tuple[str, ...] | None = None
     port: tuple[str, ...] | None = None
     variant: tuple[str, ...] | None = None
     remote: tuple[bool, ...] = ()
@@ -89,7 +91,7 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = ("api", "app", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
+_NONE = ("api", "app", "birth", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
@@ -120,7 +122,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
         elif name in _AXES:
             arguments[name] = _AXES[name](as_text(value, at), at)
         elif name in _FLAGS:
-            arguments[name] = _flags(value, at)
+            arguments[name] = values.flags(value, at)
         else:
             arguments[name] = _SINGLE[name](as_text(value, at), at)
     if "mix" in arguments:
@@ -129,14 +131,9 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
         if "dimension" in named or arguments.get("measure") is not None or "api" in arguments:
             raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
         arguments["dimension"] = "application"
+    if arguments.get("birth") is not None:
+        arguments |= birth_arguments([name for name in named if name not in NAMES], where)
     return Request(**arguments, settings=parse_overrides(overrides, where))
-
-
-def _flags(value: object, where: str) -> tuple[bool, ...]:
-    flags = tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else (value,)
-    if not flags or not all(isinstance(flag, bool) for flag in flags):
-        raise UsageError(f"{where}: {value!r} is neither True nor False nor a list of these")
-    return tuple(flag for flag in flags if isinstance(flag, bool))
 
 
 def resolve_switches(
@@ -258,6 +255,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
     cases: dict[Case, None] = {}
     topology = options.topology
+    if request.birth is not None:
+        return birth_cases(options.birth or request.birth) if LINK in keep else []
 
     def remotes(pairs: int) -> tuple[bool, ...]:
         if request.remote:

@@ -32,6 +32,7 @@ def without_effect(options: Options, cases: _Cases) -> list[str]:
     checks: tuple[tuple[object, str, Callable[[], bool], str], ...] = (
         (options.blocking, "blocking", lambda: any(case.blocking for case in cases), "no selected case has sockets"),
         (options.app, "app", lambda: any(case.app for case in cases), "no selected case has an application"),
+        (options.birth, "birth", lambda: any(case.birth for case in cases), "no selected case creates containers"),
         (options.pf, "pf", lambda: "sriov" in switches, "no selected case is of sriov"),
         (options.uplink, "uplink", lambda: any(case.remote for case in cases), "no selected case is on two hosts"),
         *(

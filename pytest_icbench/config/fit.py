@@ -13,7 +13,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
     """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
     if case.app is not None and case.remote:
         return "applications run on one host: leave out --icbench-remote"
-    if case.app is None and case.burst > ring:
+    if case.app is None and case.birth is None and case.burst > ring:
         return too_large_burst(case.burst, ring)
     if case.traffic.longest_bytes > cls.max_frame_bytes:
         return (

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import candidates, frames, named, values
+from pytest_icbench.config import births, candidates, frames, named, values
 from pytest_icbench.config.function_options import FunctionOptions
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
@@ -99,6 +99,7 @@ class Options(FunctionOptions):
         values.applications,
         marker="None",
     )
+    birth: tuple[str, ...] | None = option("LIST", births.HELP, births.crowds, marker="None")
     port: tuple[str, ...] | None = option(
         "LIST",
         "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",

@@ -263,6 +263,14 @@ def program(file: Path, where: str) -> Path:
     return file
 
 
+def flags(value: object, where: str) -> tuple[bool, ...]:
+    """Returns the values of an argument that is True, False or a list of these. Raises UsageError."""
+    given = tuple(dict.fromkeys(value)) if isinstance(value, list | tuple) else (value,)
+    if not given or not all(isinstance(flag, bool) for flag in given):
+        raise UsageError(f"{where}: {value!r} is neither True nor False nor a list of these")
+    return tuple(flag for flag in given if isinstance(flag, bool))
+
+
 def applications(text: str, where: str) -> tuple[str, ...]:
     """Parses loads of applications (``redis iperf3:c4``), whose names are checked where applications are known."""
     loads = parse_words(text, where)

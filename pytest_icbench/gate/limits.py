@@ -33,6 +33,7 @@ _OWNERS = (
     (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
     (("rtt_", "pdv_", "floor_"), "latency"),
     (("operations", "goodput_", "response_", "client_", "server_", "softirq_"), "application"),
+    (("birth_",), "birth"),
 )
 
 

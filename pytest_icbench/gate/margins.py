@@ -25,6 +25,7 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
         "response_p50_ns": ("application", "lower"),
         "response_p99_ns": ("application", "lower"),
         "server_cpu_ns_per_operation": ("application", "lower"),
+        "birth_ns": ("birth", "lower"),
         "rtt_p50_ns": ("latency", "lower"),
         "rtt_mean_ns": ("latency", "lower"),
         "rtt_p90_ns": ("latency", "lower"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -228,7 +229,18 @@ def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
         os.sched_setaffinity(0, old)
 
 
+def refused_process(error: OSError) -> str:
+    """Returns why the kernel makes no further process, with the remedy."""
+    if error.errno == errno.EAGAIN:
+        return "no further process is allowed: raise the pids cgroup's pids.max, kernel.pid_max or kernel.threads-max"
+    if error.errno == errno.ENOMEM:
+        return "no memory is left for a further process: free some"
+    return error.strerror or str(error)
+
+
 def _missing(argv: Sequence[str], error: OSError) -> ProvisionError:
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
     return ProvisionError(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
 
 

@@ -7,6 +7,7 @@ import math
 
 from pytest_icbench.measure.comparing import fewest_comparing
 from pytest_icbench.measure.stopping import fewest_launches
+from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
@@ -25,6 +26,10 @@ TRAINS_S = 10.0
 #: Launches of a case, and of its reference link, before the two change places over two hosts: they take turns at the
 #: NICs, and the rig of each turn is built anew.
 LAUNCHES_A_TURN = 4
+#: Time for creating and removing a container, and a process, in seconds.
+CONTAINER_S, FORK_S = 0.06, 0.006
+#: How often containers that are being created are looked at while all are idle, and for how many seconds.
+IDLE_SAMPLES, IDLE_S = 10, 0.2
 #: Default number of loads of a sweep.
 SWEEP_LOADS = 10
 
@@ -91,6 +96,14 @@ def _turns(launches: int, rate: Rate) -> int:
 def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True) -> float:
     """Returns the seconds of a long run: one launch without a reference."""
     return settings.warmup_s + duration_s + LAUNCH_OVERHEAD_S + (RIG_OVERHEAD_S if build else 0.0)
+
+
+def birth_estimate_s(label: str) -> float:
+    """Returns the seconds of a case that creates containers, and removes them again."""
+    crowd = Crowd.of(label)
+    assert crowd is not None  # the case was made of one
+    one_s = FORK_S if crowd.kind == FORK else CONTAINER_S
+    return crowd.count * one_s + IDLE_SAMPLES * IDLE_S + RIG_OVERHEAD_S
 
 
 def _search_s(goal: Goal, warmup_s: float) -> float:

@@ -13,7 +13,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.traffic import SHORTEST, Traffic
 
-Dimension = Literal["throughput", "latency", "application"]
+Dimension = Literal["throughput", "latency", "application", "birth"]
 Family = Literal["kernel", "dpdk"]
 #: Words that stand for several switches: all of them, or a family.
 GROUPS = ("all", *get_args(Family))
@@ -69,6 +69,8 @@ class Case:
         function: the network function between the ends of each pair (``nat+acl10``); None for none.
         app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
             is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
+        birth: the containers that are created one after the other (``netns:1000``, see ``model.birth``); None for
+            frames. No traffic of the workload passes.
     """
 
     switch: str
@@ -87,12 +89,14 @@ class Case:
     candidate: str | None = None
     function: str | None = None
     app: str | None = None
+    birth: str | None = None
 
     @property
     def id(self) -> str:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function]-api[-blocking][-touch]-64B-b32-1vs1-Rmax``.
 
-        Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``.
+        Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
+        that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
         head = self.switch
@@ -111,7 +115,9 @@ class Case:
             parts.append("blocking")
         if self.touch:
             parts.append("touch")
-        load = [self.traffic.label, f"b{self.burst}"] if self.app is None else [f"app:{self.app}"]
+        load = [self.traffic.label, f"b{self.burst}"]
+        if self.app is not None or self.birth is not None:
+            load = [f"app:{self.app}" if self.birth is None else f"birth:{self.birth}"]
         parts += [*load, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         if self.remote:
             parts.append("remote")
@@ -151,6 +157,7 @@ class Case:
             self.pairs,
             self.traffic.jumbo,
             self.api in NETDEV_APIS,
+            self.birth or "",
         )
 
     def resolved_port(self, switch: Choices) -> str:
@@ -173,8 +180,9 @@ class Case:
                 data |= self.traffic.to_axes()
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
-        if self.app is None:  # most cases have none, and say so by leaving it out
-            del data["app"]
+        for name in ("app", "birth"):  # most cases have none, and say so by leaving it out
+            if data[name] is None:
+                del data[name]
         data["rate"] = self.rate.to_json()
         if self.function is None:
             del data["function"]
@@ -217,6 +225,7 @@ class _Axes:
     contender: str | None
     function: str | None
     app: str | None
+    birth: str | None
 
 
 #: Keys of a case's axes in files.

@@ -10,7 +10,7 @@ from pytest_icbench.model.traffic import LABEL, Traffic
 
 #: The end of a benchmark's node id. A controller knows nothing else of its workers' items.
 CASE_ID = re.compile(
-    rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|app:[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
+    rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|(?:app|birth):[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
 )
 _FLAGS = re.compile(rf"(?:-(?P<api>{'|'.join(sorted(APIS, key=len, reverse=True))}))?(?:-blocking)?(?:-touch)?$")
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import (
     DamagedData,
@@ -41,7 +42,12 @@ from pytest_icbench.wording import plain_name, quantity
 
 #: The figure by which results of each dimension are compared.
 MAIN_FIGURES: Mapping[str, str] = MappingProxyType(
-    {"throughput": "throughput_pps", "latency": "rtt_p50_ns", "application": "operations_per_second"}
+    {
+        "throughput": "throughput_pps",
+        "latency": "rtt_p50_ns",
+        "application": "operations_per_second",
+        "birth": "birth_ns",
+    }
 )
 
 #: The measurement and its parts; those of a launch are defined in a file of their own.
@@ -114,6 +120,10 @@ class Measurement:
             operation. It has the soft interrupts that ran in their time, unless the kernel counts these apart.
         softirq_ns_per_operation: time of soft interrupts on the endpoints' CPUs for one operation, by the kernel's
             ticks; beside the processes' time or part of it, as the kernel counts.
+        birth_ns: time to create a container, median over those of the case; ``births`` has each.
+        birth_growth: median time of the last tenth over that of the first; None below 20 containers.
+        birth_memory_bytes, birth_cpu_share: memory, and CPU time over time, of one idle container, with all of them
+            there (``model.birth.Idle``).
         loss_events: the first thousand of ``loss_event_count`` in a long run (``icbench.soak``); None for others.
         back_to_back: longest train without loss (RFC 9004); None for others.
         load: the load as a share of a rate that was searched for first.
@@ -218,6 +228,11 @@ class Measurement:
     client_cycles_per_operation: Estimate | None = None
     server_cycles_per_operation: Estimate | None = None
     softirq_ns_per_operation: Estimate | None = None
+    birth_ns: Estimate | None = None
+    birth_growth: float | None = None
+    birth_memory_bytes: float | None = None
+    birth_cpu_share: float | None = None
+    births: Births | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
     back_to_back: BackToBack | None = None

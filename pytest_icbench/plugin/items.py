@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_icbench.config.births import check_kinds
 from pytest_icbench.config.cases import (
     Request,
     check_configs,
@@ -22,6 +23,7 @@ from pytest_icbench.config.fit import remote_misfit, unsupported_reason
 from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
@@ -59,6 +61,8 @@ class Benchmark:
     def measures(self) -> str | None:
         """The method of ``icbench`` that the test calls, as its marker says; None: plain launches at its rate."""
         rate = self.case.rate
+        if self.case.birth is not None:
+            return "birth"
         return self.request.measure or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
 
     @property
@@ -156,6 +160,7 @@ def arrange(
             if key not in tests:
                 tests[key] = _read_marked_test(item, options, limits)
             item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
+    check_kinds((benchmark.case for benchmark in benchmarks(items)), (cls.kind for cls in node_kinds()))
     configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in benchmarks(items)])
     check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
     items[:] = grouped(items, _rig_key)

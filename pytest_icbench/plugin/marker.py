@@ -47,11 +47,13 @@ class MarkerCheck:
         return asked_s
 
     def _of_frames(self, method: str) -> None:
-        """Raises UsageError for a method that measures frames where the marker names an application."""
-        if self._benchmark.case.app is not None and method != "measure":
+        """Raises UsageError for a method that measures frames where the marker names an application or containers."""
+        case = self._benchmark.case
+        named = "an application (app=)" if case.app is not None else "containers to create (birth=)"
+        if (case.app is not None or case.birth is not None) and method != "measure":
             raise UsageError(
-                f"{self._benchmark.where}: the marker names an application (app=), which icbench.{method}() cannot"
-                " measure: call icbench.measure()"
+                f"{self._benchmark.where}: the marker names {named}, which icbench.{method}() cannot measure: call"
+                " icbench.measure()"
             )
 
     def _warn(self, method: str, remedy: str) -> None:

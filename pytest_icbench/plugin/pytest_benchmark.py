@@ -26,6 +26,7 @@ COLUMNS = ["median", "iqr", "min", "max", "rounds"]
 _GROUPS = {
     "throughput": "throughput: seconds per packet",
     "application": "applications: seconds per operation",
+    "birth": "birth: median time to create a container",
     "latency": "latency: median round-trip time",
 }
 _CLOCK = pytest.StashKey["Clock"]()

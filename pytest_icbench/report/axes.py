@@ -23,6 +23,7 @@ METRIC_NAMES = {
     "mfr": "maximum forwarding rate",
     "ndr": "non-drop rate",
     "pdr": "partial-drop rate",
+    "creation": "time to create a container",
     "closed-loop": "rate of an application's own client",
     "fixed": "rate received at a fixed offered load",
 }
@@ -46,6 +47,7 @@ class Traffic(NamedTuple):
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
     app: str = ""
+    birth: bool = False
 
     def say(self, *without: str) -> str:
         """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
@@ -56,6 +58,8 @@ class Traffic(NamedTuple):
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
+        if self.birth:
+            parts = {"birth": "containers created one after the other"}
         if self.app:
             parts = {"app": self.app, "pairs": parts["pairs"]}
         texts = [text for name, text in parts.items() if name not in without]
@@ -75,6 +79,7 @@ def traffic(result: Result) -> Traffic:
         point.traffic.mix or "",
         point.traffic.flows or "",
         point.app or "",
+        point.birth is not None,
     )
 
 
@@ -142,10 +147,12 @@ def rate_text(rate: object) -> str:
 def path_of(result: Result) -> str:
     """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, function, API.
 
+    Of containers that were created it is their kind.
+
     Its run, and what else tells it from others of a report, follow in brackets.
     """
     point = result.point
-    parts = [result.switch]
+    parts = [result.switch if point.birth is None else point.birth.partition(":")[0]]
     if point.port:
         parts[0] += f"+{point.port}"
     if point.variant_label:
@@ -187,10 +194,15 @@ def is_application(result: Result) -> bool:
     return result.dimension == "application"
 
 
+def is_birth(result: Result) -> bool:
+    """Whether the result is of containers that were created."""
+    return result.dimension == "birth"
+
+
 def main_figure(result: Result) -> Estimate | None:
     """Returns the value by which results of a dimension are compared.
 
-    It is the median round trip, frames per second, or operations per second.
+    It is the median round trip, the median time to create a container, frames per second, or operations per second.
     """
     main: Estimate | None = getattr(result, MAIN_FIGURES.get(result.dimension, "throughput_pps"))
     return number(result, main)
@@ -200,6 +212,8 @@ def main_unit(result: Result) -> tuple[str, float]:
     """Returns the unit in which reports show the main value, and the factor to it."""
     if is_application(result):
         return ("operations/s", 1.0) if result.goodput_gbps is None else ("Gbit/s", 1e-3)
+    if is_birth(result):
+        return "ms", 1e-6
     return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
 
 

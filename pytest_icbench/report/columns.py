@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pytest_icbench.gate.margins import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
+from pytest_icbench.report import born, longruns, remarks
+from pytest_icbench.report.axes import is_application, is_birth, is_latency, main_figure, main_unit, number, short
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.wording import percent, printable, signed_percent
@@ -30,6 +30,7 @@ class In(Flag):
     PAGE = auto()
     LINE = auto()
     APPLICATION = auto()
+    BIRTH = auto()
     NOWHERE = 0
 
 
@@ -200,6 +201,8 @@ def _figure(result: Result) -> str:
         return ""
     if is_application(result):
         return f"{operations(result)} {result.metric}"
+    if is_birth(result):
+        return f"{born.each(result)} ms to create a container"
     if is_latency(result):
         return f"{microseconds(result, main)} µs RTT p50"
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
@@ -283,11 +286,13 @@ def _limit_of_rate(result: Result) -> str:
 
 
 _BOTH = In.THROUGHPUT | In.LATENCY
-_ALL = _BOTH | In.APPLICATION
+_ALL = _BOTH | In.APPLICATION | In.BIRTH
 
 #: All columns in their order.
 COLUMNS = (
     Column("rate", "", _line_rate, In.LINE),
+    Column("each", "ms", born.each, In.LINE, phrase="{text} ms each"),
+    Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
@@ -309,6 +314,15 @@ COLUMNS = (
     Column("p99", "µs", _p99, In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
+    Column("each", "", born.each, In.BIRTH, always=In.BIRTH),
+    *(
+        Column(name, "", lambda result, phase=phase: born.phase(result, phase), In.BIRTH)  # type: ignore[misc]
+        for name, phase in (("prepare", 0), ("process", 1), ("network", 2), ("answer", 3))
+    ),
+    Column("growth", "", born.growth, In.BIRTH),
+    Column("remove", "", born.removal, In.BIRTH),
+    Column("idle", "MB", born.memory, In.BIRTH | In.PAGE, phrase="{text} MB each"),
+    Column("CPU", "", born.cpu, In.PAGE, phrase="idle {text} % of a CPU each"),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),

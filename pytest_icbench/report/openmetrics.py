@@ -78,6 +78,8 @@ def _families(
         )
     loss = _plain(results, lambda result: result.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
+    created = _plain(results, lambda result: None if result.birth_ns is None else result.birth_ns / 1e9)
+    yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Launches behind the figures.", launches
     duration = _plain(results, lambda result: result.duration_s)

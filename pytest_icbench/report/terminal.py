@@ -15,7 +15,12 @@ from pytest_icbench.wording import printable, wrapped
 #: Widest line of a table.
 WIDTH = 100
 #: The table of each dimension.
-_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION}
+_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH}
+#: What follows a dimension in the title of its table, which says what its columns mean.
+_TITLES = {
+    "application": "{dimension} ({metric}), CPU time of client and server in µs an operation",
+    "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
+}
 
 
 def table(results: Sequence[Result]) -> list[str]:
@@ -31,11 +36,7 @@ def table(results: Sequence[Result]) -> list[str]:
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        kind = (
-            f"{dimension} ({metric}), CPU time of client and server in µs an operation"
-            if dimension == "application"
-            else dimension
-        )
+        kind = _TITLES.get(dimension, "{dimension}").format(dimension=dimension, metric=metric)
         lines += _group(kind + on, metric, group, _TABLES.get(dimension, In.THROUGHPUT))
         if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]

@@ -28,6 +28,7 @@ SCHEMA = 1
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
     "throughput": (("throughput_pps", False), ("cycles_per_packet", True)),
     "application": (("operations_per_second", False), ("response_p99_ns", True)),
+    "birth": (("birth_ns", True),),
     "latency": (("rtt_p50_ns", True), ("rtt_p99_ns", True)),
 }
 

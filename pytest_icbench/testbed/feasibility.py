@@ -17,6 +17,7 @@ from pytest_icbench.driver.guard import make_function, make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.testbed.births import why_no_crowd
 from pytest_icbench.testbed.probe import probe
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
@@ -107,6 +108,8 @@ class Feasibility:
         self._probe(case)
         if case.app is not None:
             _refuse(self._application_reason(case.app))
+        if case.birth is not None:
+            _refuse(why_no_crowd(case.birth, self.session))
         _refuse(self._pairs_reason(case.switch, case.pairs))
         return self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
+from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
@@ -24,7 +24,7 @@ from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
-from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment
+from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment, with_ports
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
@@ -214,11 +214,12 @@ class Testbed:
 
     def make_rig(self, request: RigRequest) -> Rig:
         """Returns a rig, not yet built."""
+        from pytest_icbench.testbed.births import BirthRig
         from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
         case = self.candidates.built(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs(case.pairs)
-        kind = ExclusiveRig if case.remote else Rig
+        kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
         return kind(
             case,
             request.placement,
@@ -259,16 +260,19 @@ class Testbed:
             part: the round that this is; the measurement is that of all rounds so far.
         """
         from pytest_icbench.measure.measure import measure
+        from pytest_icbench.testbed.births import measure_births
 
         rig, reference_rig = rigs
         around = self._around(rig)
+        if case.birth is not None:
+            return measure_births(rig, settings, around, on_progress)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         api = case.resolved_api(self.catalogue[case.switch])
         application, around = with_application(case, around)
         measured = partial(measure, around=around, reference=reference, api=api, application=application, part=part)
         measurement = measured(rig, reference_rig, case, settings, on_progress)
-        return _with_ports(measurement, rig)
+        return with_ports(measurement, rig)
 
     def measure_versions(
         self,
@@ -302,7 +306,7 @@ class Testbed:
             on_progress=on_progress,
             executables=(self.candidates.workload(case), None),
         )
-        return _with_ports(now, rigs[0]), _with_ports(base, rigs[1])
+        return with_ports(now, rigs[0]), with_ports(base, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
         from pytest_icbench.host import facts
@@ -385,16 +389,3 @@ class Testbed:
                 failures.append(str(error))
         if failures:
             raise ProvisionError("\n".join(failures))
-
-
-def _with_ports(measurement: Measurement, rig: Rig) -> Measurement:
-    """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
-    ports = None
-    try:
-        ports = rig.assignment()
-    except DriverFault:
-        raise
-    except ProvisionError:
-        pass  # the switch has died, which the measurement reports
-    cpus = {**measurement.treatment["cpus"], "ports": ports}
-    return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.errors import DriverFault, ProvisionError
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.host.root import Root
+    from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.toml import TomlFile
     from pytest_icbench.model.uplink import Uplink
     from pytest_icbench.testbed.rig import Rig
@@ -102,3 +106,16 @@ def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:
             "yield_every": placement.yield_every,
         },
     }
+
+
+def with_ports(measurement: Measurement, rig: Rig) -> Measurement:
+    """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
+    ports = None
+    try:
+        ports = rig.assignment()
+    except DriverFault:
+        raise
+    except ProvisionError:
+        pass  # the switch has died, which the measurement reports
+    cpus = {**measurement.treatment["cpus"], "ports": ports}
+    return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})

@@ -109,6 +109,8 @@ class Topology:
         """Returns why a case cannot run on the topology, with the remedy; None if it can."""
         if case.app is not None:
             return f"a topology is for the workload's frames, not for {case.app}: leave out --icbench-topology"
+        if case.birth is not None:
+            return f"a topology is for the workload's frames, not for {case.birth}: leave out --icbench-topology"
         if case.pairs > self.pairs:
             return (
                 f"the topology has {_count(self.pairs)}, not {case.pairs}: lower --icbench-pairs, or write a larger one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -64,11 +65,12 @@ class NetnsNode:
         try:
             self._group.create(spec.name)
             log = session.dir / f"{spec.name}.log"
+            prepared_ns = time.perf_counter_ns()
             self._holder = self._begin([str(workload_path()), "pause"], spec.cpus, log, pipes=False)
         except ProvisionError:
             self.stop()
             raise
-        return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind})
+        return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind}, prepared_ns)
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
         """Starts a process in the namespace and in the node's cgroups. Raises ProvisionError."""

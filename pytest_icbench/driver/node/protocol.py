@@ -43,11 +43,16 @@ class NodeFacts:
     """The facts about a started node. The pid of its init identifies its namespaces.
 
     A link is moved into ``netns``; ``Node.spawn`` starts a process inside.
+
+    Attributes:
+        prepared_ns: the moment, by ``time.perf_counter_ns``, at which ``start`` began to start the node's first
+            process; None for a kind that does not tell.
     """
 
     name: str
     init_pid: int
     extra: Mapping[str, str] = field(default_factory=dict)
+    prepared_ns: int | None = None
 
     @property
     def netns(self) -> str:

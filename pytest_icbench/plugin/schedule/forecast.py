@@ -13,6 +13,7 @@ from pytest_icbench.measure.estimate import (
     RIG_OVERHEAD_S,
     SOAK_S,
     TRAINS_S,
+    birth_estimate_s,
     comparison_estimate_s,
     estimate_s,
     launch_estimate_s,
@@ -66,6 +67,8 @@ def _without_search_s(
     """Returns the seconds without the search for a rate that the load is a share of."""
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
+    if benchmark.case.birth is not None:
+        return birth_estimate_s(benchmark.case.birth)
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
     if request.measure == "back_to_back":

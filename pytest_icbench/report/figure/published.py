@@ -93,7 +93,10 @@ def stated(result: Result) -> list[Stated]:
 
 
 def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
-    """Returns the publications' statements on experiments with results of two switches or more: row, text, source."""
+    """Returns the publications' statements on experiments as rows: row, text, source.
+
+    The results have to be of two switches, or of two kinds of containers, or more.
+    """
     matches = []
     all_results = list(results)
     for entry in _data()["statements"]:
@@ -103,6 +106,6 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
             for result in all_results
             if all((_axis(result, name) or False) in values for name, values in axes.items())
         ]
-        if len({_axis(result, "switch") for result in matching}) >= 2:
+        if len({(_axis(result, "switch"), _axis(result, "birth")) for result in matching}) >= 2:
             matches.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
     return matches

@@ -17,7 +17,19 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.apart import told_apart
 from pytest_icbench.report.axes import hosts_apart, is_latency
 from pytest_icbench.report.changes import comparisons
-from pytest_icbench.report.figure import cdf, delay, dots, figures, heatmap, latency, launches, losses, scaling, single
+from pytest_icbench.report.figure import (
+    births,
+    cdf,
+    delay,
+    dots,
+    figures,
+    heatmap,
+    latency,
+    launches,
+    losses,
+    scaling,
+    single,
+)
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.path import path_chart
@@ -124,6 +136,7 @@ SECTIONS = (
             *latency.by_percentile(page.results, page.order, page.curves),
         ),
     ),
+    Section("births", "Creation of containers", lambda page: births.birth_figures(page.results, page.order), "first"),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
     Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),
     Section("history", "History", lambda page: page.history),

@@ -101,7 +101,7 @@ def scenarios() -> list[tuple[set[str], set[str]]]:
         for name, test in module.items():
             for mark in getattr(test, "pytestmark", ()) if name.startswith("test_") else ():
                 rows = re.findall(r"[A-D]\d+", (test.__doc__ or "").partition("Reproduces:")[2])
-                found.append((set(rows), set(mark.kwargs["switch"])))
+                found.append((set(rows), set(mark.kwargs.get("switch", ()))))
     return found
 
 

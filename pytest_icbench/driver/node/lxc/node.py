@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import stat
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +29,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import SESSION_VARIABLE, Process
+from pytest_icbench.host.process import SESSION_VARIABLE, Process, refused_process
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
@@ -88,7 +89,10 @@ def _start(container: Any, command: tuple[str, ...]) -> str | None:
     with warnings.catch_warnings():
         # The child calls liblxc and ends. It needs no lock that another thread may have held at the fork.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return f"did not start: {refused_process(error)}"
     if pid == 0:
         code = 1
         try:
@@ -221,6 +225,7 @@ class LxcNode:
             if not container.append_config_item(key, value) and not key.startswith("lxc.apparmor."):
                 self.stop()
                 raise ProvisionError(f"container {spec.name} cannot be configured: liblxc refuses {key} = {value}")
+        prepared_ns = time.perf_counter_ns()
         failure = _start(container, (str(program), "pause"))
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
@@ -233,7 +238,7 @@ class LxcNode:
         except ProvisionError:
             self.stop()
             raise
-        return NodeFacts(spec.name, init, {"kind": self.kind, "lxc": str(self._lxc.version)})
+        return NodeFacts(spec.name, init, {"kind": self.kind, "lxc": str(self._lxc.version)}, prepared_ns)
 
     def _check_cpus(self) -> None:
         """Raises ProvisionError if the kernel grants the container other CPUs than requested."""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases in which containers are created one after the other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pytest_icbench.config.sequences import parse_words
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.birth import FORK, MOST_CONTAINERS, Crowd
+from pytest_icbench.model.case import Case
+from pytest_icbench.wording import suggestion
+
+#: Each container gets a veth pair, and no switch is measured.
+LINK = "veth"
+HELP = (
+    "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
+    " (netns:1000 fork:300)"
+)
+
+
+def crowds(text: str, where: str) -> tuple[str, ...]:
+    """Parses crowds (``netns:1000 fork:300``), whose kinds are checked where nodes are known. Raises UsageError."""
+    labels = []
+    for word in parse_words(text, where):
+        crowd = Crowd.of(word)
+        if crowd is None:
+            raise UsageError(
+                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
+                " netns:1000"
+            )
+        labels.append(crowd.label)
+    return tuple(labels)
+
+
+def birth_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
+    """Returns the arguments of a marker that follow from ``birth``.
+
+    Args:
+        named: the names of those that are given, without settings. Raises UsageError for others than ``birth``.
+    """
+    if others := [name for name in named if name != "birth"]:
+        raise UsageError(f"{where}: birth creates containers and sends no traffic; leave out {', '.join(others)}")
+    return {"dimension": "birth", "switch": (LINK,)}
+
+
+def birth_cases(labels: Iterable[str]) -> list[Case]:
+    """Returns the cases of crowds."""
+    return [Case(switch=LINK, dimension="birth", birth=label) for label in dict.fromkeys(labels)]
+
+
+def check_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
+    """Raises UsageError for containers of a kind that is not among ``kinds``."""
+    known = (*kinds, FORK)
+    for case in cases:
+        crowd = None if case.birth is None else Crowd.of(case.birth)
+        if crowd is not None and crowd.kind not in known:
+            raise UsageError(f"birth: there is no kind of node '{crowd.kind}'{suggestion(crowd.kind, known)}")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Summarizes containers that were created one after the other as a Measurement. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_icbench.measure.launch.validity import RULES
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.model.birth import Births
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.quantiles import Estimate, median
+
+#: The metric of the times.
+CREATION = "creation"
+#: The reason of INVALID where not all containers came up.
+UNBORN = "unborn"
+#: The fewest containers of which a tenth has a median.
+FEWEST_FOR_GROWTH = 20
+
+
+def growth(times: Sequence[int]) -> float | None:
+    """Returns the median of the last tenth over that of the first; None below 20 times."""
+    tenth = len(times) // 10
+    return None if len(times) < FEWEST_FOR_GROWTH else median(times[-tenth:]) / median(times[:tenth])
+
+
+def summarize_births(
+    case: Case,
+    settings: Settings,
+    births: Births,
+    around: Surroundings,
+    *,
+    failure: str | None,
+    started_at: float,
+    duration_s: float,
+) -> Measurement:
+    """Returns the measurement of the containers; INVALID if one did not come up, with those before it.
+
+    Args:
+        failure: why the next one did not come up; None if all did.
+        started_at: seconds since the epoch.
+    """
+    times, last = births.total_ns, births.idle[-1] if births.idle else None
+    evidence = None
+    if failure is not None:
+        evidence = f"container {len(times) + 1:,} of {births.asked:,} did not come up: {failure}"
+    return Measurement(
+        case=case.id,
+        dimension=case.dimension,
+        metric=CREATION,
+        switch=case.switch,
+        port=case.port,
+        variant=case.variant_label,
+        placement=around.placement,
+        verdict=None if failure is None else Verdict.INVALID,
+        reason=None if failure is None else UNBORN,
+        evidence=evidence,
+        bottleneck="unknown",
+        throughput_pps=None,
+        throughput_per_pair_pps=None,
+        fairness=None,
+        throughput_gbps=None,
+        throughput_l1_gbps=None,
+        offered_pps=None,
+        scheduled=0,
+        sent=0,
+        refused=0,
+        received=0,
+        lost=0,
+        duplicated=0,
+        reordered=0,
+        late=0,
+        foreign=0,
+        corrupted=0,
+        frame_loss_ratio=None,
+        trial_loss_ratio=None,
+        generator_bound=False,
+        birth_ns=Estimate(median(times)) if times else None,
+        birth_growth=growth(times),
+        birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
+        birth_cpu_share=None if last is None else last.cpu_share / last.containers,
+        births=births,
+        launches=1,
+        rules=RULES,
+        started_at=started_at,
+        duration_s=duration_s,
+        axes=case.to_dict(),
+        settings=settings.to_dict(),
+        identity=dict(around.identity),
+        treatment=dict(around.treatment),
+        conditions=dict(around.conditions),
+    )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Containers created one after the other until there are many: how long each takes, and what idle ones cost. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+#: The floor of every kind: a process that is started on the host, without any container.
+FORK = "fork"
+#: The most containers of one case.
+MOST_CONTAINERS = 10_000
+_LABEL = re.compile(r"([\w.]+):(\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The containers of a case: ``count`` of a kind of node, or processes (``fork``)."""
+
+    kind: str
+    count: int
+
+    @classmethod
+    def of(cls, label: str) -> Self | None:
+        """Returns the crowd of a label (``netns:1000``); None if the text is none."""
+        match = _LABEL.fullmatch(label)
+        if match is None or not 1 <= int(match[2]) <= MOST_CONTAINERS:
+            return None
+        return cls(match[1], int(match[2]))
+
+    @property
+    def label(self) -> str:
+        """The text in a case's id: ``netns:1000``."""
+        return f"{self.kind}:{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """The cost of the first ``containers`` of a case while nothing happens in them.
+
+    Attributes:
+        memory_bytes: memory of all their processes, of what they share their part, and by how much the kernel's own
+            memory that it does not give back has grown since the first one was begun, whoever made it grow.
+        cpu_share: CPU time of all their processes over time.
+    """
+
+    containers: int
+    memory_bytes: int
+    cpu_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """The containers of a case in the order of their creation, which is that of the times. All times are in ns.
+
+    Attributes:
+        asked: number of containers that the case asks for; one that does not come up ends the list.
+        total_ns: time to create each: the sum of its phases.
+        prepared_ns: cgroups, namespaces, mounts, up to the start of its first process; 0 for a kind that does not tell.
+        process_ns: start of its first process, for ``lxc`` with all that liblxc does before.
+        network_ns: a veth pair into it, configured, until both ends transmit.
+        answered_ns: until the first frame from outside is answered.
+        removed_ns: time to remove each, the last one first.
+        idle: what they cost when a tenth of them was there, two tenths, and so on.
+    """
+
+    kind: str
+    asked: int
+    total_ns: tuple[int, ...] = ()
+    prepared_ns: tuple[int, ...] = ()
+    process_ns: tuple[int, ...] = ()
+    network_ns: tuple[int, ...] = ()
+    answered_ns: tuple[int, ...] = ()
+    removed_ns: tuple[int, ...] = ()
+    idle: tuple[Idle, ...] = ()
+
+    @property
+    def phases(self) -> dict[str, tuple[int, ...]]:
+        """The times of each phase by its name in reports."""
+        return {
+            "cgroups and mounts": self.prepared_ns,
+            "process": self.process_ns,
+            "network": self.network_ns,
+            "first answer": self.answered_ns,
+        }

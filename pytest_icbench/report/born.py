@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of containers that were created, as texts. Pure."""
+
+from __future__ import annotations
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import number, short
+from pytest_icbench.stats.quantiles import median
+
+
+def _ms(time_ns: float | None) -> str:
+    return "" if time_ns is None else short(time_ns / 1e6)
+
+
+def each(result: Result) -> str:
+    """Returns the median time to create a container in ms."""
+    return _ms(number(result, result.birth_ns))
+
+
+def growth(result: Result) -> str:
+    """Returns the median time of the last tenth over that of the first."""
+    ratio = number(result, result.birth_growth)
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def phase(result: Result, place: int) -> str:
+    """Returns the median time of a phase in ms; empty for one that the kind does not have."""
+    times = () if result.births is None else list(result.births.phases.values())[place]
+    return _ms(median(times)) if result.is_number and any(times) else ""
+
+
+def removal(result: Result) -> str:
+    """Returns the median time to remove a container in ms."""
+    times = () if result.births is None else result.births.removed_ns
+    return _ms(median(times)) if result.is_number and times else ""
+
+
+def memory(result: Result) -> str:
+    """Returns the memory of an idle container in MB."""
+    octets = number(result, result.birth_memory_bytes)
+    return "" if octets is None else f"{octets / 1e6:.2f}"
+
+
+def cpu(result: Result) -> str:
+    """Returns the CPU time of an idle container in percent of a CPU."""
+    share = number(result, result.birth_cpu_share)
+    return "" if share is None else f"{share * 100:.3f}"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Containers created one after the other: the time of each, and what idle ones need, by their number. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import grouped, is_birth, path_of, short
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, y_axis
+from pytest_icbench.stats.quantiles import median
+
+#: The greatest number of points of a line; neighbours share one, their median.
+MOST_POINTS = 100
+
+_NUMBER = Column("n", "containers")
+_TIME = (CASE, SERIES, _NUMBER, Column("each", "time to create it, ms"), Column("most", "the longest beside it, ms"))
+_MEMORY = (CASE, SERIES, _NUMBER, Column("each", "memory of all, MB"), Column("cpu", "CPU time of all, %"))
+
+
+def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns the chart of times and that of memory; none without such results.
+
+    A case in which a container did not come up has its points all the same: those before it were measured.
+
+    Args:
+        results: results of all dimensions.
+        order: all series of the page.
+    """
+    born = sorted(
+        (result for result in results if is_birth(result) and result.births is not None),
+        key=lambda result: order.index(path_of(result)),
+    )
+    times = tuple(row for result in born for row in _times(result))
+    memory = tuple(row for result in born for row in _memory(result))
+    figures = []
+    if times:
+        figures.append(_figure("births-0", "Time to create the n-th container", times, order, _TIME))
+    if memory:
+        figures.append(_figure("births-1", "Memory of n idle containers", memory, order, _MEMORY))
+    return figures
+
+
+def _times(result: Result) -> list[tuple[Any, ...]]:
+    assert result.births is not None
+    times = result.births.total_ns
+    width = -(-len(times) // MOST_POINTS) or 1
+    rows = []
+    for begin in range(0, len(times), width):
+        beside = times[begin : begin + width]
+        last = begin + len(beside)
+        rows.append((result.case, path_of(result), last, _rounded(median(beside)), _rounded(max(beside))))
+    return rows
+
+
+def _memory(result: Result) -> list[tuple[Any, ...]]:
+    assert result.births is not None
+    return [
+        (
+            result.case,
+            path_of(result),
+            look.containers,
+            _rounded(look.memory_bytes),
+            float(f"{look.cpu_share * 100:.3g}"),
+        )
+        for look in result.births.idle
+    ]
+
+
+def _rounded(millionths: float) -> float:
+    """Returns ns in ms, and bytes in MB."""
+    return float(f"{millionths / 1e6:.4g}")
+
+
+def _figure(
+    id_: str, title: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str], columns: tuple[Column, ...]
+) -> Figure:
+    return Figure(
+        id=id_,
+        kind="births",
+        title=title,
+        text=_text(rows, columns[3].title.rpartition(", ")[2]),
+        spec=_spec(rows, order, columns),
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _text(rows: Sequence[tuple[Any, ...]], unit: str) -> str:
+    sentences = []
+    for name, points in grouped(rows, lambda row: row[1]).items():
+        first, last = points[0], points[-1]
+        sentences.append(f"{name}: {short(first[3])} {unit} at {first[2]:,}, {short(last[3])} at {last[2]:,}.")
+    return " ".join(sentences)
+
+
+def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequence[Column]) -> dict[str, Any]:
+    series = sorted({row[1] for row in rows}, key=list(order).index)
+    scales, legend = theme.series_scales(series, order), {"title": None}
+    scale, title = y_axis([row[3] for row in rows], columns[3].title)
+    return {
+        "layer": [
+            {
+                "mark": {"type": "line", "strokeWidth": 1.8, "point": {"size": 18}},
+                "encoding": {
+                    "x": {
+                        "field": "n",
+                        "type": "quantitative",
+                        "scale": {"zero": True, "nice": True},
+                        "axis": {"title": columns[2].title, "tickCount": 6},
+                    },
+                    "y": {"field": "each", "type": "quantitative", "scale": scale, "axis": {"title": title}},
+                    "color": {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend},
+                    "strokeDash": {
+                        "field": "series",
+                        "type": "nominal",
+                        "scale": scales["strokeDash"],
+                        "legend": legend,
+                    },
+                    "tooltip": [{"field": column.name, "title": column.title} for column in columns],
+                },
+            }
+        ],
+    }

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Creates containers one after the other, by the code that makes the nodes of a rig, and removes them again.
+
+Every container gets a veth pair whose other end is in one network namespace beside them all. So no link is in the
+host's own namespace, and all links end with the namespaces.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from pytest_icbench.driver.guard import make_node, probe_node
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.node.protocol import Node, NodeSpec
+from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.host.net import links
+from pytest_icbench.host.net.echo import Echo
+from pytest_icbench.host.process import Process
+from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.signals import shielded
+from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
+from pytest_icbench.measure.progress import OnProgress, Progress
+from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.model.birth import FORK, Births, Crowd, Idle
+from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.rig import Rig
+
+#: The share of the memory below which no further container is created.
+LEAST_MEMORY = 0.05
+#: Open files of the harness beside those of the containers, and the most that a container keeps open.
+_FILES, _FILES_EACH = 200, 2
+_FIRST_ADDRESS = ipaddress.IPv4Address("198.18.0.0")
+_SHOW_EVERY_S = 0.5
+_LONGEST_FAILURE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """The times of one container in ns, by phase; see ``model.birth.Births``."""
+
+    prepared_ns: int
+    process_ns: int
+    network_ns: int = 0
+    answered_ns: int = 0
+
+    @property
+    def total_ns(self) -> int:
+        """The sum of the phases."""
+        return self.prepared_ns + self.process_ns + self.network_ns + self.answered_ns
+
+
+class Maker(Protocol):
+    """A maker of containers, or of what stands for them."""
+
+    def create(self, number: int) -> Birth:
+        """Creates the container of a number, counted from 1. Raises ProvisionError; what is there is then kept."""
+
+    def pids(self) -> set[int]:
+        """Returns the processes of all containers."""
+
+    def remove(self) -> Iterator[int]:
+        """Removes all containers, the last one first, and yields the ns that each took. Raises ProvisionError."""
+
+
+class NodeMaker:
+    """Creates nodes of a kind, each with a veth pair from ``outside``, the namespace of all other ends."""
+
+    def __init__(self, session: HostSession, kind: str, cpus: Sequence[int]) -> None:
+        self._session, self._kind, self._cpus = session, kind, cpus
+        self._nodes: list[Node] = []
+        self._inits: dict[str, int] = {}
+        self._outside = links.create_netns(session, "outside")
+        self._echo = Echo(self._outside)
+
+    def create(self, number: int) -> Birth:
+        """See ``Maker``."""
+        here, there = addresses(number)
+        begun = time.perf_counter_ns()
+        node = make_node(self._kind, self._session, NodeSpec(self._session.name(f"b{number}"), self._cpus))
+        self._nodes.append(node)
+        facts = node.start()
+        started = time.perf_counter_ns()
+        self._inits[facts.name] = facts.init_pid
+        outer = links.End(f"b{number}", self._outside, here, (there,))
+        links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
+        linked = time.perf_counter_ns()
+        self._echo.ask(there.ip)
+        answered = time.perf_counter_ns()
+        prepared = begun if facts.prepared_ns is None else facts.prepared_ns
+        return Birth(prepared - begun, started - prepared, linked - started, answered - linked)
+
+    def pids(self) -> set[int]:
+        """See ``Maker``. A container's monitor is one of them."""
+        group = SessionGroup.of(self._session)
+        pids = set(self._inits.values())
+        for name in self._inits:
+            pids |= group.pids(group.member(name)) | group.pids(group.member(f"{name}.monitor"))
+        return pids
+
+    def remove(self) -> Iterator[int]:
+        """See ``Maker``."""
+        failures: list[IcbenchError] = []
+        while self._nodes:
+            node = self._nodes.pop()
+            begun = time.perf_counter_ns()
+            try:
+                node.stop()
+            except IcbenchError as error:  # the others go all the same; the journal keeps this one
+                failures.append(error)
+            yield time.perf_counter_ns() - begun
+        self._inits.clear()
+        self._echo.close()
+        links.delete_netns(self._session, self._outside)
+        if failures:
+            raise failures[0]
+
+
+class ProcessMaker:
+    """Starts processes without any container: the floor of all kinds."""
+
+    def __init__(self, session: HostSession, cpus: Sequence[int]) -> None:
+        self._session, self._cpus = session, cpus
+        self._processes: list[Process] = []
+
+    def create(self, number: int) -> Birth:  # noqa: ARG002 - as ``Maker``
+        """See ``Maker``."""
+        command = [str(workload_path()), "pause"]
+        begun = time.perf_counter_ns()
+        process = self._session.spawner.start(command, log=self._session.dir / "births.log", cpus=self._cpus)
+        ended = time.perf_counter_ns()
+        self._processes.append(process)
+        return Birth(0, ended - begun)
+
+    def pids(self) -> set[int]:
+        """See ``Maker``."""
+        return {process.pid for process in self._processes}
+
+    def remove(self) -> Iterator[int]:
+        """See ``Maker``."""
+        while self._processes:
+            process = self._processes.pop()
+            begun = time.perf_counter_ns()
+            process.stop(term_s=0)
+            yield time.perf_counter_ns() - begun
+
+
+def addresses(number: int) -> tuple[Address, Address]:
+    """Returns the addresses of the outer end and of the container: a network of four for each, in RFC 2544's range."""
+    first = _FIRST_ADDRESS + 4 * number
+    macs = (f"02:00:{number >> 8:02x}:{number & 0xFF:02x}:00:{side:02x}" for side in (1, 2))
+    here, there = (Address(str(first + side), mac, 30) for side, mac in zip((1, 2), macs, strict=True))
+    return here, there
+
+
+class BirthRig(Rig):
+    """A rig without a switch and nodes: those of its case exist only while they are measured."""
+
+    def build(self) -> None:
+        """Does nothing."""
+
+    def check(self) -> None:
+        """Does nothing: nothing can be dead."""
+
+    def pause(self) -> None:
+        """Does nothing."""
+
+    def resume(self) -> None:
+        """Does nothing."""
+
+
+def measure_births(
+    rig: Rig, settings: Settings, around: Surroundings, on_progress: OnProgress | None = None
+) -> Measurement:
+    """Creates the containers of a case, looks at them idle, and removes them.
+
+    Raises:
+        Unsupported: this host allows fewer open files than they need.
+        ProvisionError: not all of them could be removed.
+    """
+    case = rig.case
+    crowd = Crowd.of(case.birth or "")
+    assert crowd is not None  # the case was made of one
+    started_at, began = time.time(), time.monotonic()
+
+    def show(created: int) -> None:
+        if on_progress is not None:
+            elapsed_s = time.monotonic() - began
+            left_s = elapsed_s / max(created, 1) * (crowd.count - created)
+            text = f"container {created:,}/{crowd.count:,}"
+            on_progress(Progress(case.id, "case", 1, 1, None, elapsed_s, left_s, detail=text))
+
+    with open_files(_FILES + _FILES_EACH * crowd.count):
+        births, failure = bear(
+            crowd, lambda: maker_of(rig.session, crowd.kind, rig.placement.endpoints), rig.session, show
+        )
+    return summarize_births(
+        case,
+        settings,
+        births,
+        replace(around, treatment={**around.treatment, "node": crowd.kind}),
+        failure=failure,
+        started_at=started_at,
+        duration_s=time.monotonic() - began,
+    )
+
+
+def why_no_crowd(label: str, session: HostSession) -> str | None:
+    """Returns why this host cannot make containers of a kind; None if it can. Changes nothing."""
+    crowd = Crowd.of(label)
+    if crowd is None or crowd.kind == FORK:
+        return None
+    try:
+        probe_node(crowd.kind, session)
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
+def maker_of(session: HostSession, kind: str, cpus: Sequence[int]) -> Maker:
+    every = tuple(sorted(set(cpus)))
+    return ProcessMaker(session, every) if kind == FORK else NodeMaker(session, kind, every)
+
+
+def bear(
+    crowd: Crowd, make: Callable[[], Maker], session: HostSession, show: Callable[[int], None]
+) -> tuple[Births, str | None]:
+    """Creates a crowd and removes it. Returns its times, and why it is not whole; None if it is.
+
+    Args:
+        make: makes the maker.
+        show: is told how many there are, twice a second.
+
+    Raises ProvisionError if not all could be removed.
+    """
+    looks = {-(-crowd.count * tenth // IDLE_SAMPLES) for tenth in range(1, IDLE_SAMPLES + 1)}
+    born: list[Birth] = []
+    idle: list[Idle] = []
+    removed: list[int] = []
+    failure: str | None = None
+    maker = make()
+    before = _kernel_bytes(session)
+    try:
+        shown = 0.0
+        for number in range(1, crowd.count + 1):
+            try:
+                _check_memory(session)
+                born.append(maker.create(number))
+            except IcbenchError as error:
+                failure = one_line(error)
+                break
+            if number in looks:
+                idle.append(_look(maker, number, before, session))
+            if time.monotonic() - shown > _SHOW_EVERY_S:
+                show(number)
+                shown = time.monotonic()
+    finally:
+        with shielded():
+            removed.extend(maker.remove())
+    births = Births(
+        kind=crowd.kind,
+        asked=crowd.count,
+        total_ns=tuple(birth.total_ns for birth in born),
+        prepared_ns=tuple(birth.prepared_ns for birth in born),
+        process_ns=tuple(birth.process_ns for birth in born),
+        network_ns=tuple(birth.network_ns for birth in born),
+        answered_ns=tuple(birth.answered_ns for birth in born),
+        removed_ns=tuple(removed),
+        idle=tuple(idle),
+    )
+    return births, failure
+
+
+def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:
+    """Returns what the containers cost in a moment in which nothing is created."""
+    pids = maker.pids()
+    began, used_ns = time.monotonic_ns(), _cpu_ns(pids)
+    time.sleep(IDLE_S)
+    share = (_cpu_ns(pids) - used_ns) / (time.monotonic_ns() - began)
+    return Idle(containers, _kernel_bytes(session) - before + sum(map(_proportional_bytes, pids)), max(share, 0.0))
+
+
+def _cpu_ns(pids: Iterable[int]) -> int:
+    """Returns the CPU time that processes have used; one that has ended counts for nothing."""
+    total = 0
+    for pid in pids:
+        with suppress(OSError):
+            total += time.clock_gettime_ns((~pid << 3) | 2)  # clock_getcpuclockid(3)
+    return total
+
+
+def _kernel_bytes(session: HostSession) -> int:
+    """Returns the memory that the kernel holds for itself and does not give back when others need some."""
+    memory = memory_kib(session.root)
+    return sum(memory.get(name, 0) for name in ("SUnreclaim", "KernelStack", "PageTables", "Percpu")) * 1024
+
+
+def _proportional_bytes(pid: int) -> int:
+    """Returns a process' memory, of what it shares its part; 0 once it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _check_memory(session: HostSession) -> None:
+    """Raises ProvisionError before the host has so little memory that its kernel would kill processes."""
+    memory = memory_kib(session.root)
+    left, total = memory.get("MemAvailable"), memory.get("MemTotal")
+    if left is not None and total is not None and left < LEAST_MEMORY * total:
+        raise ProvisionError(
+            f"only {left // 1024:,} of {total // 1024:,} MiB of memory are left: free some, or ask for fewer containers"
+        )
+
+
+def one_line(error: BaseException) -> str:
+    """Returns an error's message on one line, without the middle of a long one."""
+    text = " ".join(str(error).split())
+    half = _LONGEST_FAILURE // 2
+    return text if len(text) <= _LONGEST_FAILURE else f"{text[:half]} … {text[-half:]}"
+
+
+@contextmanager
+def open_files(needed: int) -> Iterator[None]:
+    """Lets this process open so many files within the block. Raises Unsupported if the host does not allow it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= needed:
+        yield
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
+    except (ValueError, OSError):
+        raise Unsupported(
+            f"that many containers need {needed:,} open files, of which {hard:,} are allowed here: raise the limit"
+            f" (ulimit -Hn {needed}), or ask for fewer containers"
+        ) from None
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Labels of containers to create, and their cases' ids."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.case_id import is_case
+
+
+@given(st.sampled_from(["netns", "lxc", "fork", "my.kind_2"]), st.integers(1, MOST_CONTAINERS))
+def test_a_label_names_its_crowd(kind: str, count: int) -> None:
+    crowd = Crowd(kind, count)
+    assert Crowd.of(crowd.label) == crowd
+
+
+@pytest.mark.parametrize(
+    "label", ["", "netns", "netns:0", "netns:10001", "netns:-1", "netns:1e3", ":5", "a b:5", "a:5:6"]
+)
+def test_other_texts_are_no_crowd(label: str) -> None:
+    assert Crowd.of(label) is None
+
+
+def test_the_id_has_the_crowd_in_the_place_of_frames() -> None:
+    case = Case("veth", dimension="birth", birth="netns:1000")
+    assert case.id == "veth-birth:netns:1000-1vs1-Rmax"
+    assert is_case(f"test_x.py::test_birth[{case.id}]")
+    other = Case("veth", dimension="birth", birth="lxc:300")
+    assert case.rig_key != other.rig_key
+
+
+def test_only_cases_with_a_crowd_have_its_key_in_files() -> None:
+    case = Case("veth", dimension="birth", birth="lxc:300")
+    assert Case.from_dict(case.to_dict()) == case
+    assert "birth" not in Case("veth").to_dict()

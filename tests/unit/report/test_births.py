@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Containers that were created, in reports: the table, the line and the charts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.model.birth import Births, Idle
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.report import openmetrics
+from pytest_icbench.report.axes import path_of
+from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.figure.births import MOST_POINTS, birth_figures
+from pytest_icbench.report.figure.figures import all_series
+from pytest_icbench.report.overview import rankings
+from pytest_icbench.report.terminal import WIDTH, table
+
+
+def result(kind: str, count: int, each_ms: float, failure: str | None = None) -> Result:
+    each = round(each_ms * 1e6)
+    births = Births(
+        kind,
+        count,
+        total_ns=(each,) * count,
+        prepared_ns=(each // 4,) * count,
+        process_ns=(each // 4,) * count,
+        network_ns=(each // 2,) * count,
+        answered_ns=(0,) * count,
+        removed_ns=(2_000_000,) * count,
+        idle=(Idle(count // 2, count * 150_000, 0.0), Idle(count, count * 300_000, 0.01)),
+    )
+    case = Case("veth", dimension="birth", birth=f"{kind}:{count}")
+    around = Surroundings(placement="cooperative", endpoints=())
+    return Result.of(
+        summarize_births(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
+    )
+
+
+def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
+    lines = table([result("netns", 1000, 8.0), result("lxc", 300, 20.0)])
+    text = "\n".join(lines)
+    assert lines[0].startswith("birth: time to create a container in ms, median; growth: last tenth over first")
+    head, row = lines[1].split(), lines[2].split()
+    assert head == ["case", "each", "prepare", "process", "network", "growth", "remove", "idle", "MB", "verdict"]
+    assert row == ["veth-birth:netns:1000", "8", "2", "2", "4", "1.00", "2", "0.30", "-"]
+    assert "…" not in text, "names are whole"
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_the_line_of_a_case_says_how_long_each_takes() -> None:
+    said = [column.say(result("netns", 100, 8.0)) for column in columns(In.LINE)]
+    assert "8 ms each" in said
+    assert "the last tenth 1.00 times the first" in said
+
+
+def test_a_chart_has_a_line_for_each_kind_with_few_points() -> None:
+    results = [result("netns", 1000, 8.0), result("lxc", 300, 20.0)]
+    times, memory = birth_figures(results, all_series(results))
+    assert {row[1] for row in times.rows} == {"netns", "lxc"} == set(map(path_of, results))
+    netns = [row for row in times.rows if row[1] == "netns"]
+    assert (len(netns), netns[0][2], netns[-1][2]) == (MOST_POINTS, 10, 1000)
+    assert netns[0][3] == 8.0
+    assert [row[2:4] for row in memory.rows if row[1] == "lxc"] == [(150, 45.0), (300, 90.0)]
+    assert "lxc: 20 ms at 3, 20 at 300." in times.text
+
+
+def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
+    failed = result("netns", 73, 8.0, failure="no further process is allowed")
+    assert failed.verdict == Verdict.INVALID
+    times, _ = birth_figures([failed], all_series([failed]))
+    assert times.rows[-1][2] == 73
+    assert "unborn" in "\n".join(table([failed]))
+
+
+def test_kinds_are_no_switches_and_are_not_ranked() -> None:
+    assert rankings([result("netns", 100, 8.0), result("lxc", 100, 20.0)]) == []
+
+
+def test_metrics_have_the_time_in_seconds() -> None:
+    text = openmetrics.text([replace(result("netns", 100, 8.0), verdict=None)])
+    assert 'icbench_birth_seconds{case="veth-birth:netns:100-1vs1-Rmax"' in text
+    assert "} 0.008" in text
