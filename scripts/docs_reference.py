@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the reference that the code knows: options, `pytest_icbench.api`, members of a measurement.
+"""The parts of the reference that the code knows: options, keys of files, abilities of switches, `pytest_icbench.api`.
 
-python scripts/docs_reference.py [--check] writes the tables of options between `<!-- NAME -->` and `<!-- end NAME -->`;
+python scripts/docs_reference.py [--check] writes tables between `<!-- NAME -->` and `<!-- end NAME -->`;
 with --check it writes nothing, and the exit code is 1 if a page is not what the code says. The other parts exist in the
 site alone, in the place of `<!-- built: NAME -->`.
 """
@@ -13,21 +13,38 @@ import re
 import sys
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, SwitchPort, Window
+from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.measurement import Measurement, PairResult
+from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.
 IN_FULL = ("Icbench", "Switch", "Node")
+#: Where a key of a record is explained further, by the first name of its entry.
+MORE = {
+    "pairs": "#a-pair-of-a-launch",
+    "endpoints": "#an-endpoint-of-a-launch",
+    "trials": "#a-trial-of-a-search",
+    "application": "../how-to/applications.md",
+    "stationary": "../explanation/concepts.md#warm-up",
+    "disturbed": "../explanation/concepts.md#disturbance",
+    "pdv": "../explanation/concepts.md#latency",
+}
 
 
 def cell(text: str) -> str:
@@ -61,6 +78,58 @@ def ini_values() -> str:
     rows = ["| ini value | meaning |", "| --- | --- |"]
     rows += [f"| `{name}` | {cell(text.replace('%%', '%'))} |" for name, text in INI_ONLY.items()]
     return "\n".join(rows)
+
+
+def keys_of(kind: type) -> str:
+    """The keys of a record as its docstring describes them. The ends of an interval are no keys of their own.
+
+    Raises ValueError if the docstring does not describe just the record's fields.
+    """
+    types = {field.name: str(field.type) for field in fields(kind)}
+    entries = [(head.split(", "), meaning) for head, _, meaning in (e.partition(": ") for e in entries_of(kind))]
+    listed = {name for names, _ in entries for name in names}
+    if listed != set(types):
+        raise ValueError(f"{kind.__name__}: its docstring lists {sorted(listed ^ set(types))} wrongly")
+    ends = {name for name in types if name.removesuffix("_low").removesuffix("_high") in types.keys() - {name}}
+    rows = ["| key | meaning |", "| --- | --- |"]
+    for names, meaning in entries:
+        shown = [f"`{name}` ±" if has_interval(name, types) else f"`{name}`" for name in names if name not in ends]
+        more = f" ([more]({MORE[names[0]]}))" if kind in (Launch, Search) and names[0] in MORE else ""
+        rows.append(f"| {', '.join(shown)} | {cell(meaning.removesuffix('.'))}{more} |")
+    return "\n".join(rows)
+
+
+def has_interval(name: str, types: Mapping[str, str]) -> bool:
+    """Whether a key is an estimate, by the types of all keys."""
+    return "Estimate" in types[name] or (f"{name}_low" in types and "float" in types[name])
+
+
+def entries_of(kind: type) -> list[str]:
+    """The attributes of a class with their meanings, as the docstring lists them, each on one line."""
+    text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(kind.__doc__ or ""), flags=re.S)
+    section = textwrap.dedent(text.partition("Attributes:\n")[2])
+    return [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", section.strip("\n"))]
+
+
+WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False: "no"}
+
+
+def frames() -> str:
+    """What each switch does with frames, and its modes that differ."""
+    told = "learns addresses | forgets them after | broadcast, multicast reach | unknown addresses reach"
+    rows = [f"| switch | {told} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
+    for name, driver in builtin_switches().items():
+        rows.append(frames_of(f"`{name}`", abilities(driver)))
+        rows += [frames_of(f"`{name}:{mode}`", abilities(driver, mode)) for mode in driver.wire_modes]
+    return "\n".join(rows)
+
+
+def frames_of(name: str, declared: Abilities) -> str:
+    """The row of a switch, as its driver declares it."""
+    age = "\N{EN DASH}" if declared.least_ageing_s is None else f"{declared.least_ageing_s:g} s"
+    reach = [WORDS[declared.learns], age, WORDS[declared.broadcast], WORDS[declared.unknown_unicast]]
+    vlan = "as the card lets them" if declared.filters else WORDS[declared.vlan]
+    return f"| {' | '.join([name, *reach, vlan, WORDS[declared.jumbo]])} |"
 
 
 def paragraphs(documentation: str | None) -> list[str]:
@@ -218,7 +287,25 @@ def measurement_members() -> str:
 
 
 #: The parts that stand in the files, by page.
-WRITTEN: dict[str, dict[str, Callable[[], str]]] = {"options.md": {"options": options, "ini": ini_values}}
+WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
+    "options.md": {"options": options, "ini": ini_values},
+    "switches.md": {"frames": frames},
+    "result-format.md": {
+        "finding": partial(keys_of, Finding),
+        "side by side": partial(keys_of, SideBySide),
+        "search": partial(keys_of, Search),
+        "trial": partial(keys_of, Trial),
+        "point": partial(keys_of, SweepPoint),
+        "launch": partial(keys_of, Launch),
+        "endpoint": partial(keys_of, EndpointWork),
+        "pair of a launch": partial(keys_of, PairCounts),
+        "pair of a result": partial(keys_of, PairResult),
+        "port": partial(keys_of, SwitchPort),
+        "loss event": partial(keys_of, LossEvent),
+        "back-to-back": partial(keys_of, BackToBack),
+        "window": partial(keys_of, Window),
+    },
+}
 #: The parts that are made when the site is built.
 BUILT: dict[str, Callable[[], str]] = {
     "api": interface,

@@ -16,23 +16,22 @@ class SideBySide:
     """The comparison of a candidate with its base, launched in adjacent pairs on several pairs of rigs.
 
     Attributes:
-        base: id of the base's case.
-        figure: name of the figure compared.
-        decision: the verdict on the candidate.
-        note: why the comparison is inconclusive, where the figures do not show it.
-        ratio, ratio_low, ratio_high: candidate over base, on the launches that decide.
-        confidence: the confidence of that interval.
-        base_value: the base's figure on these launches.
-        tolerated, allowance: shares by which the candidate may be worse: on purpose, and by noise.
-        pairs: number of pairs of launches that decide.
-        screened: number of pairs of the first look; launches from this index on confirmed its verdict, or did not.
-        rigs: number of pairs of rigs on which these pairs of launches ran; ``screened_rigs`` those of the first look.
-        screen: verdict of the first look; REGRESSED and IMPROVED are suspicions there.
-        screen_ratio, screen_low, screen_high: ratio of the first look, at 95 %.
-        confirmed: whether fresh launches on fresh rigs gave the same verdict; None where nothing had to be confirmed.
-        cases: number of comparisons in the session.
-        error_rate: greatest probability that any comparison ends in REGRESSED although no candidate is worse than
-            allowed; the same for IMPROVED.
+        base: id of the case measured beside it.
+        figure: what is compared: ``throughput_pps``, ``cycles_per_packet`` or ``rtt_p50_ns``.
+        decision, note: as in the result, as in a finding.
+        ratio, ratio_low, ratio_high, confidence: candidate over base, on the launches that decide; of that interval.
+        base_value: the base's figure, median over these launches.
+        tolerated, allowance: share by which the candidate may be worse: on purpose, and by noise.
+        pairs: pairs of launches behind the decision.
+        rigs: pairs of rigs on which they ran, of which the interval is made.
+        screened, screened_rigs: pairs of the first look, and of its rigs; launches from index ``screened`` on are
+            fresh.
+        screen: what the first look found; REGRESSED and IMPROVED are suspicions there.
+        screen_ratio, screen_low, screen_high: ratio of the first look and its interval of 95 %.
+        confirmed: whether fresh launches on fresh rigs agreed; null if nothing had to be confirmed.
+        cases: comparisons of the session.
+        error_rate: greatest probability that any of them is REGRESSED though none is worse than allowed; the same for
+            IMPROVED.
     """
 
     base: str

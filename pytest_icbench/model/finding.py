@@ -16,28 +16,28 @@ class Finding:
     """The finding on one figure of a measurement, against a limit or against a baseline.
 
     Attributes:
-        name: name of the figure.
-        kind: ``min`` and ``max`` compare with a limit, ``drop`` and ``rise`` with a baseline.
-        limit: the worst value allowed, in the figure's unit; for ``drop`` and ``rise`` the greatest share by which the
-            figure may be worse than the baseline's, allowance included.
-        source: where the limit is written: file, table and key.
-        value, value_low, value_high: the figure and its interval; all equal for a figure without one. With ``at_least``
-            the upper end is None.
-        at_least: whether the figure is a lower bound, because something other than the switch limited it.
-        baseline: name of the baseline.
-        baseline_value, baseline_value_low, baseline_value_high: the baseline's figure and its interval.
-        measured: when the baseline was measured, in UTC.
-        ratio, ratio_low, ratio_high: the figure over the baseline's.
-        more_launches, more_s: about how many more launches, and seconds, a conclusive answer takes; None where length
-            is not the reason, or where no length is enough.
-        note: why the finding is inconclusive, where the figures do not show it, or why it is this figure that decides.
-        sessions: the number of the baseline's sessions behind the comparison; None for other comparisons.
-        more_sessions: about how many more of the baseline's sessions would tell; None where that is not the reason.
-        against_control: the ratio of the figure against the reference link beside it; None without one.
-        control_change: the reference link's own ratio.
-        finds: the share of worsening that such a comparison accuses in half of all sessions; None where
-            unknown, and where not even half or twice the value is.
-        suspect: whether the figure is worse, and is measured again before anything is accused.
+        name: of the result: ``throughput_pps``.
+        kind: ``min`` and ``max`` are limits; ``drop`` and ``rise`` compare with a baseline, for values that are better
+            when higher and when lower.
+        limit: the worst value allowed, in the result's unit; of ``drop`` and ``rise`` the greatest share by which it
+            may be worse, allowance included.
+        source: where the limit stands: file, table and key.
+        verdict: ``PASS``, ``IMPROVED``, ``REGRESSED`` or ``INCONCLUSIVE``.
+        value, value_low, value_high: the value; without an interval it is both ends.
+        at_least: the value is a lower bound, so its upper end is null, and no verdict that needs one follows.
+        baseline: the baseline's name, null for a limit.
+        baseline_value, baseline_value_low, baseline_value_high, measured: its value, and when it was measured (UTC).
+        ratio, ratio_low, ratio_high: now over the baseline; from the launches of both where known.
+        more_launches, more_s: about how many more launches, and seconds, would decide an INCONCLUSIVE one; null where
+            that is not the reason or no length would do.
+        note: why it does not decide, where the values do not say so, or why it is this one that decides; else null.
+        sessions, more_sessions: the baseline's sessions at its newest level, and about how many more would decide; null
+            where that is not the reason.
+        against_control, control_change: ratio of the value against the reference link beside it, and the reference
+            link's own; null without one.
+        finds: worsening that such a comparison accuses in half of all sessions; null with fewer than two sessions, and
+            where not even half or twice the value is.
+        suspect: the value was worse in a first look; the second look's result stands below.
     """
 
     name: str

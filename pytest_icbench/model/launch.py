@@ -18,14 +18,30 @@ from pytest_icbench.stats.quantiles import Histogram
 class Window:
     """The counters of one pair in one interval, matched between the two ends by the number that the frames carry.
 
-    A frame belongs to the window in which it was *scheduled*, whenever it arrives. ``start_ns``, and the arrivals
-    ``first_ns`` and ``last_ns``, are CLOCK_MONOTONIC. The receiver found ``empty_polls`` of its ``polls`` empty. The
-    sender's port refused ``tx_full`` calls, and took at least one frame of each of ``bursts`` hand-overs. Cycles are
-    those of the polling loops (TSC); a client counts as a sender, and a server as a receiver. ``gaps`` turns of such a
-    loop took longer than usual, by ``gap_s`` together: somebody else had the CPU, or the machine below was away. A gap
-    belongs to the window in which it began, and can be longer than that. None stands for a loop that does not count.
-    ``kept`` is false for a window that the protocol discards. ``disturbed`` is true if the host took time from an
-    endpoint: by steal, by involuntary context switches in a dedicated placement, or all through a disturbed launch.
+    A frame belongs to the window in which it was *scheduled*, whenever it arrives. A client counts as a sender, a
+    server as a receiver.
+
+    Attributes:
+        pair, number: windows count from 1; 0 is warm-up and not listed.
+        start_ns, duration_ns: CLOCK_MONOTONIC; the duration is nominal unless the launch was cut short.
+        scheduled, sent, refused, not_offered, tx_full: the sender's; ``tx_full`` counts calls that its port refused.
+        received, received_bytes, duplicated, reordered, polls, empty_polls: the receiver's, of the frames scheduled in
+            this window.
+        first_ns, last_ns: when the first and the last of them arrived, CLOCK_MONOTONIC, or null.
+        lateness_p99_ns, lateness_max_ns: how late the sender was against its schedule.
+        catch_up_max: largest burst with which it caught up, in frames.
+        bursts, sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: as in a pair of a
+            launch.
+        sender_gap_s, sender_gaps, receiver_gap_s, receiver_gaps: gaps of the polling loops that began in this window,
+            and can be longer; null with blocking sockets, and in older results.
+        rtt_samples, rtt_min_ns, rtt_p50_ns, rtt_p99_ns, rtt_max_ns: round-trip times of this window's frames, to two
+            digits; ``rtt_p50_ns`` is null below 20 requests, ``rtt_p99_ns`` below 1000, both where they lie among
+            requests without an answer.
+        involuntary_switches: of both workloads.
+        steal_ns: time the hypervisor took from the pair's CPUs.
+        kept: false for a discarded window.
+        disturbed: whether the host took time from an endpoint (by steal, or by involuntary context switches in a
+            dedicated placement), or others disturbed the whole launch.
     """
 
     pair: int
@@ -81,10 +97,20 @@ class Window:
 class PairCounts:
     """The counters of one pair over the kept windows of one launch.
 
-    ``late``, ``foreign`` and ``corrupted`` are the receiver's over the whole launch, because such a frame belongs to no
-    window. ``received_bytes`` are those of all copies, with FCS; 0 where they were not recorded. Cycles are None where
-    they are not counted. ``lossy_flows`` lost frames in the whole launch, and ``worst_flows`` are those that lost most,
-    each with how many; None and empty for a single flow.
+    Attributes:
+        pair: 1, 2, ….
+        scheduled, sent, refused, received, lost, duplicated, reordered: as in a result, over the measured windows.
+        not_offered: frames held back by the cap on catching up, or too late to be sent.
+        tx_full: calls that the sender's port refused.
+        late, foreign, corrupted: over the whole launch, since such a frame belongs to no window.
+        polls, empty_polls: of the receiver.
+        bursts: hand-overs of which the sender's port took at least a frame.
+        lossy_flows, worst_flows: flows that lost frames in the whole launch, and up to 16 that lost most, each as
+            [flow, frames]; null and empty for a single flow.
+        received_bytes: bytes of all frames received, copies too, with FCS; 0 in older results.
+        sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: TSC cycles of the polling
+            loops, with frames and without; null with blocking sockets.
+        throughput_pps, offered_pps: of this pair.
     """
 
     pair: int
@@ -121,13 +147,13 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class EndpointWork:
-    """How evenly one process of a launch had its CPU. None stands for what it did not count or do.
+    """How evenly one process of a launch had its CPU.
 
     Attributes:
-        index: the endpoint.
-        gap_s, gaps: turns of its polling loop that took longer than usual, as in ``Window``, over the kept windows.
-        canary_before_ns, canary_after_ns: CPU time of a fixed piece of work before the first and after the last window.
-            It grows with a slower clock, a busy sibling and caches that others fill, not with a peer on the same CPU.
+        index: 0 and 1 are sides a and b of pair 1, 2 and 3 those of pair 2, ….
+        gap_s, gaps: time and number of the polling loop's gaps over the measured windows; null with blocking sockets.
+        canary_before_ns, canary_after_ns: CPU time of the fixed piece of work before the first and after the last
+            window; null where there was no time for it.
     """
 
     index: int
@@ -141,8 +167,11 @@ class EndpointWork:
 class SwitchPort:
     """The switch's own counters at the port of one endpoint, over whole launches with warm-up and control frames.
 
-    ``rx`` came from the endpoint, ``tx`` was given to it, ``dropped`` was lost on the way. None where the switch does
-    not count.
+    Attributes:
+        index: of the endpoint at the port.
+        rx_packets, rx_dropped: frames taken from the endpoint, and those lost on the way in; null where not reported.
+        tx_packets, tx_dropped: frames given to the endpoint, and those that did not fit into its ring; null where not
+            reported.
     """
 
     index: int
@@ -157,38 +186,40 @@ class Launch:
     """One start of the workload processes of all pairs.
 
     Attributes:
-        index: 0, 1, … in the order in which they ran; launches of the reference count by themselves.
-        started_at: seconds since the epoch at which window 0 began.
-        duration_s: total length of the kept windows of one pair.
-        overhead_s: time that the launch took beyond warm-up, windows and drain.
-        throughput_pps: frames received per second, total over pairs.
-        offered_pps: frames scheduled per second, total over pairs.
-        rtt: round-trip times from the intended send time, all pairs merged; None unless latency was measured.
-        rtt_actual: the same from the actual send time.
-        rtt_first: the samples of ``rtt`` that were the first of their burst.
-        pdv: the samples of ``rtt`` less the least one of their pair; None for a single pair, where it follows from
-            ``rtt``.
-        busy_share: busy share of the switch's worker cycles, 0 to 1; None where the switch does not report it.
-        cycles_per_packet: busy cycles of the switch per frame received.
+        index: 0, 1, … in their order; the reference's are counted separately.
+        started_at: when window 0 began, in seconds since the epoch.
+        duration_s: length of the measured windows together, for one pair.
+        overhead_s: what the launch took beyond warm-up, windows and drain.
+        throughput_pps, offered_pps: total over pairs.
+        rtt, rtt_actual, rtt_first: histograms from the intended and from the actual send time, and of the first frames
+            of bursts, or null: ``counts`` (pairs of a bucket's highest value in ns and its number), ``minimum``,
+            ``maximum``, ``mean``, ``significant_digits``, ``lost``.
+        pdv: histogram of delay variation where there are several pairs, else null.
+        busy_share: busy share of the switch's workers, 0 to 1, or null.
+        cycles_per_packet, vectors_per_call: of the switch, or null.
+        hardware, switch_counters, generator_bound: as in a result.
         tsc_hz: cycles per second.
-        endpoints: how evenly each process had its CPU; empty where that was not recorded.
-        hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
-        vectors_per_call: mean number of frames that the switch's workers handled at once; None where it is not counted.
-        switch_counters: by port; None for a switch that keeps none.
-        steal_share: share of the launch's time that the hypervisor took from the endpoints' CPUs.
-        generator_bound: whether the sender itself could not offer the requested rate.
-        pairs: the counters of each pair.
-        invalid: reason of INVALID, None for a valid launch; ``evidence`` has the figures.
-        windows: every measured window of every pair, kept or not; empty when read back without them.
-        discarded_s: length of the windows before the measured part, if the launch waited for a stationary rate.
-        stationary: whether the rate (or median round trip) became stationary; None if the launch did not wait for it,
-            or if it cannot be decided.
-        interference: what others took from the CPUs that measured; None where that is not known.
-        disturbed: what disturbed the launch, in words; None if nothing did, or if it is not known.
-        round: number of its rig among those of its case, from 0, where several were built; None for one rig.
-        application: what an application's clients and servers counted; None for frames of the workload. The rates of
-            frames are then 0, and there are no pairs and windows.
-        repeated: whose launch this was, ``case`` or ``reference``, if it was repeated because it was disturbed.
+        endpoints: list, how evenly each process had its CPU; empty in older results.
+        steal_share: share of the endpoints' CPU time that the hypervisor took.
+        invalid, evidence: reason of INVALID and its figures, or null.
+        discarded_s: length of the windows before the rate was stationary.
+        interference: what others took, or null: ``cpus`` that measured, ``seconds`` watched, ``taken`` (their time on
+            these CPUs, in CPUs), ``stolen`` (by the hypervisor, in CPUs), ``waited`` and ``waited_by`` (the polling
+            thread that waited longest for its CPU, as a share of the time), ``takers`` (``name`` and ``share`` of the
+            processes that took most), ``missing`` (what this host does not report).
+        disturbed: what disturbed the launch, in words, or null.
+        round: number of its rigs, from 0, where a case has several one after the other; else null.
+        application: of an application, else null: ``seconds`` of the run, ``softirq_ns``, and ``runs``, one a pair:
+            ``pair``, ``unit`` (``requests`` or ``megabits``), ``client`` (its own ``operations``, ``seconds``,
+            ``errors``, ``payload_bytes``, ``retransmits``, ``mean_ns``, ``p50_ns``, ``p90_ns``, ``p99_ns``,
+            ``max_ns``), ``server_operations``, ``client_cpu_ns``, ``server_cpu_ns``, ``received_bytes`` and
+            ``received_frames`` at the server's interface, and ``proofs`` in words. Rates of frames are then 0, without
+            pairs and windows.
+        repeated: ``case`` or ``reference``: whose launch this was, if it was disturbed and repeated; else null.
+        stationary: whether rate or median round trip became stationary; null if nothing waited for it, or too few
+            windows have a median.
+        pairs: list, the counters of each pair.
+        windows: empty in ``results.jsonl``; lines of their own in the raw file.
     """
 
     index: int

@@ -11,11 +11,10 @@ class LossEvent:
     """A series of windows of one pair in which frames were lost or refused; its times are those of the windows.
 
     Attributes:
-        started_at: seconds since the epoch at which the first of the windows began.
-        duration_s: time from then until the last window ended.
-        windows: number of consecutive windows.
-        lost: frames sent that never arrived.
-        refused: frames that the sender's port did not take.
+        pair: 1, 2, ….
+        started_at, duration_s: when the first of the windows began, in seconds since the epoch; until the last ended.
+        windows: how many.
+        lost, refused: frames that never arrived, and frames that the sender's port did not take.
     """
 
     pair: int
@@ -31,14 +30,14 @@ class BackToBack:
     """The back-to-back frames (RFC 9004) of one pair.
 
     Attributes:
-        frames: the longest train at the maximum rate without loss, mean over the repetitions.
-        frames_min, frames_max, frames_stddev: over the repetitions; the standard deviation is None for a single one.
-        repetitions: number of climbs.
-        at_least: whether a repetition ended without a loss, so that the mean is a lower bound.
-        rate_pps: frames per second within a train, the maximum that the sender offers.
-        throughput_pps: the rate without loss (``ndr``) that corrects the buffer time; None if none was found.
-        buffer_time_s: frames / rate_pps.
-        corrected_buffer_time_s: the same less what the switch forwards meanwhile; None without a throughput.
+        frames: the longest train at the maximum rate without loss, mean over the repetitions (RFC 9004).
+        frames_min, frames_max, frames_stddev, repetitions: over the repetitions; no standard deviation of a single one.
+        at_least: a repetition ended without a loss, so the mean is a lower bound.
+        rate_pps: frames per second within a train: the maximum that the sender offers.
+        throughput_pps: the rate without loss (``ndr``) that corrects the time, or null if none was found.
+        buffer_time_s: ``frames`` / ``rate_pps``.
+        corrected_buffer_time_s: ``buffer_time_s`` * (1 - ``throughput_pps`` / ``rate_pps``): without what the switch
+            forwards meanwhile; null without a throughput.
     """
 
     frames: float

@@ -59,7 +59,13 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """The figures of one pair over all launches: totals of its counters, medians of its rates."""
+    """The figures of one pair over all launches.
+
+    Attributes:
+        pair: 1, 2, ….
+        throughput_pps, offered_pps: median over launches.
+        scheduled, sent, refused, received, lost: totals over launches.
+    """
 
     pair: int
     throughput_pps: float

@@ -14,16 +14,17 @@ class Trial:
     """A trial of a search.
 
     Attributes:
-        of: ``case``, or ``reference`` for a trial on the reference link: for calibration, and to see whether the link
-            loses as much at the upper bound.
-        load_pps: intended load, 0 for the maximum (the first step of calibration).
-        duration_s: time for which frames were sent.
-        effective_s: time that counted towards the duration sum.
-        not_offered: frames that the sender was too late to offer.
-        trial_loss_ratio: 1 - received/scheduled; for a generator-bound trial 1 - received/intended.
-        good: whether the trial loss ratio is not above the goal's.
-        generator_bound: whether the sender fell short of the load by more than the goal's width, and no more of the
-            frames offered were lost than the goal allows.
+        of: ``case``, or ``reference``: calibration, and the check whether the reference link loses as much at the upper
+            bound.
+        load_pps: intended load; 0 for the maximum, calibration's first step.
+        duration_s: for how long frames were sent.
+        effective_s: how much counts towards the duration sum: everything it took (``csit``), or the time it sent.
+        scheduled, not_offered, refused, received: as in a launch, over all pairs.
+        trial_loss_ratio: 1 - received / scheduled; of a generator-bound trial, of scheduled and not offered frames
+            together.
+        good: whether that is not above ``loss_ratio``.
+        generator_bound: more than the goal's ``width`` was not offered, and of what was offered the path lost no more
+            than the goal allows.
     """
 
     of: str
@@ -44,15 +45,16 @@ class Search:
     """A search: its goal (terms of RFC 9971), its limits and its trials in the order in which they ran.
 
     Attributes:
-        preset: name of the preset of these goals.
-        loss_ratio: the greatest trial loss ratio of a good trial.
-        exceed_ratio: share of the duration sum that bad trials may take below a lower bound.
-        width: target distance of the bounds, as a share of the upper one.
-        initial_trial_s, final_trial_s, duration_sum_s: length of the shortest and of the final trials, and longest time
-            for one load.
-        least_pps, greatest_pps: the loads between which the search ran.
-        calibrated_on: the path on which the greatest load was found, ``reference`` or ``case``.
-        reached: whether the search came to its end; if not, ``evidence`` says what was proven.
+        preset: whose goals these are: ``csit``, ``rfc2544``, ``tst009``, ``icpe2018``.
+        loss_ratio: greatest trial loss ratio of a good trial.
+        exceed_ratio: part of the duration sum that bad trials may take below a lower bound.
+        width: wanted distance of the bounds, as a part of the upper one.
+        initial_trial_s, final_trial_s, duration_sum_s: shortest trials, trials that decide, longest time for one load.
+        least_pps, greatest_pps: loads between which it searched.
+        calibrated_on: where the greatest load was found: ``reference`` (the reference link) or ``case``.
+        reached: whether it came to its end.
+        evidence: what was proven, if it ended before its goal or at the senders' limit; else null.
+        trials: list, its trials in their order.
     """
 
     preset: str
@@ -72,7 +74,12 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """The result of one load of a sweep, from one launch; ``load_pps`` is the requested load, 0 for the maximum."""
+    """The result of one load of a sweep, from one launch.
+
+    Attributes:
+        load_pps: what was asked for; 0 for the maximum.
+        offered_pps, throughput_pps, trial_loss_ratio, generator_bound: as in a result, of one launch.
+    """
 
     load_pps: float
     offered_pps: float

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +48,28 @@ def test_the_tables_of_options_are_what_the_code_says() -> None:
     assert sorted(documented) == sorted([row.option for row in TABLE] + older + list(INI_ONLY))
 
 
+@pytest.mark.parametrize("page", ["switches.md", "result-format.md"])
+def test_tables_of_other_pages_are_what_the_code_says(page: str) -> None:
+    assert (REFERENCE / page).read_text() == reference.written(page), "run python scripts/docs_reference.py"
+
+
+def test_a_record_whose_docstring_lacks_a_key_is_an_error() -> None:
+    @dataclass
+    class Record:
+        """A record.
+
+        Attributes:
+            seen: what is there.
+            gone: what is not.
+        """
+
+        seen: int
+        kept: int
+
+    with pytest.raises(ValueError, match=r"Record: its docstring lists \['gone', 'kept'\] wrongly"):
+        reference.keys_of(Record)
+
+
 def test_a_page_without_its_marks_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "options.md").write_text("# Options\n")
     monkeypatch.setattr(reference, "REFERENCE", tmp_path)
@@ -62,6 +84,7 @@ def test_a_stale_page_is_named_and_then_written(
         "<!-- options -->\nold\n<!-- end options -->\n<!-- ini -->\n<!-- end ini -->\n"
     )
     monkeypatch.setattr(reference, "REFERENCE", tmp_path)
+    monkeypatch.setattr(reference, "WRITTEN", {"options.md": reference.WRITTEN["options.md"]})
     assert reference.main(["--check"]) == 1
     assert "old" in (tmp_path / "options.md").read_text()
     assert reference.main([]) == 0
