@@ -16,7 +16,7 @@ import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +27,58 @@ from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, SwitchPort, Window
+from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
-from pytest_icbench.model.measurement import Measurement, PairResult
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.
 IN_FULL = ("Icbench", "Switch", "Node")
-#: Where a key of a record is explained further, by the first name of its entry.
-MORE = {
-    "pairs": "#a-pair-of-a-launch",
-    "endpoints": "#an-endpoint-of-a-launch",
-    "trials": "#a-trial-of-a-search",
-    "application": "../how-to/applications.md",
-    "stationary": "../explanation/concepts.md#warm-up",
-    "disturbed": "../explanation/concepts.md#disturbance",
-    "pdv": "../explanation/concepts.md#latency",
+#: Links in the tables of records: by the record and the first name of a key's entry, a phrase of it and where it leads.
+LINKS = {
+    "Launch": {
+        "pdv": ("delay variation", "../explanation/concepts.md#latency"),
+        "endpoints": ("how evenly each process had its CPU", "#an-endpoint-of-a-launch"),
+        "application": ("an application", "../how-to/applications.md"),
+        "disturbed": ("what disturbed the launch", "../explanation/concepts.md#disturbance"),
+        "stationary": ("became stationary", "../explanation/concepts.md#warm-up"),
+        "pairs": ("the counters of each pair", "#a-pair-of-a-launch"),
+    },
+    "Search": {"trials": ("its trials", "#a-trial-of-a-search")},
+    "Measurement": {
+        "case": ("id", "ids.md"),
+        "metric": ("what a rate is", "../explanation/concepts.md#packet-size-and-rates"),
+        "verdict": ("INVALID", "../how-to/verdicts.md"),
+        "findings": ("what the gate found", "#a-finding"),
+        "bottleneck": ("what limited the rate", "../how-to/verdicts.md#what-limited-a-rate"),
+        "lower_bound": ('"at least"', "../explanation/concepts.md#bottleneck"),
+        "throughput_pps": ("conditional throughput", "#a-search"),
+        "mean_frame_bytes": ("mix", "traffic.md#lengths"),
+        "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),
+        "ratio_to_reference": ("reference link's", "../explanation/concepts.md#reference-link"),
+        "rtt_mean_ns": ("round-trip time", "../explanation/concepts.md#latency"),
+        "pdv_p50_ns": ("packet delay variation", "../explanation/concepts.md#latency"),
+        "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
+        "operations_per_second": ("application", "../how-to/applications.md#what-the-figures-say"),
+        "switch_counters": ("the switch counted", "#a-port-of-the-switch"),
+        "functions": ("network function", "functions.md"),
+        "loss_events": ("loss events", "#a-loss-event"),
+        "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
+        "precision": ("where none is claimed", "../explanation/concepts.md#launches-and-intervals"),
+        "bands": ("two bands", "../explanation/concepts.md#launches-and-intervals"),
+        "dependence": ("depend on those before them", "../explanation/concepts.md#launches-and-intervals"),
+        "discarded_s": ("stationary", "../explanation/concepts.md#warm-up"),
+        "disturbed_launches": ("disturbed", "../explanation/concepts.md#disturbance"),
+        "side_by_side": ("how it was reached", "#side-by-side"),
+        "search_lower_pps": ("relevant bounds", "../explanation/concepts.md#searches"),
+        "search": ("a search", "#a-search"),
+        "sweep": ("points of a sweep", "#a-point-of-a-sweep"),
+        "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
+        "per_pair": ("pairs", "#a-pair-of-a-result"),
+        "per_launch": ("launches", "#a-launch"),
+        "birth_ns": ("containers that are created", "../how-to/births.md#what-the-figures-say"),
+    },
 }
 
 
@@ -86,29 +121,35 @@ def keys_of(kind: type) -> str:
     Raises ValueError if the docstring does not describe just the record's fields.
     """
     types = {field.name: str(field.type) for field in fields(kind)}
-    entries = [(head.split(", "), meaning) for head, _, meaning in (e.partition(": ") for e in entries_of(kind))]
-    listed = {name for names, _ in entries for name in names}
+    described = list(described_keys(kind))
+    listed = {name for names, _ in described for name in names}
     if listed != set(types):
         raise ValueError(f"{kind.__name__}: its docstring lists {sorted(listed ^ set(types))} wrongly")
     ends = {name for name in types if name.removesuffix("_low").removesuffix("_high") in types.keys() - {name}}
     rows = ["| key | meaning |", "| --- | --- |"]
-    for names, meaning in entries:
+    for names, meaning in described:
         shown = [f"`{name}` ±" if has_interval(name, types) else f"`{name}`" for name in names if name not in ends]
-        more = f" ([more]({MORE[names[0]]}))" if kind in (Launch, Search) and names[0] in MORE else ""
-        rows.append(f"| {', '.join(shown)} | {cell(meaning.removesuffix('.'))}{more} |")
+        rows.append(f"| {', '.join(shown)} | {meaning} |")
     return "\n".join(rows)
+
+
+def described_keys(kind: type) -> Iterator[tuple[list[str], str]]:
+    """The keys that a record's docstring describes together, and what they mean. Raises ValueError for a stale link."""
+    text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(kind.__doc__ or ""), flags=re.S)
+    section = textwrap.dedent(text.partition("Attributes:\n")[2]).strip("\n")
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, meaning = " ".join(entry.split()).partition(": ")
+        names = head.split(", ")
+        phrase, target = LINKS.get(kind.__name__, {}).get(names[0], ("", ""))
+        if phrase not in meaning:
+            raise ValueError(f"{kind.__name__}: {names[0]} no longer says {phrase!r}")
+        linked = meaning.replace(phrase, f"[{phrase}]({target})", 1) if phrase else meaning
+        yield names, cell(linked.removesuffix("."))
 
 
 def has_interval(name: str, types: Mapping[str, str]) -> bool:
     """Whether a key is an estimate, by the types of all keys."""
     return "Estimate" in types[name] or (f"{name}_low" in types and "float" in types[name])
-
-
-def entries_of(kind: type) -> list[str]:
-    """The attributes of a class with their meanings, as the docstring lists them, each on one line."""
-    text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(kind.__doc__ or ""), flags=re.S)
-    section = textwrap.dedent(text.partition("Attributes:\n")[2])
-    return [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", section.strip("\n"))]
 
 
 WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False: "no"}
@@ -257,24 +298,13 @@ def interface() -> str:
     return "\n\n".join(parts)
 
 
-@cache
-def meanings() -> dict[str, str]:
-    """What the page of the result format says about each key of a result."""
-    text = (REFERENCE / "result-format.md").read_text(encoding="utf-8")
-    section = text.split("\n## A result\n")[1].split("\n## ")[0]
-    found = {}
-    for names, meaning in re.findall(r"^\| (.+?) \| (.+) \|$", section, flags=re.M):
-        for name in re.findall(r"`(\w+)`", names):
-            found[name] = re.sub(r"\]\(#", "](result-format.md#", meaning)
-    return found
-
-
 def measurement_fields() -> str:
     """The fields of a measurement with type and meaning."""
+    types = {field.name: str(field.type).replace("|", "\\|") for field in fields(Measurement)}
     rows = ["| field | type | meaning |", "| --- | --- | --- |"]
-    for field in fields(Measurement):
-        kind = str(field.type).replace("|", "\\|")
-        rows.append(f"| `{field.name}` | `{kind}` | {meanings()[field.name]} |")
+    for names, meaning in described_keys(Measurement):
+        meaning = meaning.replace("](#", "](result-format.md#")
+        rows += [f"| `{name}` | `{types[name]}` | {meaning} |" for name in names]
     return "\n".join(rows)
 
 
@@ -291,6 +321,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "options.md": {"options": options, "ini": ini_values},
     "switches.md": {"frames": frames},
     "result-format.md": {
+        "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),
         "side by side": partial(keys_of, SideBySide),
         "search": partial(keys_of, Search),

@@ -146,6 +146,26 @@ class PairCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class PairResult:
+    """The figures of one pair over all launches.
+
+    Attributes:
+        pair: 1, 2, ….
+        throughput_pps, offered_pps: median over launches.
+        scheduled, sent, refused, received, lost: totals over launches.
+    """
+
+    pair: int
+    throughput_pps: float
+    offered_pps: float
+    scheduled: int
+    sent: int
+    refused: int
+    received: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointWork:
     """How evenly one process of a launch had its CPU.
 

@@ -30,7 +30,7 @@ from pytest_icbench.model.codec import (
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import FunctionWork
-from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
+from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint
@@ -57,110 +57,100 @@ __all__ = ["MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "Pai
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PairResult:
-    """The figures of one pair over all launches.
-
-    Attributes:
-        pair: 1, 2, ….
-        throughput_pps, offered_pps: median over launches.
-        scheduled, sent, refused, received, lost: totals over launches.
-    """
-
-    pair: int
-    throughput_pps: float
-    offered_pps: float
-    scheduled: int
-    sent: int
-    refused: int
-    received: int
-    lost: int
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """The statistics of several launches of one case. The names are those of a line in ``results.jsonl``.
 
     Attributes:
-        case: the case's id. ``axes`` is the case itself, as ``Case.to_dict`` writes it.
-        metric: meaning of the rate: ``closed-loop`` (an application's own client, which asks when it has its answer),
-            ``frmol`` (forwarding rate at maximum offered load, RFC 2285), ``mfr`` (maximum
-            over offered loads, RFC 2285), ``fixed``, or ``ndr`` and ``pdr`` from a search.
-        verdict: set by the gate, and INVALID by the measurement itself with its ``reason`` and ``evidence``.
-        findings: the findings of the gate, the one that decided first.
-        waiver: why, and until when, the verdict fails no test.
-        baseline: name of the baseline compared with. ratio_to_baseline: main figure over the baseline's figure.
+        case: the case's id.
+        dimension: ``throughput``, ``latency``, ``application`` or ``birth``.
+        metric: what a rate is.
+        switch, port, variant: the last two null where natural; a candidate follows the variant (``xconnect:new``).
+        placement: ``dedicated`` or ``cooperative``.
+        verdict, reason: from the gate, or INVALID from the measurement itself.
+        evidence: values that show why a measurement is INVALID.
+        findings: what the gate found, the deciding one first.
+        baseline: name of the baseline of the comparison, or null.
+        ratio_to_baseline: main value over the baseline's; null without a comparable one.
         treatment_changes: facts of ``treatment`` that differ from the baseline's, each as [before, now].
-        rules: version of the rules by which launches are valid and counted (``measure.validity.RULES``).
-        bottleneck: ``endpoint switch ring host link`` or ``unknown``. ``bottleneck_evidence`` says why.
-        lower_bound: whether the switch had idle share, or an endpoint was the limit: the rate is then "at least".
-        throughput_pps: frames received per second, total over pairs, median over launches; of a search the
-            conditional throughput, and its interval is the bracket from there to the relevant upper bound.
-        throughput_per_pair_pps: mean over the pairs of the above (M of T = M·N).
-        fairness: greatest rate of a pair over the least; 1.0 for one pair, None if a pair received nothing.
-        throughput_gbps: layer 2, frames with FCS; ``throughput_l1_gbps`` includes preamble and gap (20 bytes), too.
-        mean_frame_bytes: mean length of the frames received, with FCS: a mix may lose long frames more often.
-        offered_pps: scheduled per second, median over launches.
-        scheduled … corrupted: totals over the kept windows of all launches and pairs.
-        frame_loss_ratio: lost / sent. trial_loss_ratio: 1 - received / scheduled. None when the divisor is 0.
-        ratio_to_reference: throughput over throughput for ``frmol``, reference p50 over p50 for latency.
-        reference_evidence: why the ratio is missing although a reference link was measured, or would be on one host.
-        rtt_…: round-trip times of all launches' histograms merged; lost frames count as slower than any percentile.
-        rtt_lost: requests that were due and have no answer: lost, refused, or never sent in time.
-        rtt_first_…: round-trip times of the requests that were the first of their burst.
-        pdv_…: packet delay variation (RFC 5481): round-trip time less the least of its pair in its launch.
-        floor_…: round-trip times of the reference link: those of the tool and the machine without any switch.
-        cycles_per_packet: busy cycles of the switch per frame, median over launches.
-        sender_…, receiver_…: cycles of the endpoints' polling loops (a client is a sender, a server a receiver): the
-            busy cycles per frame, and their share.
-        hardware: hardware events per frame received, by ``switch`` and ``endpoints``; empty where none are counted.
-        vectors_per_call: frames that the switch's workers handled at once, median over launches.
-        functions: what each network function did during the launches, by pair; None for a path without any.
-        switch_counters: by port, over all launches; None for a switch that keeps none.
-        operations_per_second: answered requests of an application, or megabits of payload of a stream, total over
-            pairs, median over launches. ``operations`` is their total over all launches.
-        goodput_gbps: payload of a stream in Gbit/s; None for requests.
-        response_…: response times as the application's own client has them, closed loop: the median over launches of
-            each launch's figure, the slowest pair's.
-        client_…, server_…: CPU time, and cycles of the TSC in that time, of an application's processes for one
-            operation. It has the soft interrupts that ran in their time, unless the kernel counts these apart.
-        softirq_ns_per_operation: time of soft interrupts on the endpoints' CPUs for one operation, by the kernel's
-            ticks; beside the processes' time or part of it, as the kernel counts.
-        birth_ns: time to create a container, median over those of the case; ``births`` has each.
-        birth_growth: median time of the last tenth over that of the first; None below 20 containers.
-        birth_memory_bytes, birth_cpu_share: memory, and CPU time over time, of one idle container, with all of them
-            there (``model.birth.Idle``).
-        loss_events: the first thousand of ``loss_event_count`` in a long run (``icbench.soak``); None for others.
-        back_to_back: longest train without loss (RFC 9004); None for others.
-        load: the load as a share of a rate that was searched for first.
-        load_of_pps: that rate, total over pairs.
-        launches, windows: number of launches and windows behind the figures.
-        ended_by: ``precision`` (the interval was narrow enough), ``max-duration``, ``budget``, ``repeats``,
-            ``rounds``, or ``interrupted`` with only some of them; of a
-            search ``goal``, ``max-duration`` or ``generator-bound``.
-        precision: half the width of the interval of the main figure over that figure; None where there is no interval,
-            and where launches depend on each other, since further ones could lie anywhere.
-        confidence: coverage of the intervals, stopping rule included; None where there is none.
-        bands: the two bands into which the launches fall by the main figure, in its unit; None for one band.
-        dependence: how launches depend on those before them by the main figure, and by how much that widens its
-            interval; None below six launches, and where it is not known.
-        drift: change of the main figure from the first to the last launch, over the figure, if it drifted along a line.
-        disturbed_launches: launches of the figures during which others took time from the CPUs that measured; None
-            where that is not known. ``disturbance`` is what took most, in words.
-        disturbed_repeated: number of launches that were repeated because they were disturbed, by nothing that was
-            measured; ``per_repeated_launch`` has them.
-        discarded_s: length of the traffic of all launches before their rate (or median round trip) was stationary.
-        unsettled_launches: launches whose rate (or median round trip) did not become stationary in time.
-        disturbed_windows: kept windows in which the host took time from an endpoint.
-        repeated: number of launches repeated because of a fault of the harness; ``faults`` lists them.
-        search_lower_pps, search_upper_pps: relevant bounds of a search, total over pairs; None where none was proven.
-        search, sweep: how ``ndr`` and ``pdr``, and ``mfr``, were found.
-        placement: the policy; ``treatment`` has the CPU of every thread.
-        identity, treatment, conditions: facts of the host, of the software tested, and of the moment.
-        settings: how the case was measured.
-        decision: the verdict on versions side by side; None for other measurements.
-        ratio_to_base: candidate over base.
-        side_by_side: how the decision was reached.
+        waiver: until when, and why, a failing verdict does not fail the test; else null.
+        rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
+        bottleneck, bottleneck_evidence: what limited the rate, and how that is known in a sentence.
+        lower_bound: the rate is "at least".
+        throughput_pps: frames received per second, total over pairs, median over launches; of a search its conditional
+            throughput.
+        throughput_per_pair_pps: the above over the number of pairs.
+        fairness: greatest pair over least; null when a pair received nothing.
+        throughput_gbps: layer 2: frames with FCS.
+        throughput_l1_gbps: layer 1: with preamble and inter-frame gap, 20 bytes a frame more.
+        mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
+        offered_pps: frames scheduled per second, median over launches.
+        scheduled, sent, refused, received, lost, duplicated, reordered, late, foreign, corrupted: accounts.
+        frame_loss_ratio: lost / sent; null when the divisor is 0.
+        trial_loss_ratio: 1 - received / scheduled; null when the divisor is 0.
+        generator_bound: the sender, by its own means, could not offer what was asked for.
+        ratio_to_reference: throughput over the reference link's, or the reference's median RTT over the case's; of a
+            search over the greatest load that the reference link sustains; with a network function over the same path
+            without it. Null at fixed rates.
+        reference_evidence: why there is no ratio: a fault of the reference link, or two hosts that cannot have one.
+        rtt_mean_ns, rtt_p50_ns, rtt_p90_ns, rtt_p99_ns, rtt_p99_9_ns, rtt_p99_99_ns: round-trip time; a percentile with
+            too few requests beyond it, or among those without an answer, is null; the mean is of the answers.
+        rtt_max_ns: slowest answer; with ``rtt_lost`` the maximum is not known.
+        rtt_samples, rtt_lost: answers, and due requests without one (``lost + refused + not_offered``).
+        rtt_first_p50_ns, rtt_first_p99_ns, rtt_first_samples: the same of the first request of each burst.
+        pdv_p50_ns, pdv_p90_ns, pdv_p99_ns, pdv_p99_9_ns, pdv_p99_99_ns, pdv_max_ns: packet delay variation.
+        floor_p50_ns, floor_p90_ns, floor_p99_ns, floor_samples: round-trip time of the reference link, or null.
+        cycles_per_packet: the switch's busy cycles per received frame, median over launches.
+        operations_per_second, operations, goodput_gbps, response_mean_ns, response_p50_ns, response_p90_ns,
+            response_p99_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation, client_cycles_per_operation,
+            server_cycles_per_operation, softirq_ns_per_operation: of an application; response times: launches' median,
+            slowest pair.
+        birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, births: of containers that are created.
+        sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
+            sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
+        sender_busy_share, receiver_busy_share: part of their loops' cycles in which frames moved.
+        hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles instructions
+            llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
+        vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
+        switch_counters: list by port: what the switch counted in all launches; null without counters.
+        functions: list by pair: what each network function did in all launches: ``taken`` from side a, ``given`` to
+            side b, ``denied``, ``busy_share``, ``cycles_per_frame``, ``memory_bytes``; null for what it does not count,
+            and for a path without any.
+        loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
+        back_to_back: back-to-back frames (``icbench.back_to_back``).
+        load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.
+        launches, windows: how many are behind the values.
+        ended_by: why it ended: ``precision``, ``max-duration``, ``budget``, ``repeats``, ``rounds``, ``interrupted``
+            (only some rounds were finished); of a search ``goal``, ``max-duration``, ``budget`` or ``generator-bound``.
+        precision: half the width of the main value's interval over it; null where none is claimed.
+        confidence: coverage of the intervals, stopping rule included; null without any.
+        bands: the two bands of the main value: ``low``, ``high`` (medians, in its unit), ``launches_low``,
+            ``launches_high``; null for one band.
+        dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (-1 to 1),
+            ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches.
+        drift: change of the main value from first to last launch over its level, if it drifted along a line; else null.
+        discarded_s: traffic of all launches before it was stationary, without the warm-up's fixed part.
+        unsettled_launches: launches that did not become stationary in time.
+        disturbed_windows: measured windows in which the host took time from an endpoint, and all of a disturbed launch.
+        disturbed_launches: disturbed launches behind the values; null where not known, as in older results.
+        disturbance: what took most, in words: processes by their names alone; null if nothing did.
+        disturbed_repeated, per_repeated_launch: number of launches repeated because they were disturbed, and these
+            launches, of case and reference, which are in no value.
+        repeated, faults: number of launches repeated because the tool was at fault, and the faults.
+        started_at: seconds since the epoch.
+        duration_s: what the case took.
+        decision: of versions side by side: ``PASS IMPROVED REGRESSED INCONCLUSIVE``; null if INVALID.
+        ratio_to_base: candidate over base, on the launches that decide.
+        side_by_side: how it was reached, or null.
+        search_lower_pps, search_upper_pps: relevant bounds of a search, over all pairs; null where none was proven.
+        search: a search with its trials, or null.
+        sweep: points of a sweep.
+        axes: every axis of the case by name; a rate is a number, null for ``max``, or a text (``ndr``).
+        settings: how it was measured.
+        identity, treatment, conditions: facts; on two hosts the other's are in ``remote`` of each.
+            ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``.
+        per_pair: list: pairs.
+        per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """
 
     case: str
