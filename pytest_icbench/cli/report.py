@@ -21,6 +21,7 @@ from pytest_icbench.model.verdict import DEFAULT_FAILING
 from pytest_icbench.report.changes import as_lines, comparisons
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
+from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
 from pytest_icbench.report.terminal import table
 from pytest_icbench.report.two_runs import against_first
@@ -107,7 +108,10 @@ def report(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         for line in (*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence))):
             print(line)
-    rows = [flat(item.run.name, item.stored.test, result) for item, result in zip(recomputations, results, strict=True)]
+    rows = [
+        flat(item.run.name, item.stored.test, result)
+        for item, result in zip(recomputations, with_plain(results), strict=True)
+    ]
     if arguments.csv:
         write_csv(Path(arguments.csv), rows)
     if arguments.parquet:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pytest_icbench.model.codec import UNWRITTEN
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.stats.quantiles import Estimate
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,12 +19,14 @@ class Result(Measurement):
         run: name of its run in a report of several.
         host: the machine that measured it, if there are several, as the report numbers them: ``host 1``.
         against: the findings against the run before in a report of two runs.
+        plain: the main value over that of the same path without its network function, from a case of the same report.
         apart: in what it differs from others of its path and traffic in a report, in words.
     """
 
     run: str | None = field(default=None, metadata=UNWRITTEN)
     host: str | None = field(default=None, metadata=UNWRITTEN)
     against: tuple[Finding, ...] = field(default=(), metadata=UNWRITTEN)
+    plain: Estimate | None = field(default=None, metadata=UNWRITTEN)
     apart: str | None = field(default=None, metadata=UNWRITTEN)
 
     @classmethod

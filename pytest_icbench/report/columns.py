@@ -17,6 +17,7 @@ from pytest_icbench.report import born, longruns, remarks
 from pytest_icbench.report.axes import is_application, is_birth, is_latency, main_figure, main_unit, number, short
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
+from pytest_icbench.report.plain import plain_ratio
 from pytest_icbench.wording import percent, printable, signed_percent
 
 
@@ -166,9 +167,28 @@ def notable_loss(result: Result) -> str:
 
 
 def ratio(result: Result) -> str:
-    """Returns the ratio to the reference link."""
-    ratio = number(result, result.ratio_to_reference)
+    """Returns the ratio to the reference link; that of a path with a function is ``to_plain``."""
+    ratio = None if result.point.function else number(result, result.ratio_to_reference)
     return "" if ratio is None else f"{ratio:.2f}"
+
+
+def to_plain(result: Result) -> str:
+    """Returns the ratio to the same path without its network function."""
+    ratio = plain_ratio(result)
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def _to_plain_with_interval(result: Result) -> str:
+    ratio = plain_ratio(result)
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return to_plain(result)
+    return f"{ratio:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
+
+
+def of_plain(result: Result) -> str:
+    """Returns what the function leaves, with its interval: ``0.54 (0.5 to 0.58) of the path without the function``."""
+    ratio = _to_plain_with_interval(result)
+    return ratio and f"{ratio} of the path without the function"
 
 
 def limit(result: Result) -> str:
@@ -207,6 +227,11 @@ def _figure(result: Result) -> str:
         return f"{microseconds(result, main)} µs RTT p50"
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
     return f"{rate(result)} Mpps {result.metric}{frames}"
+
+
+def _figure_and_ratio(result: Result) -> str:
+    """Returns the main value, and for a path with a function what that leaves of it."""
+    return ", ".join(filter(None, (_figure(result), of_plain(result))))
 
 
 def _interval_of_figure(result: Result) -> str:
@@ -328,7 +353,7 @@ COLUMNS = (
     Column("interval", "", interval, In.THROUGHPUT),
     Column("bounds", "", bounds, In.THROUGHPUT),
     Column("Gbit/s", "", gbps, In.THROUGHPUT),
-    Column("figure", "", _figure, In.MARKDOWN),
+    Column("figure", "", _figure_and_ratio, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("figures", "", _figures_with_metric, In.PAGE),
@@ -338,12 +363,15 @@ COLUMNS = (
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
+    Column("of plain", "", to_plain, _ALL),
+    Column("of plain", "", of_plain, In.PAGE),
     Column("change", "", _bare_change, _ALL),
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
     Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", remarks.disturbance, In.PAGE),
     Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
+    Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),
     Column("verdict", "", judged, In.MARKDOWN),

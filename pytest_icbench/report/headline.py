@@ -218,6 +218,10 @@ def warnings(results: Sequence[Result]) -> list[str]:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
         parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
     numbers = [result for result in results if result.is_number]
+    busy = [result for result in numbers if result.disturbed_launches]
+    if busy:
+        launches = sum(result.disturbed_launches or 0 for result in busy), sum(result.launches for result in numbers)
+        parts.append(f"Others disturbed {launches[0]:,} of {launches[1]:,} launches, in {_cases(len(busy))}.")
     disturbed = [result for result in numbers if result.disturbed_windows]
     if disturbed:
         worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))

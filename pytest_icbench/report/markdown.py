@@ -12,6 +12,8 @@ from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Comparison, in_units
 from pytest_icbench.report.columns import In, columns, judged
+from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.power import power
 from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
@@ -27,15 +29,18 @@ _ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
 def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]]) -> str:
-    """Returns counts, host, notable cases, the answer, a table of all cases (PASS folded), and skips by reason.
+    """Returns counts, host, warnings, notable cases, the answer, a table of all cases (PASS folded), and skips.
 
     Args:
         skipped: each test with its reason.
         failed: each failed test with the first line of its message.
     """
+    results = with_plain(results)
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
     if host := host_line(results, escape):
         lines += [host, ""]
+    if doubts := warnings(results):
+        lines += [f"**Warning:** {' '.join(map(escape, doubts))}", ""]
     for candidate in candidates(results):
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in (*error_rates(results), *filter(None, [power(results)])):
@@ -140,10 +145,9 @@ def _changes(result: Result) -> list[str]:
 
 
 def _hindrances(results: Sequence[Result]) -> list[str]:
-    """Returns the host's warnings, each once, and the cases that others disturbed."""
-    told = dict.fromkeys(str(line) for result in results for line in result.conditions.get("warnings") or ())
-    cases = [f"{result.case}: {text}" for result in results if (text := remarks.disturbance(result))]
-    return [f"* {escape(text)}" for text in (*told, *cases)]
+    """Returns the cases that others disturbed, each with what disturbed it most."""
+    told = [(result, text) for result in results if (text := remarks.disturbance(result))]
+    return [f"* {code(result.case, escape)}: {escape(text)}" for result, text in told]
 
 
 def _value(value: Any) -> str:

@@ -11,7 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.axes import is_latency, number
-from pytest_icbench.report.columns import bounds, first, rate, ratio, train
+from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import counted, show
 
@@ -51,6 +51,8 @@ def _legend(results: Sequence[Result]) -> list[str]:
     lines = [text for metric, text in _METRICS.items() if metric in metrics]
     if any(ratio(result) for result in results):
         lines.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
+    if any(to_plain(result) for result in results):
+        lines.append("of plain: to the same path without its function (latency: p50 over p50)")
     if any(result.side_by_side for result in results):
         lines.append("change: against its base, in the pairs of launches that decide; the values are of all launches")
     if any(first(result) for result in results):

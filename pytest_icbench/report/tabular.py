@@ -15,6 +15,8 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.codec import keys
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.plain import plain_ratio
 
 #: Columns before those of a result.
 LEADING = ("run", "test")
@@ -23,6 +25,8 @@ _AXES = (
     "packet_size",
     "mix",
     "flows",
+    "function",
+    "app",
     "burst",
     "pairs",
     "rate",
@@ -45,6 +49,9 @@ _NESTED = {
 }
 
 
+#: Columns from other cases of the report: what a network function leaves of the value of its path.
+_PLAIN_RATIO = ("ratio_to_plain", "ratio_to_plain_low", "ratio_to_plain_high")
+
 _KEYS = keys(Measurement)
 
 
@@ -54,25 +61,30 @@ def _kind(name: str) -> type | None:
         return int
     if name in ("blocking", "touch", "remote"):
         return bool
+    if name in _PLAIN_RATIO:
+        return float
     return next((kind for kind in _PLAIN if _KEYS.get(name, str) in (kind, kind | None)), None)
 
 
-COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *(name for name in _KEYS if _kind(name) is not None))
+_OF_RESULT = (name for name in _KEYS if _kind(name) is not None)
+COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *_OF_RESULT, *_PLAIN_RATIO)
 
 
-def flat(run: str, test: str, measurement: Measurement) -> dict[str, Any]:
+def flat(run: str, test: str, result: Result) -> dict[str, Any]:
     """Returns a row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
-    result = measurement.to_dict()
-    axes = measurement.axes
+    fields = result.to_dict()
+    axes = result.axes
     row: dict[str, Any] = {"run": run, "test": test}
     row |= {name: axes.get(name) for name in _AXES}
     row["rate"] = "max" if axes.get("rate") is None else str(axes["rate"])
     for name, path in _NESTED.items():
-        value: Any = result
+        value: Any = fields
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
         row[name] = value if value is None or isinstance(value, str) else json.dumps(value)
-    return row | {name: result.get(name) for name in COLUMNS if name not in row}
+    ratio = plain_ratio(result)
+    row |= dict(zip(_PLAIN_RATIO, (None,) * 3 if ratio is None else (float(ratio), ratio.low, ratio.high), strict=True))
+    return row | {name: fields.get(name) for name in COLUMNS if name not in row}
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from pytest_icbench.report.axes import host_legend, hosts_apart, number
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.report.notes import notes as all_notes
+from pytest_icbench.report.plain import with_plain
 from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.
@@ -25,7 +26,7 @@ _TITLES = {
 
 def table(results: Sequence[Result]) -> list[str]:
     """Returns a table for each dimension and metric, one host after the other, then notes on their results."""
-    apart = hosts_apart(results)
+    apart = with_plain(hosts_apart(results))
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):

@@ -20,6 +20,7 @@ from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.packing import packed, packed_rows
 from pytest_icbench.report.html.page import Page, line
+from pytest_icbench.report.plain import with_plain
 from pytest_icbench.wording import printable
 
 #: The greatest number of cases on a page that have charts of their own, a kilobyte each.
@@ -32,7 +33,7 @@ def page_data(page: Page) -> str:
 
 
 def _data(page: Page) -> dict[str, Any]:
-    results = deciding(page.results)
+    results = with_plain(deciding(page.results))
     content = Content.of(results, page.history)
     charts, with_charts = Charts(), drawn_cases(results)
     sections = [

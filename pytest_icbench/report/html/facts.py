@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report.columns import of_plain
 from pytest_icbench.report.overview import figure_text
 
 
@@ -40,7 +41,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, f"ended by {result.ended_by}")),
-        ("reference", result.ratio_to_reference and f"{result.ratio_to_reference:.3g} of the reference link"),
+        ("reference", _reference(result)),
         ("no reference", result.reference_evidence),
         ("frames", _frames(result)),
         ("switch version", switch.get("version")),
@@ -54,6 +55,13 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("repeat with", repeat),
     ]
     return [(name, str(value)) for name, value in facts if value not in (None, "", 0)]
+
+
+def _reference(result: Result) -> str:
+    if result.point.function is not None:
+        return of_plain(result)
+    ratio = result.ratio_to_reference
+    return "" if ratio is None else f"{ratio:.3g} of the reference link"
 
 
 def _times(
