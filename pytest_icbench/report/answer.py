@@ -14,6 +14,7 @@ from pytest_icbench.report import versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
 from pytest_icbench.report.changes import comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
+from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, printable
 
@@ -39,6 +40,7 @@ class Sentence(NamedTuple):
 
 def answer(results: Sequence[Result]) -> list[Sentence]:
     """Returns the sentences: candidates, the baseline, the highest rates, and the shortest delays."""
+    results = with_plain(results)
     compared = [*_candidates(results), *(_second_run(results) or _baseline(results))]
     second = sorted({result.run for result in results if result.against and result.run})
     of_run = f" in {printable(second[0])}" if len(second) == 1 else ""
@@ -46,15 +48,42 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
     ranked = [ranking for ranking in rankings(results) if len(ranking.paths) > 1 or not compared]
     return [
         *compared,
-        *_fastest([ranking for ranking in ranked if not is_latency(ranking.paths[0])], f"Fastest{of_run}"),
-        *_fastest([ranking for ranking in ranked if is_latency(ranking.paths[0])], f"Least delay{of_run}"),
+        *_functions(results),
+        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "throughput"], f"Fastest{of_run}"),
+        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "latency"], f"Least delay{of_run}"),
+        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "application"], f"Fastest{of_run}"),
     ]
+
+
+def _dimension(ranking: Ranking) -> str:
+    return ranking.paths[0].dimension
+
+
+def _functions(results: Sequence[Result]) -> list[Sentence]:
+    """Returns what functions leave of the rates of their paths, one sentence for each of the first traffics."""
+    known = [result for result in results if not is_latency(result) and plain_ratio(result) is not None]
+    out = []
+    for _, _, load in first_traffics(known) if known else ():
+        group = sorted((item for item in known if traffic(item) == load), key=lambda item: plain_ratio(item) or 0.0)
+        named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
+        more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
+        text = f"{'; '.join(named)} of the path without the function{more}."
+        out.append(Sentence(f"Left by functions, {load.app or _frames(load)}:", printable(text)))
+    return out
+
+
+def _part(ratio: Estimate | None) -> str:
+    if ratio is None:
+        return ""
+    ends = "" if ratio.low is None or ratio.high is None else f" ({percent(ratio.low)} to {percent(ratio.high)})"
+    return percent(ratio) + ends
 
 
 def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
     """Returns metric, placement and traffic of the comparisons on the first screen.
 
-    They are those with the most paths; among them the shortest frames and the longest.
+    They are those with the most paths; among them the shortest frames and the longest. Where all have one length, it is
+    the first of them and the last.
     """
     groups = grouped(results, lambda result: (result.metric, result.placement, traffic(result)))
     if len(groups) <= MOST_TRAFFICS:
@@ -69,6 +98,8 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
         if key[:2] == first[:2] and key[2]._replace(packet_size=0) == first[2]._replace(packet_size=0)
     ]
     last = max(alike, key=lambda key: key[2].packet_size)
+    if last == first:  # another axis tells the traffics apart
+        last = [key for key in keys if key[:2] == first[:2]][-1]
     return list(dict.fromkeys((first, last)))
 
 
@@ -191,7 +222,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     chosen = [ranking for ranking in ranked if _key(ranking) in firsts]
     common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1 and not firsts[0][2].app
     out = [
-        Sentence(f"{lead}, {key.frames}:" if common else f"{lead}, {key.say()}:", _of(ranking))
+        Sentence(f"{lead}, {_frames(key)}:" if common else f"{lead}, {key.say()}:", _of(ranking))
         for ranking in chosen
         for key in [_key(ranking)[2]]
     ]
@@ -201,6 +232,10 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
         kind = "delays" if is_latency(ranked[0].paths[0]) else "rates"
         out.append(Sentence(f"All {len(ranked)} comparisons of {kind}:", f"{', '.join(counts)}."))
     return out
+
+
+def _frames(load: Traffic) -> str:
+    return ", ".join(filter(None, (load.frames, load.flows and f"{load.flows} flows")))
 
 
 def _key(ranking: Ranking) -> tuple[str, str, Traffic]:
@@ -224,8 +259,10 @@ def _of(ranking: Ranking) -> str:
             text += "; each can carry more"
         elif floors:
             text += f"; {alternatives(floors).replace(' or ', ' and ')} can carry more"
-        else:
+        elif any(_interval(item) for item in leaders):
             text += "; their intervals overlap"
+        else:
+            text += "; too few launches to tell"
         rest = behind
     limits = "" if is_latency(best) else _limits([best, *ranking.rivals])
     text += f". {limits}" if limits else "."

@@ -269,7 +269,7 @@ def _bare_change(result: Result) -> str:
 def _change_and_values(result: Result) -> str:
     """Returns the change with its interval, and both values."""
     change = change_of(result)
-    return "" if change is None or not change.text else f"{change.text}, {change.values}"
+    return "" if change is None else ", ".join(filter(None, (change.text, change.text and change.values)))
 
 
 def _line_rate(result: Result) -> str:

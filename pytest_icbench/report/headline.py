@@ -58,9 +58,15 @@ def question(results: Sequence[Result]) -> str:
     if len(runs) > 1:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
     paths = _several(map(path_of, results))
+    loads = _loads(results)
     if len(paths) == 1:
-        return f"How fast is {paths[0]}? {_sizes(results).capitalize()}"
-    return f"Which switch? {len(paths)} paths, {_sizes(results)}"
+        return f"How fast is {paths[0]}? {loads[0].upper()}{loads[1:]}"
+    functions = _several(result.point.function for result in results if result.point.function)
+    switches = _several(result.switch for result in results if result.switch not in overview.REFERENCES)
+    if functions and len(switches) == 1:
+        named = alternatives(functions) if len(functions) <= _FEW else counted(len(functions), "function")
+        return f"What is left of {switches[0]} with {named}? {loads[0].upper()}{loads[1:]}"
+    return f"Which switch? {len(paths)} paths, {loads}"
 
 
 def _question_of_versions(results: Sequence[Result], candidates: Sequence[Result]) -> str:
@@ -87,12 +93,21 @@ def _several(texts: Iterable[str | None]) -> list[str]:
     return [printable(text) for text in dict.fromkeys(text or "" for text in texts)]
 
 
-def _sizes(results: Iterable[Result]) -> str:
-    sizes = sorted({round(result.point.traffic.mean_bytes, 1) for result in results})
+def _loads(results: Sequence[Result]) -> str:
+    """Returns what was sent: packet sizes, mixes by name, and the loads of applications."""
+    frames = [result.point.traffic for result in results if result.point.app is None]
+    sizes = _sizes({traffic.mean_bytes for traffic in frames if traffic.mix is None})
+    mixes = _several(f"mix {traffic.mix}" for traffic in frames if traffic.mix)
+    apps = _several(result.point.app for result in results if result.point.app)
+    return ", ".join(filter(None, [sizes, *mixes, *apps]))
+
+
+def _sizes(lengths: Iterable[float]) -> str:
+    sizes = [f"{size:g}" for size in sorted(lengths)]
     if len(sizes) > _FEW:
         return f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]} bytes"
-    *first, last = map(str, sizes)
-    return f"{', '.join(first)} and {last} bytes" if first else f"{last} bytes"
+    *first, last = sizes or [""]
+    return f"{', '.join(first)} and {last} bytes" if first else last and f"{last} bytes"
 
 
 def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:

@@ -61,6 +61,11 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append("floor: p50 with no switch between: the time of tool and machine alone")
     if any(train(result) for result in results):
         lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
+    spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]
+    if spread:
+        lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
+    if any(result.dimension == "application" for result in results):
+        lines.append("client, server: CPU time of their processes in µs an operation")
     if any(bounds(result) for result in results):
         lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
     if any(result.point.api == GSO for result in results):

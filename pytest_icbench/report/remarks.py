@@ -167,6 +167,12 @@ def disturbance(result: Result) -> str:
     return "" if result.verdict in NOTABLE and told in (result.reason or "") else told
 
 
+def rounds(result: Measurement) -> str:
+    """Returns over how many rounds of the session the launches were spread; empty for a case measured at once."""
+    numbers = {launch.round for launch in result.per_launch if launch.round is not None}
+    return f"in {counted(len(numbers), 'round')}" if result.ended_by == "rounds" and numbers else ""
+
+
 def mpps(pps: float) -> str:
     """Formats a rate in Mpps with two or three decimals, with as many as there are if it is below 10,000 frames/s."""
     if not 0 < pps < 10_000:

@@ -19,7 +19,7 @@ WIDTH = 100
 _TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH}
 #: What follows a dimension in the title of its table, which says what its columns mean.
 _TITLES = {
-    "application": "{dimension} ({metric}), CPU time of client and server in µs an operation",
+    "application": "{dimension} ({metric})",
     "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
 }
 

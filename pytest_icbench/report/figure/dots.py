@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.case import Dimension
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics, three
 from pytest_icbench.report.axes import (
     MAXIMA,
     Traffic,
     grouped,
+    is_application,
     is_latency,
     main_figure,
     main_unit,
@@ -32,26 +34,28 @@ _PLAIN, _AT_LEAST, _REFERENCE = "measured", "at least", "reference link"
 
 #: What the marks mean, for rates and for round trips.
 _CAPTION = ("bar: 95 % interval; ▷ at least", f"● median, bar: 95 % interval, {CROSS} p99")
+#: The section of each kind of measurement.
+_KINDS: dict[Dimension, str] = {"throughput": "rates", "latency": "delays", "application": "applications"}
 
 
-def dot_charts(results: Sequence[Result], order: Sequence[str], *, latency: bool) -> list[Figure]:
-    """Returns a chart for each of the first traffics: rates flat out, or round trips.
+def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimension) -> list[Figure]:
+    """Returns a chart for each of the first traffics: rates flat out, round trips, or rates of applications.
 
     Args:
         order: all series of the page.
-        latency: whether the charts are of round trips.
+        dimension: what the charts are of.
     """
     shown = [
         result
         for result in contestants(results)
-        if is_latency(result) == latency
-        and (latency or (result.metric in MAXIMA and not result.back_to_back))
+        if result.dimension == dimension
+        and (dimension != "throughput" or (result.metric in MAXIMA and not result.back_to_back))
         and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
     order = list(dict.fromkeys([*order, *map(path_of, shown)]))  # a run that stands alone goes without its name
-    kind = "delays" if latency else "rates"
+    kind = _KINDS[dimension]
     return [_chart(f"{kind}-{place}", kind, key, groups[key], order) for place, key in enumerate(keys)]
 
 
@@ -74,13 +78,15 @@ def _chart(
     if latency:
         columns.append(Column("p99", f"99th percentile RTT, {unit}"))
     rows = tuple(_row(result, factor) for result in _ordered(group))
-    rest = load.say("packet_size", *(() if load.pairs > 1 else ("pairs",)), *(("rate",) if load.rate == "max" else ()))
+    left_out = () if load.pairs > 1 else ("pairs",)
+    rest = load.say("packet_size", *left_out, *(("rate",) if load.rate == "max" else ()))
     head = "Round trip" if latency else "Rate flat out" if metric == "frmol" else f"Rate ({metric})"
+    traffic_text = load.say(*left_out) if load.app else f"{load.frames}, {rest}"
     best = rows[0]
     return Figure(
         id=name,
         kind=kind,
-        title=f"{head}, {load.frames}, {rest} ({_CAPTION[latency]})",
+        title=f"{head}, {traffic_text} ({_CAPTION[latency]})",
         text="",
         aria=f"The first is {best[1]} with {best[6]}. " + " ".join(f"{row[1]}: {row[6]}." for row in rows),
         spec=_spec([row[1] for row in rows], order, f"{unit}@kind", latency=latency),
@@ -114,6 +120,10 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
         p99 = number(result, result.rtt_p99_ns)
         tail = None if p99 is None else float(f"{p99 * factor:.7g}")
         return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
+    if is_application(result):
+        p99 = number(result, result.response_p99_ns)
+        tail_text = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
+        return (*row, f"{label}{'/s' if result.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
     gbps = number(result, result.throughput_gbps)
     return (*row, label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"), MEASURED)
 
@@ -130,7 +140,7 @@ def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bo
             "title": None,
             "ticks": False,
             "domain": False,
-            "labelLimit": 150,
+            "labelLimit": {"expr": "width < 450 ? 130 : 240"},
             "labelFontStyle": {"condition": {"test": links, "value": "italic"}, "value": "normal"},
             "labelPadding": 8,
         },
@@ -138,7 +148,8 @@ def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bo
     scale = {"@scale": "value", "range": [0, {"expr": f"width - {VALUES_PX}"}]}
     # The unit stands below the values, beside the ticks' labels.
     unit = {"titleX": {"expr": f"width - {VALUES_PX - 10}"}, "titleY": 7, "titleAlign": "left", "titleBaseline": "top"}
-    ticks = {"labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6}
+    # The last label ends with the axis: the unit begins there.
+    ticks = {"labelFlush": 24, "labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6}
     axis = {"title": title, "grid": True, **ticks, **unit}
     x = {"field": "value", "type": "quantitative", "scale": scale, "axis": axis}
     tooltip = [{"field": "series", "title": "path"}, {"field": "label", "title": "value"}]

@@ -152,7 +152,7 @@ def interval_spec(
     layers += [
         {
             "transform": measured,
-            "mark": {"type": "line", "strokeWidth": 1.5},
+            "mark": {"type": "line", "strokeWidth": 1.5, **aside},
             "encoding": {**at, "color": colour, "strokeDash": theme.encoding("strokeDash", look)},
         },
         {
@@ -185,9 +185,9 @@ def interval_spec(
         layers += [
             {"transform": published, "mark": {**marks, "color": theme.DIM}, "encoding": {**at, "tooltip": tooltip}},
             {
-                "transform": published,
+                "transform": [*published, {"calculate": "split(datum.series, ',')[0]", "as": "publication"}],
                 "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM, "clip": True},
-                "encoding": {**at, "text": {"field": "series"}},
+                "encoding": {**at, "text": {"field": "publication"}},
             },
         ]
     return {"layer": layers}

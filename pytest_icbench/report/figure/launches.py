@@ -68,6 +68,7 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
                 kind="launches",
                 title=f"Launches, {value} relative to the median: {key.say()}",
                 text=_text(group),
+                aria=_spans(group),
                 spec=_spec(rows, order),
                 columns=_COLUMNS,
                 rows=rows,
@@ -121,14 +122,19 @@ def _digits(value: float) -> float:
 
 
 def _text(group: Sequence[Result]) -> str:
+    banded = [f"{path_of(result)}: {bands(result)}." for result in group if result.bands is not None]
+    return " ".join([*banded, "Dots: launches; bar: the interval; upright: the median."])
+
+
+def _spans(group: Sequence[Result]) -> str:
+    """Returns the caption in words for readers who cannot see the chart."""
     sentences = []
     for result in group:
         main = main_figure(result)
         if main:
             values = [value / main for _, value in _values(result)]
             sentences.append(f"{path_of(result)}: {signed_percent(min(values))} to {signed_percent(max(values))} %.")
-    banded = [f"{path_of(result)}: {bands(result)}." for result in group if result.bands is not None]
-    return " ".join([*sentences, *banded, "Dots: launches; bar: the interval; upright: the median."])
+    return " ".join([*sentences, _text(group)])
 
 
 def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:

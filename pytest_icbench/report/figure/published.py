@@ -21,8 +21,11 @@ OTHER_HARDWARE = "other hardware"
 
 #: The technique of a kernel switch's case that does not name one.
 _NATURAL_API = {"veth": "udp-mmsg", "linux-bridge": "udp-mmsg"}
+#: Axes that no publication varies.
+_OF_NONE = ("mix", "flows", "function", "app")
 #: The axes of an experiment whose row does not set them.
 _DEFAULTS = {
+    **dict.fromkeys(_OF_NONE),
     "pairs": 1,
     "rate": None,
     "port": None,
@@ -100,7 +103,7 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
     matches = []
     all_results = list(results)
     for entry in _data()["statements"]:
-        axes = {"remote": [False], **entry["at"]}
+        axes = {"remote": [False], **{name: [False] for name in _OF_NONE}, **entry["at"]}
         matching = [
             result
             for result in all_results

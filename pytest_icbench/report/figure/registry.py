@@ -103,8 +103,14 @@ class CaseChart(NamedTuple):
 #: All sections in their order.
 SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
-    Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, latency=False), "first"),
-    Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, latency=True), "first"),
+    Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, "throughput"), "first"),
+    Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, "latency"), "first"),
+    Section(
+        "applications",
+        "Applications",
+        lambda page: dots.dot_charts(page.results, page.order, "application"),
+        "first",
+    ),
     Section(
         "load",
         "Received against offered rate",

@@ -10,7 +10,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, is_latency, maxima, number, path_of, traffic
 from pytest_icbench.report.figure.delay import covered
 from pytest_icbench.report.figure.figure import Column, Figure
-from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, published_rows, row
+from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row
 from pytest_icbench.report.figure.ranked import STEP, dot_columns, dot_rows, dot_spec
 
 _P99 = Column("p99", "99th percentile RTT, µs")
@@ -88,10 +88,10 @@ def _figure(
     drawn = dot_rows(rows, unit, least_wins=unit == "µs")
     if not drawn:
         return []
-    text = best_text(rows, unit, least_wins=unit == "µs")
+    text, aria = (say(rows, unit, least_wins=unit == "µs") for say in (finding, best_text))
     spec = dot_spec(columns[1], drawn, order, *columns[2:])
     height = STEP * (1 + max(row[9] for row in drawn))
-    return [Figure(id_, kind, title, text, spec, dot_columns(*columns), drawn, height=height)]
+    return [Figure(id_, kind, title, text, spec, dot_columns(*columns), drawn, aria, height=height)]
 
 
 def _time(result: Result, x: float) -> tuple[Any, ...] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.columns import of_plain
+from pytest_icbench.report.columns import cost, of_plain
 from pytest_icbench.report.overview import figure_text
 
 
@@ -30,6 +30,8 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("search", result.search and result.search.evidence),
         ("back to back", longruns.back_to_back(result)),
         ("losses", longruns.losses(result)),
+        ("response times", _times(result, _responses(result), None, None)),
+        ("CPU time", _cpu_time(result)),
         ("round trips", _times(result, rtt, result.rtt_max_ns, result.rtt_samples)),
         ("first of a burst", _times(result, first, None, result.rtt_first_samples)),
         ("delay variation", _times(result, pdv, result.pdv_max_ns, None, of_rfc)),
@@ -40,10 +42,11 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
-        ("launches", _joined(result.launches, f"ended by {result.ended_by}")),
+        ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),
         ("reference", _reference(result)),
         ("no reference", result.reference_evidence),
-        ("frames", _frames(result)),
+        ("operations", result.operations and f"{result.operations:,.0f}"),
+        ("frames", _frames(result) if result.scheduled else ""),
         ("switch version", switch.get("version")),
         ("DPDK", treatment.get("dpdk")),
         ("kernel", treatment.get("kernel")),
@@ -69,6 +72,16 @@ def _times(
 ) -> str:
     text = remarks.percentiles(times, greatest) if result.is_number else ""
     return text and _joined(text, samples and f"{samples:,} answers", *more)
+
+
+def _responses(result: Result) -> dict[str, float | None]:
+    """Returns the response times as an application's own client has them, which waits for each answer."""
+    return {name: getattr(result, f"response_{name}_ns") for name in ("mean", "p50", "p90", "p99")}
+
+
+def _cpu_time(result: Result) -> str:
+    times = [f"{side} {cost(result, side)} µs" for side in ("client", "server") if cost(result, side)]
+    return f"{', '.join(times)} an operation" if times else ""
 
 
 def _joined(*parts: object) -> str:

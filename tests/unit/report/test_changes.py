@@ -178,7 +178,7 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     assert told.text == "1 INCONCLUSIVE of 1 value."
     # What it was before stands in the chart of changes.
     content = Content.of(results)
-    (dots,) = dot_charts(content.results, content.order, latency=False)
+    (dots,) = dot_charts(content.results, content.order, "throughput")
     assert [row[1] for row in dots.rows] == ["snabb", "ovs", "veth"]
 
 

@@ -224,14 +224,14 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
         result(Case("ovs", dimension="latency", rate=Rate(1000)), rtt_p99_ns=50e3),
     ]
     order = [each.switch for each in results]
-    (rates,) = dot_charts(results, order, latency=False)
+    (rates,) = dot_charts(results, order, "throughput")
     assert [(row[1], row[5]) for row in rates.rows] == [
         ("basicfwd", "measured"),
         ("ovs", "at least"),
         ("direct", "reference link"),
     ]
     assert [row[6] for row in rates.rows][:2] == ["16 Mpps · 2.56 Gbit/s", "≥ 14 Mpps · 2.56 Gbit/s"]
-    (delays,) = dot_charts(results, order, latency=True)
+    (delays,) = dot_charts(results, order, "latency")
     assert [row[6] for row in delays.rows] == ["20 / 50 µs"]
 
 
@@ -239,7 +239,7 @@ def test_the_first_screen_shows_few_traffics_the_shortest_and_the_longest_frames
     results = [
         result(Case("ovs", Traffic(size), burst), **at(9e6)) for burst in (16, 32) for size in (128, 64, 1500, 512)
     ]
-    charts = dot_charts(results, ["ovs"], latency=False)
+    charts = dot_charts(results, ["ovs"], "throughput")
     assert len(charts) == MOST_TRAFFICS
     assert [chart.title.split(" (")[0] for chart in charts] == [
         "Rate flat out, 64 B, bursts of 16",
