@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
 from pytest_icbench.config.bit_rate import BitRate
+from pytest_icbench.config.choices import choose, cores_of
 from pytest_icbench.config.fit import ports_of_sockets
 from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
@@ -43,6 +44,7 @@ class Request:
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
+        chain: how many of a function each frame passes one after the other.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
         comparisons: how many times the test compares a candidate with its base.
@@ -67,6 +69,7 @@ class Request:
     touch: tuple[bool, ...] = (False,)
     functions: tuple[str | None, ...] = (None,)
     function_count: tuple[int, ...] | None = None
+    chain: tuple[int, ...] = (1,)
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
     soak_duration: float | None = None
@@ -264,14 +267,19 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         return (options.remote is not None if topology is None else topology.is_remote(pairs),)
 
     functions, counts = options.function or request.functions, options.function_count or request.function_count
-    paths = [(via, n) for via in functions for n in options.pairs or (via and counts) or request.pairs]
+    paths = [
+        (via, hops, n)
+        for via in functions
+        for hops in (via and (options.chain or request.chain)) or (1,)
+        for n in options.pairs or (via and counts) or request.pairs
+    ]
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
         cls = catalogue[name]
         named = name in request.switch
-        apis = _choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
-        ports = _choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
+        apis = choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
+        ports = choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
         if request.app is not None:
             able = ports_of_sockets(cls, options.port or request.port)
             if named and not able:
@@ -285,10 +293,10 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for mode, cores, (function, pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+        for mode, cores, (function, hops, pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
             _modes(request.variant, cls),
-            _cores(options.switch_cores or request.switch_cores, cls),
-            [(via, number, remote) for via, number in paths for remote in remotes(number)],
+            cores_of(options.switch_cores or request.switch_cores, cls),
+            [(via, hops, number, remote) for via, hops, number in paths for remote in remotes(number)],
             ways,
             request.blocking if options.blocking is None else (options.blocking,),
             request.touch if options.touch is None else (options.touch,),
@@ -311,6 +319,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 touch=touch,
                 remote=remote,
                 function=function,
+                chain=hops,
             )
             # A candidate is measured side by side with its base, so the base needs no separate test.
             for candidate in candidates.of_switch(options.variant, name):
@@ -338,7 +347,7 @@ def _of_applications(
     names = [candidate.name for candidate in candidates.of_switch(options.variant, cls.name)]
     for mode, cores, (pairs, remote), port, app in product(
         _modes(request.variant, cls),
-        _cores(options.switch_cores or request.switch_cores, cls),
+        cores_of(options.switch_cores or request.switch_cores, cls),
         [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
         ports,
         options.app or request.app or (),
@@ -369,28 +378,3 @@ def _ways(
         natural = {port: tuple(api for api in apis if api in cls.port_apis(port)) for port in ports}
         return [(port, api) for port in ports for api in natural[port] or cls.port_apis(port)[:1]]
     return [(port, api) for port in ports for api in apis if api in cls.port_apis(port)]
-
-
-def _choose(
-    noun: str,
-    asked: tuple[str, ...] | None,
-    replaced: tuple[str, ...] | None,
-    natural: tuple[str, ...],
-    supported: tuple[str, ...],
-    named: bool,
-    where: str,
-) -> tuple[str, ...]:
-    if asked is not None and named and not _possible(asked, supported):
-        raise UsageError(f"{where} has no {noun} {' or '.join(asked)}; it has {' '.join(supported)}")
-    chosen = replaced if replaced is not None else asked
-    return natural if chosen is None else _possible(chosen, supported)
-
-
-def _possible(asked: tuple[str, ...], supported: tuple[str, ...]) -> tuple[str, ...]:
-    return supported if "all" in asked else tuple(name for name in asked if name in supported)
-
-
-def _cores(asked: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
-    if asked is None or not cls.scalable:
-        return (None,)
-    return tuple(None if cores == cls.default_cores else cores for cores in asked)

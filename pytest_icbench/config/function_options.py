@@ -17,6 +17,8 @@ from pytest_icbench.errors import UsageError
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
 
+#: Addresses of a chain's ports are 198.19.PAIR.x, two for each function.
+MAX_CHAIN = 100
 #: The word for a path without a function.
 NO_FUNCTION = "none"
 _FUNCTION = re.compile(r"[a-z][A-Za-z0-9.]*(\+[a-z][A-Za-z0-9.]*)*", re.ASCII)
@@ -49,6 +51,12 @@ class FunctionOptions:
         " their pairs",
         values.pairs,
         marker="None",
+    )
+    chain: tuple[int, ...] | None = option(
+        "SPEC",
+        "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
+        values.axis("functions in a row", 1, MAX_CHAIN),
+        marker="1",
     )
     function_config: Mapping[str, TomlFile] = option(
         "COMPONENT=FILE",

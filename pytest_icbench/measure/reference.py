@@ -29,7 +29,7 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None
     if case.function is not None:
-        return replace(case, function=None, candidate=None)
+        return replace(case, function=None, chain=1, candidate=None)
     api = case.api
     kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
     link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]

@@ -67,6 +67,7 @@ class Case:
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
         function: the network function between the ends of each pair (``nat+acl10``); None for none.
+        chain: how many of that function each frame passes one after the other, at least 1.
         app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
             is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
         birth: the containers that are created one after the other (``netns:1000``, see ``model.birth``); None for
@@ -90,11 +91,13 @@ class Case:
     function: str | None = None
     app: str | None = None
     birth: str | None = None
+    chain: int = 1
 
     @property
     def id(self) -> str:
-        """The id: ``switch[+port][:mode][:candidate][-cN][-via:function]-api[-blocking][-touch]-64B-b32-1vs1-Rmax``.
+        """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
+        The technique ``-api`` is followed by ``-blocking`` and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
@@ -109,6 +112,8 @@ class Case:
             parts.append(f"c{self.switch_cores}")
         if self.function is not None:
             parts.append(f"via:{self.function}")
+        if self.chain > 1:
+            parts.append(f"x{self.chain}")
         if self.api is not None:
             parts.append(self.api)
         if self.blocking:
@@ -141,7 +146,7 @@ class Case:
     @property
     def path(self) -> FramePath:
         """The path of its frames, which knows the peers and the leaders among the endpoints."""
-        return FramePath(self.pairs, 0 if self.function is None else 1)
+        return FramePath(self.pairs, 0 if self.function is None else self.chain)
 
     @property
     def rig_key(self) -> tuple[object, ...]:
@@ -154,6 +159,7 @@ class Case:
             self.port or "",
             self.switch_cores or 0,
             self.function or "",
+            self.chain,
             self.pairs,
             self.traffic.jumbo,
             self.api in NETDEV_APIS,
@@ -186,6 +192,8 @@ class Case:
         data["rate"] = self.rate.to_json()
         if self.function is None:
             del data["function"]
+        if self.chain == 1:
+            del data["chain"]
         return data
 
     @classmethod
@@ -199,8 +207,8 @@ class Case:
         names = {field.name for field in fields(cls)} - {"traffic"}
         axes = {_NAMES.get(key, key): value for key, value in data.items()}
         axes = {name: value for name, value in axes.items() if name in names}
-        if "switch" not in axes or axes.get("pairs", 1) < 1 or axes.get("burst", 1) < 1:
-            raise DamagedData("axes: the case has no switch, or fewer than one pair or frame")
+        if "switch" not in axes or any(axes.get(name, 1) < 1 for name in ("pairs", "burst", "chain")):
+            raise DamagedData("axes: the case has no switch, or fewer than one pair, frame or function in a row")
         return cls(**{**axes, "traffic": traffic, "rate": Rate.from_json(data.get("rate"))})
 
 
@@ -226,6 +234,7 @@ class _Axes:
     function: str | None
     app: str | None
     birth: str | None
+    chain: int
 
 
 #: Keys of a case's axes in files.

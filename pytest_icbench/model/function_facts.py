@@ -39,6 +39,8 @@ class FunctionCounters:
         denied: frames that it dropped on purpose, of both directions.
         busy_cycles, idle_cycles: TSC cycles of its polls with and without frames.
         memory_bytes: memory of its processes, of its control group where that is counted.
+        hop: its place in the chain of its pair, from side a; 1 is the first.
+        control_taken, control_given: the control frames among those; None where they are not told apart.
     """
 
     pair: int
@@ -48,6 +50,18 @@ class FunctionCounters:
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     memory_bytes: int | None = None
+    hop: int = 1
+    control_taken: int | None = None
+    control_given: int | None = None
+
+    @property
+    def data(self) -> tuple[int, int] | None:
+        """The frames taken and given without control frames; None where they are not told apart."""
+        counts = (self.taken, self.given, self.control_taken, self.control_given)
+        if any(count is None for count in counts):
+            return None
+        taken, given, control_taken, control_given = (count or 0 for count in counts)
+        return taken - control_taken, given - control_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,7 @@ class FunctionWork:
     Attributes:
         cycles_per_frame: busy cycles over the frames of both directions.
         busy_share: busy cycles over all cycles of its polls.
+        hop: its place in the chain of its pair, from side a; 1 is the first.
     """
 
     pair: int
@@ -83,6 +98,7 @@ class FunctionWork:
     busy_share: float | None = None
     cycles_per_frame: float | None = None
     memory_bytes: int | None = None
+    hop: int = 1
 
     @classmethod
     def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
@@ -102,4 +118,40 @@ class FunctionWork:
             busy_share=busy / cycles if busy is not None and cycles else None,
             cycles_per_frame=busy / taken if busy is not None and taken else None,
             memory_bytes=after.memory_bytes,
+            hop=after.hop,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainAccount:
+    """The frames of one pair from side a through its functions, over whole launches with their warm-up.
+
+    ``sent = received + sum(lost_by_hop)``. A hop is a function, counted from side a; the last hop is the receiver.
+
+    Attributes:
+        lost_by_hop: frames that reached the hop before, or left the sender, and did not leave this hop.
+        lost_before_hop: of these, the frames that this hop did not take in: lost on the link, or in its full queue.
+    """
+
+    pair: int
+    sent: int
+    received: int
+    lost_by_hop: tuple[int, ...]
+    lost_before_hop: tuple[int, ...]
+
+    @property
+    def lost(self) -> int:
+        """All frames that were lost."""
+        return sum(self.lost_by_hop)
+
+    def plus(self, other: ChainAccount) -> ChainAccount:
+        """Returns the account of both."""
+        return ChainAccount(
+            self.pair,
+            self.sent + other.sent,
+            self.received + other.received,
+            *(
+                tuple(map(sum, zip(getattr(self, name), getattr(other, name), strict=True)))
+                for name in ("lost_by_hop", "lost_before_hop")
+            ),
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_icbench.model.application import ApplicationLaunch
+from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.stats.quantiles import Histogram
 
@@ -217,7 +218,7 @@ class Launch:
         pdv: histogram of delay variation where there are several pairs, else null.
         busy_share: busy share of the switch's workers, 0 to 1, or null.
         cycles_per_packet, vectors_per_call: of the switch, or null.
-        hardware, switch_counters, generator_bound: as in a result.
+        hardware, switch_counters, chains, generator_bound: as in a result.
         tsc_hz: cycles per second.
         endpoints: list, how evenly each process had its CPU; empty in older results.
         steal_share: share of the endpoints' CPU time that the hypervisor took.
@@ -267,6 +268,7 @@ class Launch:
     discarded_s: float = 0.0
     stationary: bool | None = None
     switch_counters: tuple[SwitchPort, ...] | None = None
+    chains: tuple[ChainAccount, ...] | None = None
     interference: Interference | None = None
     disturbed: str | None = None
     repeated: str | None = None

@@ -29,7 +29,7 @@ from pytest_icbench.model.codec import (
 )
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.settings import Settings
@@ -113,9 +113,13 @@ class Measurement:
             llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
         vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
         switch_counters: list by port: what the switch counted in all launches; null without counters.
-        functions: list by pair: what each network function did in all launches: ``taken`` from side a, ``given`` to
-            side b, ``denied``, ``busy_share``, ``cycles_per_frame``, ``memory_bytes``; null for what it does not count,
-            and for a path without any.
+        chains: list by pair: where a chain lost frames, over whole launches with their warm-up: ``sent``, ``received``,
+            ``lost_by_hop`` (the receiver is the last), and ``lost_before_hop``: of them those that the hop did not take
+            in. ``sent = received + sum(lost_by_hop)``. Null without a chain, for round trips, and where control frames
+            are not told from data.
+        functions: list by pair and ``hop``, its place in a chain: what each network function did in all launches:
+            ``taken`` from side a, ``given`` to side b, ``denied``, ``busy_share``, ``cycles_per_frame``,
+            ``memory_bytes``; null for what it does not count, and for a path without any.
         loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
         back_to_back: back-to-back frames (``icbench.back_to_back``).
         load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.
@@ -278,6 +282,7 @@ class Measurement:
     per_pair: tuple[PairResult, ...] = ()
     switch_counters: tuple[SwitchPort, ...] | None = None
     functions: tuple[FunctionWork, ...] | None = None
+    chains: tuple[ChainAccount, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
     per_repeated_launch: tuple[Launch, ...] = ()

@@ -160,7 +160,7 @@ def path_of(result: Result) -> str:
     if point.switch_cores is not None:
         parts.append(f"c{point.switch_cores}")
     if point.function is not None:
-        parts.append(f"via:{point.function}")
+        parts.append(f"via:{point.function}" + (f"-x{point.chain}" if point.chain > 1 else ""))
     if point.api:
         parts.append(point.api)
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]

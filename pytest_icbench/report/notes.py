@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report import chains, longruns, remarks
 from pytest_icbench.report.axes import is_latency, number
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -121,7 +121,8 @@ def _of(result: Result) -> Iterator[Note]:
     if drift := remarks.drift(result):
         yield Note("drifted while measured", remarks.drifted(result.drift or 0.0), drift)
     missing = remarks.unanswered(result) if result.is_number else ""
-    for text in (longruns.back_to_back(result), missing, longruns.losses(result, longruns.FEW_EVENTS)):
+    losses = longruns.losses(result, longruns.FEW_EVENTS)
+    for text in (chains.crowding(result), chains.losses(result), longruns.back_to_back(result), missing, losses):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:

@@ -239,7 +239,7 @@ class Feasibility:
         """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
         if case.function is None:
             return 0
-        return case.pairs if self._component(case, case.function).polls else 0
+        return case.pairs * case.chain if self._component(case, case.function).polls else 0
 
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns what makes a case's function. Raises Unsupported if nothing can here."""
@@ -252,6 +252,11 @@ class Feasibility:
                 f"network functions in the path are for the default endpoints on one host, not for {where}"
             )
         component = component_for(function, case.switch, case.resolved_port(cls))
+        if case.chain > 1 and not component.chains:
+            raise Unsupported(
+                f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
+                " in containers"
+            )
         _refuse(self._function_reason(component, function))
         return component
 

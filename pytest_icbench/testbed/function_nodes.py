@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The network functions of a rig: their nodes, their ports at the switch, their life and their proof."""
+"""The network functions of a rig: their nodes, their ports at the switch and their life."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pytest_icbench.driver.guard import make_function, make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint
@@ -24,15 +26,23 @@ from pytest_icbench.model.placement import Placement
 
 _INTERFACES = ("eth0", "eth1")
 _PAGE_BYTES = 4096
+#: The number of a pair and the place in its chain.
+_Place = tuple[int, int]
 
 
 class FunctionNodes:
-    """The functions of a rig, one for each pair.
+    """The functions of a rig, a chain for each pair, each in a node of its own.
 
     Args:
         port: the port kind of the switch.
         addresses: those of the endpoints, by index.
         undo: collects what unmakes them; it is called in reverse order.
+
+    Attributes:
+        chains: by pair, the ends of each chain as one, which its proof is for.
+
+    Raises:
+        ProvisionError: all of them take more memory than there is; nothing was changed.
     """
 
     def __init__(
@@ -48,22 +58,40 @@ class FunctionNodes:
         self.case, self.function = case, case.function
         self.component = component_for(self.function, case.switch, port)
         self.path = case.path if self.component.in_switch is None else FramePath(case.pairs)
-        self.ends = [Ends.of(case.path.pair(leader), addresses[leader], addresses[follower])
-                     for leader, follower in map(case.path.ends, case.path.numbers)]  # fmt: skip
+        self._ends: dict[_Place, Ends] = {}
+        self.chains: list[Ends] = []
+        for pair, (leader, follower) in zip(case.path.numbers, case.path.by_pair(addresses), strict=True):
+            row = [Ends.of(pair, leader, follower, hop) for hop in range(1, case.chain + 1)]
+            self.chains.append(replace(row[0], outer=row[-1].outer, hops=len(row)))
+            for hop, ends in enumerate(Ends.of_chain(self.function, self.component, row), start=1):
+                self._ends[pair, hop] = ends
+        self._check_memory(session)
         self._session, self._placement, self._undo = session, placement, undo
-        self._nodes: dict[int, Node] = {}
-        self._node_facts: dict[int, NodeFacts] = {}
-        self._functions: list[Function] = []
+        self._nodes: dict[_Place, Node] = {}
+        self._node_facts: dict[_Place, NodeFacts] = {}
+        self._functions: dict[_Place, Function] = {}
+
+    def _check_memory(self, session: HostSession) -> None:
+        """Raises ProvisionError if the functions' nodes and processes together want more memory than there is."""
+        wanted_mib, available = (
+            self.component.memory_mib * len(self._ends),
+            memory_kib(session.root).get("MemAvailable"),
+        )
+        if available is not None and wanted_mib > available // 1024:
+            raise ProvisionError(
+                f"{len(self._ends)} functions of {self.component.name} want about {wanted_mib} MiB of memory, and the"
+                f" host has {available // 1024} MiB: take shorter chains or fewer pairs, or free memory"
+            )
 
     @property
     def hugepages_mib(self) -> int:
         """Huge pages of all functions over ports in user space."""
-        return self.component.hugepages_mib * self.case.pairs
+        return self.component.hugepages_mib * len(self._ends)
 
     @property
     def peers(self) -> tuple[Address, ...]:
         """The address at which each endpoint sees its peer, by index."""
-        seen = (self.component.seen(self.function, ends) for ends in self.ends)
+        seen = (self.component.seen(self.function, ends) for ends in self.chains)
         return tuple(address for pair in seen for address in pair)
 
     @property
@@ -81,32 +109,35 @@ class FunctionNodes:
         """Starts a node for each function that has processes or ports. Raises ProvisionError."""
         if self.component.in_switch is not None:
             return
-        for pair in self.path.numbers:
+        for place in self._ends:
+            pair, hop = place
             spec = NodeSpec(
-                name=self._session.name(f"{name}f{pair}"),
-                cpus=[self._cpu(pair)],
+                name=self._session.name(f"{name}f{pair}" + (f"x{hop}" if hop > 1 else "")),
+                cpus=[self._cpu(place)],
                 sockets=[sockets],
                 hugepages=hugepages,
             )
             node = make_node(kind, self._session, spec)
             self._undo.append(node.stop)
-            self._node_facts[pair] = node.start()
-            self._nodes[pair] = node
+            self._node_facts[place] = node.start()
+            self._nodes[place] = node
 
-    def _cpu(self, pair: int) -> int:
-        """The CPU of a pair's function; the sender's, which does the kernel's work, for one that does not poll."""
+    def _cpu(self, place: _Place) -> int:
+        """The CPU of a function; its pair's sender's, which does the kernel's work, for one that does not poll."""
+        pair, hop = place
         if self._placement.functions:
-            return self._placement.functions[pair - 1]
+            return self._placement.functions[(pair - 1) * self.case.chain + hop - 1]
         return self._placement.endpoints[self.path.leaders[pair - 1]]
 
     def around(self, attachments: Sequence[Attachment]) -> list[Attachment]:
         """Returns the endpoints' attachments with those of the functions' ports between, in the order of the path."""
         ordered: list[Attachment] = []
-        for (leader, follower), ends in zip(self.path.by_pair(attachments), self.ends, strict=True):
-            seen_by_leader, seen_by_follower = self.component.seen(self.function, ends)
+        for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
+            seen_by_leader, seen_by_follower = self.component.seen(self.function, chain)
             row = [replace(leader, peer=seen_by_leader)]
-            for inner, outer in self.path.between(leader.pair):
-                base = replace(leader, node=self._node_facts[leader.pair], socket=None, between=True)
+            for hop, (inner, outer) in enumerate(self.path.between(leader.pair), start=1):
+                ends = self._ends[leader.pair, hop]
+                base = replace(leader, node=self._node_facts[leader.pair, hop], socket=None, between=True)
                 inward = replace(base, index=inner, side="b", address=ends.inner, peer=ends.leader)
                 outward = replace(base, index=outer, side="a", address=ends.outer, peer=ends.follower)
                 row += [replace(inward, interface=_INTERFACES[0]), replace(outward, interface=_INTERFACES[1])]
@@ -122,48 +153,52 @@ class FunctionNodes:
             switch: the started switch.
             ports: the ports' endpoints by index.
         """
-        for pair, ends in zip(self.path.numbers, self.ends, strict=True):
-            between = next(iter(self.path.between(pair)), None)
+        for place, ends in self._ends.items():
+            pair, hop = place
+            row = self.path.between(pair)
+            between = row[hop - 1] if row else None
             spec = FunctionSpec(
                 function=self.function,
                 pair=pair,
                 ends=ends,
                 inner=None if between is None else ports[between[0]],
                 outer=None if between is None else ports[between[1]],
-                node=self._nodes.get(pair),
-                node_facts=self._node_facts.get(pair),
+                node=self._nodes.get(place),
+                node_facts=self._node_facts.get(place),
                 switch=switch,
                 indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
-                cpu=self._cpu(pair),
+                cpu=self._cpu(place),
                 yield_every=self._placement.yield_every,
                 mtu=mtu,
                 work_dir=work_dir,
                 config=config,
+                hop=hop,
+                hops=self.case.chain,
             )
             function = make_function(self.component)
-            self._functions.append(function)
+            self._functions[place] = function
             self._undo.append(function.stop)
             function.start(self._session, spec)
 
     def facts(self) -> tuple[FunctionFacts, ...]:
-        """Returns the facts of each function, by pair."""
-        return tuple(function.facts() for function in self._functions)
+        """Returns the facts of each function, by pair and hop."""
+        return tuple(function.facts() for function in self._functions.values())
 
     def check(self) -> None:
         """Raises ProvisionError if one has died."""
-        for function in self._functions:
+        for function in self._functions.values():
             function.check()
 
     def counters(self) -> tuple[FunctionCounters, ...]:
-        """Returns the counters of each function, by pair, with the memory of its node."""
+        """Returns the counters of each function, by pair and hop, with the memory of its node."""
         return tuple(
-            replace(function.counters(), memory_bytes=self._memory(pair))
-            for pair, function in zip(self.path.numbers, self._functions, strict=True)
+            replace(function.counters(), memory_bytes=self._memory(place))
+            for place, function in self._functions.items()
         )
 
-    def _memory(self, pair: int) -> int | None:
+    def _memory(self, place: _Place) -> int | None:
         """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""
-        node = self._nodes.get(pair)
+        node = self._nodes.get(place)
         if node is None:
             return None
         groups = SessionGroup.of(self._session)

@@ -27,7 +27,7 @@ def prove(rig: ExchangeRig, case: Case, functions: FunctionNodes, connected: Cal
     Raises:
         WorkloadError, ProvisionError: a process, the switch or a function has died.
     """
-    proofs = [functions.component.proof(functions.function, ends) for ends in functions.ends]
+    proofs = [functions.component.proof(functions.function, ends) for ends in functions.chains]
     before = functions.counters()
     exchange = Exchange(rig, case)
     try:
@@ -92,12 +92,13 @@ def _counted(
     before: Sequence[FunctionCounters],
     after: Sequence[FunctionCounters],
 ) -> str | None:
-    """Returns a sentence if a function counted another number of denied frames than were denied."""
-    for stages, first, last in zip(proofs, before, after, strict=True):
+    """Returns a sentence if the functions of a pair counted another number of denied frames than were denied."""
+    for pair, stages in enumerate(proofs, start=1):
         denied = sum(probe.expected is None for stage in stages for probe in stage)
-        if first.denied is not None and last.denied is not None and last.denied - first.denied != denied:
-            return (
-                f"function {function} of pair {last.pair}: it counted {last.denied - first.denied} denied frames, and"
-                f" {denied} were denied"
-            )
+        readings = [(first.denied, last.denied) for first, last in zip(before, after, strict=True) if last.pair == pair]
+        if any(None in reading for reading in readings):
+            continue
+        counted = sum((last or 0) - (first or 0) for first, last in readings)
+        if counted != denied:
+            return f"function {function} of pair {pair}: it counted {counted} denied frames, and {denied} were denied"
     return None

@@ -123,10 +123,11 @@ class HostRig(NodeCalls, HostPart):
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
         endpoints_mib = [endpoint_mib(case.traffic.jumbo) for _ in self._indexes] if dpdk else []
-        hugepages.check_room(self._session, self._numa_node, [needs.hugepages_mib, *endpoints_mib])
-        self._reserve(needs.hugepages_mib)
+        functions = self._make_functions(port)
+        functions_mib = [functions.hugepages_mib] if functions is not None and dpdk else []
+        hugepages.check_room(self._session, self._numa_node, [needs.hugepages_mib, *endpoints_mib, *functions_mib])
+        self._reserve(needs.hugepages_mib + sum(functions_mib))
         self._reserve_endpoints(self._indexes if dpdk else ())
-        functions = self._make_functions(port, dpdk=dpdk)
         self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(
             name=self._name,
@@ -175,16 +176,13 @@ class HostRig(NodeCalls, HostPart):
             terms=None if functions is None else functions.terms,
         )
 
-    def _make_functions(self, port: str, *, dpdk: bool) -> FunctionNodes | None:
-        """Returns the network functions, not started yet; None for a case without any."""
+    def _make_functions(self, port: str) -> FunctionNodes | None:
+        """Returns the network functions, not started yet; None for a case without any. Raises ProvisionError."""
         if self._case.function is None:
             return None
         addresses = [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
-        functions = FunctionNodes(self._session, self._case, port, self.placement, addresses, self._undo)
-        if dpdk:
-            self._reserve(functions.hugepages_mib)
-        self._functions = functions
-        return functions
+        self._functions = FunctionNodes(self._session, self._case, port, self.placement, addresses, self._undo)
+        return self._functions
 
     def _attachment(
         self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool

@@ -47,7 +47,7 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
         component = component_for(case.function, case.switch, case.resolved_port(cls))
         component().probe(session, case.function)
         workers = cls().needs(case.path.wires_count, case.resolved_cores(cls)).pollers
-        pollers = case.pairs if component.polls else 0
+        pollers = case.pairs * case.chain if component.polls else 0
         count = len(case.path.endpoints)
         placement = plan(Topology.read(session.root), workers=workers, endpoints=count + pollers, policy="auto")
     except Unsupported as reason:
@@ -236,7 +236,7 @@ def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:
     with through(session, case) as rig:
         functions = rig.host._functions
         assert functions is not None
-        functions._functions[0].stop()
+        functions._functions[1, 1].stop()
         with pytest.raises(ProvisionError, match="function wire of pair 1 was stopped"):
             rig.check()
         found = measure(rig, None, case, SHORT)

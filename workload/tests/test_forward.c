@@ -191,6 +191,36 @@ static void pairs_of_ports(void)
 	end();
 }
 
+/* Also where the port has room for a part of them only, or the frames were impaired. */
+static void accounts_tell_control_frames_from_data(void)
+{
+	begin((struct options){.accounts = true});
+	port_io.room[1] = 25;
+	supply(0, 10, true);
+	supply(0, 10, true);
+	supply(0, 10, true);
+	supply(2, 10, false);
+	poll_until_quiet();
+	CHECK_EQUAL(fw.way[0].control, 3);
+	CHECK_EQUAL(fw.way[0].sent, 25);
+	CHECK_EQUAL(fw.way[0].control_sent, 2);
+	CHECK_EQUAL(fw.way[2].control + fw.way[2].control_sent, 0);
+	json_begin_line(&test_run.json, "counters");
+	forward_counters(&fw);
+	json_end_line(&test_run.json);
+	test_run.json.text[test_run.json.length - 1] = 0;
+	CHECK_CONTAINS(test_run.json.text, "\"rx\":30,\"missed\":0,\"control\":3,");
+	CHECK_CONTAINS(test_run.json.text, "\"tx\":25,\"refused\":5,\"tx_control\":2}");
+	end();
+	begin((struct options){.accounts = true, .drop_every = 4});
+	supply(0, 9, true);
+	poll_until_quiet();
+	CHECK_EQUAL(fw.way[0].control, 1);
+	CHECK_EQUAL(fw.way[0].control_sent, 1);
+	CHECK_EQUAL(fw.way[0].sent, 7);
+	end();
+}
+
 static void a_full_port_refuses(void)
 {
 	begin((struct options){0});
@@ -318,9 +348,9 @@ static void counters_as_json(void)
 	test_run.json.text[test_run.json.length - 1] = 0;
 	CHECK_CONTAINS(test_run.json.text,
 	        "\"ports\":[{\"port\":0,\"rx\":10,\"missed\":0,\"control\":1,\"dropped\":4,\"duplicated\":0,"
-	        "\"reordered\":0,\"overflow\":0,\"kept\":0,\"tx\":0,\"refused\":0},{\"port\":1,\"rx\":0,"
-	        "\"missed\":1,");
-	CHECK_CONTAINS(test_run.json.text, "\"tx\":6,\"refused\":0}");
+	        "\"reordered\":0,\"overflow\":0,\"kept\":0,\"tx\":0,\"refused\":0,\"tx_control\":null},"
+	        "{\"port\":1,\"rx\":0,\"missed\":1,");
+	CHECK_CONTAINS(test_run.json.text, "\"tx\":6,\"refused\":0,\"tx_control\":null}");
 	end();
 }
 
@@ -379,6 +409,7 @@ static void a_vlan_tag_is_put_back(void)
 int main(void)
 {
 	pairs_of_ports();
+	accounts_tell_control_frames_from_data();
 	a_full_port_refuses();
 	addresses_are_swapped();
 	delayed_frames_leave_in_order_and_never_early();

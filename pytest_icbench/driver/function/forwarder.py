@@ -40,13 +40,15 @@ class ForwarderFunction(Function):
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, _VETH)
     polls = True
     help = "wire, or parts joined by +, each once: costN (TSC cycles a frame), swap (of MAC addresses), delayNus"
+    chains = True
     hugepages_mib = 160
+    memory_mib = 16
     config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts"}
 
     def __init__(self) -> None:
         self._forwarder: Forwarder | None = None
         self._facts = FunctionFacts(self.name)
-        self._pair = 0
+        self._pair, self._hop = 0, 1
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -61,7 +63,7 @@ class ForwarderFunction(Function):
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames in both directions, which pass as they are, or with their MAC addresses swapped."""
-        swaps = "swap" in (cls.mode(function) or "").split("+")
+        swaps = "swap" in (cls.mode(function) or "").split("+") and ends.hops % 2 == 1
 
         def probes(forth: bool) -> list[Probe]:
             source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
@@ -87,10 +89,10 @@ class ForwarderFunction(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:  # noqa: ARG002
         """Starts the forwarder in the node and waits until it forwards. Raises ProvisionError with the log's tail."""
         node, inner, outer = spec.with_ports()
-        self._pair = spec.pair
+        self._pair, self._hop = spec.pair, spec.hop
         argv = self._argv(spec, inner, outer)
-        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}.log")
-        self._forwarder = forwarder = Forwarder(Daemon(f"function {spec.function} of pair {spec.pair}", process))
+        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
+        self._forwarder = forwarder = Forwarder(Daemon(spec.label, process))
         hello = forwarder.await_ready(dpdk_process.START_S)
         version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
         self._facts = FunctionFacts(self.name, version, {"arguments": argv[1:]})
@@ -98,6 +100,7 @@ class ForwarderFunction(Function):
     def _argv(self, spec: FunctionSpec, inner: Endpoint, outer: Endpoint) -> list[str]:
         options = ["--supervised", *(mode_options(self.mode(spec.function)) or [])]
         options += ["--yield", str(min(spec.yield_every, 1)), *spec.config.get("arguments", ())]
+        options += ["--accounts"] if spec.hops > 1 else []
         jumbo = carries_jumbo(spec.mtu)
         options += ["--packet-size", str(MAX_FRAME_BYTES)] if jumbo else []
         program = str(workload_path())
@@ -134,6 +137,9 @@ class ForwarderFunction(Function):
             denied=0,
             busy_cycles=counters.busy_cycles,
             idle_cycles=counters.idle_cycles,
+            hop=self._hop,
+            control_taken=inner.control,
+            control_given=outer.tx_control,
         )
 
     def stop(self) -> None:

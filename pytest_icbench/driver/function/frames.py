@@ -68,16 +68,23 @@ def swapped(data: bytes) -> bytes:
 
 
 def routed(
-    data: bytes, source: str, target: str, *, source_ip: str | None = None, target_ip: str | None = None
+    data: bytes,
+    source: str,
+    target: str,
+    *,
+    source_ip: str | None = None,
+    target_ip: str | None = None,
+    hops: int = 1,
 ) -> bytes:
     """Returns a frame as a router gives it out: MAC addresses rewritten, TTL less one, checksums right.
 
     Args:
         source, target: its new MAC addresses.
         source_ip, target_ip: its new IP addresses, where they are translated.
+        hops: routers in a row, each of which lowers the TTL by one.
     """
     frame_bytes = bytearray(_mac(target) + _mac(source) + data[12:])
-    frame_bytes[_TTL_AT] -= 1
+    frame_bytes[_TTL_AT] -= hops
     return translated(bytes(frame_bytes), source_ip=source_ip, target_ip=target_ip)
 
 

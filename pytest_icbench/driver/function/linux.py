@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.frames import frame, routed
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, Parts, ruleset, shaper
+from pytest_icbench.driver.function.frames import TTL, frame, routed
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, Parts, accounts, ruleset, shaper
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
@@ -49,6 +49,7 @@ class LinuxFunction(Function):
         "parts joined by +, each once: route, nat, aclN or setN (rules or a set, N ports) with denyP (percent),"
         " policeN (frames/s, 5k to 10M), shapeNMbit (2Mbit to 40000Mbit)"
     )
+    chains = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"nft": "text"}
 
     def __init__(self) -> None:
@@ -83,7 +84,8 @@ class LinuxFunction(Function):
         parts = cls._parts_of(function)
         pool = pool_of(ends).ip if parts.nat else None
         seen_by_leader, seen_by_follower = cls.seen(function, ends)
-        to_b = f"has to leave from {pool or ends.leader.ip} with TTL 63 and new MAC addresses"
+        ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
+        to_b = f"has to leave from {pool or ends.leader.ip} {ttl}"
         forth: list[Probe] = []
         back: list[Probe] = []
         listed = sorted({*range(min(parts.listed, _LISTED_FRAMES)), *([parts.listed - 1] if parts.listed else [])})
@@ -91,12 +93,13 @@ class LinuxFunction(Function):
         ports += [(FIRST_PORT + place, parts.denies(place)) for place in listed]
         for port, denied in ports:
             sent = frame(ends.leader, seen_by_leader, port)
-            out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool)
+            out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
             forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
         for number in range(_FREE_FRAMES):
             sent = frame(ends.follower, seen_by_follower, _FREE_PORT + number)
-            out = routed(sent, ends.inner.mac, ends.leader.mac, target_ip=ends.leader.ip if pool else None)
-            back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip} with TTL 63 and new MAC addresses"))
+            target = ends.leader.ip if pool else None
+            out = routed(sent, ends.inner.mac, ends.leader.mac, target_ip=target, hops=ends.hops)
+            back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip} {ttl}"))
         return forth, back
 
     @classmethod
@@ -143,14 +146,15 @@ class LinuxFunction(Function):
         # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
         with links.netlink(self._netns, doing="a route to nowhere") as route:
             route.route("add", dst="0.0.0.0/0", type="blackhole")
-        if rules:
-            self._tool(["nft", "-f", "-"], rules)
+        counting = accounts(inner.interface, outer.interface) if spec.hops > 1 else ""
+        if rules or counting:
+            self._tool(["nft", "-f", "-"], rules + counting)
         commands = shaper(parts, outer.interface)
         for arguments in commands:
             self._tool(["tc", *arguments])
         facts = self.probe(session, spec.function)
         self._facts = FunctionFacts(
-            self.name, facts.version, {"nft": rules, "tc": [" ".join(arguments) for arguments in commands]}
+            self.name, facts.version, {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}
         )
 
     def _route(self, interface: str, target: Address) -> None:
@@ -177,15 +181,18 @@ class LinuxFunction(Function):
         spec, *interfaces = self._ports()
         for interface in interfaces:
             if not links.exists(interface, self._netns):
-                raise ProvisionError(f"function {spec.function} of pair {spec.pair} has lost its link {interface}")
+                raise ProvisionError(f"{spec.label} has lost its link {interface}")
 
     def counters(self) -> FunctionCounters:
         """Returns what its links carried, and what its rules and its shaper dropped."""
         spec, inner, outer = self._ports()
-        denied = 0
-        if self._rules:
-            shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters", "table", "ip", "icbench"]))
-            denied += sum(item["counter"]["packets"] for item in shown["nftables"] if "counter" in item)
+        by_table: dict[str, dict[str, int]] = {}
+        if self._rules or spec.hops > 1:
+            shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters"]))
+            for counter in (item["counter"] for item in shown["nftables"] if "counter" in item):
+                by_table.setdefault(counter["table"], {})[counter["name"]] = counter["packets"]
+        denied = sum(by_table.get("icbench", {}).values())
+        control = by_table.get("icbench_accounts", {})
         if self._parts.shape_bits:
             match = _DROPPED.search(self._tool(["tc", "-s", "qdisc", "show", "dev", outer, "root"]))
             denied += int(match[1]) if match else 0
@@ -194,6 +201,9 @@ class LinuxFunction(Function):
             taken=links.statistics(inner, self._netns)["rx_packets"],
             given=links.statistics(outer, self._netns)["tx_packets"],
             denied=denied,
+            hop=spec.hop,
+            control_taken=control.get("taken"),
+            control_given=control.get("given"),
         )
 
     def stop(self) -> None:

@@ -133,6 +133,24 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
     return "\n".join([*lines, "}", ""]) if len(lines) > 2 else ""
 
 
+def accounts(inner: str, outer: str) -> str:
+    """Returns the rules that count the workload's control frames from side a: in a chain data are counted without them.
+
+    The window of a control frame, 65535, stands behind the UDP header and the stream.
+    """
+    hooks = (("taken", "prerouting", "iifname", inner), ("given", "postrouting", "oifname", outer))
+    lines = ["table ip icbench_accounts {"]
+    for name, hook, direction, interface in hooks:
+        lines += [
+            f"  counter {name} {{}}",
+            f"  chain {name} {{",
+            f"    type filter hook {hook} priority 200; policy accept;",
+            f'    {direction} "{interface}" udp dport 9 @th,80,16 0xffff counter name {name}',
+            "  }",
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
 def shaper(parts: Parts, outer: str) -> list[list[str]]:
     """Returns the arguments of ``tc`` that make the shaper; none without one."""
     if not parts.shape_bits:

@@ -8,7 +8,7 @@ Another package can bring one by the hook ``pytest_icbench_functions``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -25,20 +25,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The four addresses of a pair with a function: its two sides, and the function's ports towards each."""
+    """The four addresses of a pair with a function: its two sides, and the function's ports towards each.
+
+    Those of a chain are the same, with the first function's inner and the last one's outer port. In a chain a function
+    sees its neighbours as its sides: the IP address of the pair's side, behind the MAC address of the neighbour.
+
+    Attributes:
+        hops: how many functions stand between the two ports.
+    """
 
     leader: Address
     follower: Address
     inner: Address
     outer: Address
+    hops: int = 1
 
     @staticmethod
-    def of(pair: int, leader: Address, follower: Address) -> Ends:
-        """Returns them for a pair; the ports' addresses are of RFC 2544's second half, without any network."""
+    def of(pair: int, leader: Address, follower: Address, hop: int = 1) -> Ends:
+        """Returns those of a function; the ports' addresses are of RFC 2544's second half, without any network."""
         inner, outer = (
-            Address(ip=f"198.19.{pair}.{last}", mac=f"02:00:00:01:{pair:02x}:{last:02x}", prefix=32) for last in (1, 2)
+            Address(ip=f"198.19.{pair}.{last}", mac=f"02:00:00:01:{pair:02x}:{last:02x}", prefix=32)
+            for last in (2 * hop - 1, 2 * hop)
         )
         return Ends(leader, follower, inner, outer)
+
+    @staticmethod
+    def of_chain(function: str, component: type[Function], row: Sequence[Ends]) -> list[Ends]:
+        """Returns the ends of the functions of a chain, each with its neighbours as its sides.
+
+        Args:
+            row: those of the functions from side a to side b, with the sides of the pair.
+        """
+        forth: list[Ends] = []
+        for ends in row:
+            leader = component.seen(function, forth[-1])[1] if forth else ends.leader
+            forth.append(replace(ends, leader=leader))
+        back: list[Ends] = []
+        for ends in reversed(forth):
+            follower = component.seen(function, back[-1])[0] if back else ends.follower
+            back.append(replace(ends, follower=follower))
+        return back[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +74,8 @@ class FunctionSpec:
     Attributes:
         function: what it is asked to do (``nat+acl10``).
         pair: number of its pair.
+        hop: its place in the chain of its pair, from side a; 1 is the first.
+        hops: how many functions the chain has.
         inner, outer: its ports as its processes use them, inside ``node``.
         node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
         switch: the started switch.
@@ -73,6 +101,14 @@ class FunctionSpec:
     mtu: int
     work_dir: Path
     config: Mapping[str, Any] = field(default_factory=dict)
+    hop: int = 1
+    hops: int = 1
+
+    @property
+    def label(self) -> str:
+        """The function in a message: ``function wire of pair 1``, with its place in a chain."""
+        place = f", hop {self.hop} of {self.hops}" if self.hops > 1 else ""
+        return f"function {self.function} of pair {self.pair}{place}"
 
     def with_ports(self) -> tuple[Node, Endpoint, Endpoint]:
         """Returns the node and both ports of a function that has them. Raises ProvisionError for one that has none."""
@@ -120,7 +156,9 @@ class Function(Protocol):
         in_switch: the switch whose own flows make the function, so that it has no node and no ports; None for others.
         polls: whether its process polls, and takes a CPU in the placement.
         help: the functions that it has, for messages.
+        chains: whether several can follow each other, and ``proof`` says what ``Ends.hops`` of them do together.
         hugepages_mib: huge pages of one function over ports in user space.
+        memory_mib: memory that one function takes besides, with its node.
         config_keys: keys of the user's configuration, with the kind of each value.
     """
 
@@ -129,7 +167,9 @@ class Function(Protocol):
     in_switch: ClassVar[str | None] = None
     polls: ClassVar[bool] = False
     help: ClassVar[str] = ""
+    chains: ClassVar[bool] = False
     hugepages_mib: ClassVar[int] = 0
+    memory_mib: ClassVar[int] = 8
     config_keys: ClassVar[Mapping[str, Kind]] = {}
 
     @classmethod

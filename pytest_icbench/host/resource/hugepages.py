@@ -167,7 +167,7 @@ def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
     if available is not None and pages * size_kib > available:
         raise ProvisionError(
             f"{pages} more huge pages of {_name(size_kib)} are wanted on NUMA node {node}, which has only"
-            f" {available // 1024} MiB of memory for them: run fewer pairs, or free memory"
+            f" {available // 1024} MiB of memory for them: run fewer pairs or shorter chains, or free memory"
         )
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NoReturn
 
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure.launch import ports, validity
+from pytest_icbench.measure.launch import hops, ports, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.disturbance import why_disturbed
@@ -29,6 +29,7 @@ from pytest_icbench.measure.launch.switch_work import WorkTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.settings import Settings
@@ -125,6 +126,9 @@ class Run:
         #: The switch's counters before the launch and after it; a preflight does not read them.
         self.counted: list[ports.Ports] = []
         self.counts = enough is None
+        #: Those of the functions in a chain, likewise. What a server answers comes back by another way.
+        self.hops: list[hops.Counters] = []
+        self.counts_hops = self.counts and case.chain > 1 and case.dimension == "throughput"
         self.interference: Interference | None = None
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
@@ -171,6 +175,8 @@ class Run:
         """Reads the switch's counters; outside of all windows, because some switches are read by programs."""
         if self.counts:
             self.counted.append(self.work.ask(self.rig.counters))
+        if self.counts_hops:
+            self.hops.append(hops.at_rest(self.rig.functions))
 
     def _poll(self, timeout_s: float) -> None:
         self.polled_at = time.monotonic()
@@ -320,6 +326,9 @@ class Run:
             for number, couple in zip(self.case.path.numbers, couples, strict=True)
         )
         invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
+        chains, contradiction = self._chains(couples)
+        if invalid is None and contradiction is not None:
+            invalid = "accounts", contradiction
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)
@@ -349,9 +358,22 @@ class Run:
             discarded_s=self.settling.discarded_s if self.settling else 0.0,
             stationary=self.settling.stationary if self.settling else None,
             switch_counters=ports.between(*self.counted) if self.counts else None,
+            chains=chains,
             interference=self.interference,
             disturbed=disturbed,
         )
+
+    def _chains(
+        self, couples: Sequence[tuple[ProcessOutput, ProcessOutput]]
+    ) -> tuple[tuple[ChainAccount, ...] | None, str | None]:
+        """Returns where frames were lost in the chains of functions, and a sentence if counters contradict."""
+        ends: dict[int, tuple[int, int]] = {}
+        for number, (sender, receiver) in zip(self.case.path.numbers, couples, strict=True):
+            sent = sender.summary.sent if sender.summary else None
+            received = receiver.summary.received if receiver.summary else None
+            if sent is not None and received is not None:
+                ends[number] = sent.sequences, received.received
+        return hops.accounts(self.hops[0], self.hops[-1], ends) if self.hops else (None, None)
 
     def _round_trips(
         self,

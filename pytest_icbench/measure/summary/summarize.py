@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.launch import ports
+from pytest_icbench.measure.launch import hops, ports
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.application import CLOSED_LOOP, application_bottleneck, application_fields
@@ -158,6 +158,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         conditions=dict(around.conditions),
         per_pair=_per_pair(case, launches),
         switch_counters=ports.over_launches(launches),
+        chains=hops.over_launches(launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),

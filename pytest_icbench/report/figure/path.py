@@ -187,8 +187,10 @@ def _function(result: Result) -> list[_Part]:
         ", ".join(counted),
         f"{sum(cycles) / len(cycles):,.0f} cycles a frame" if cycles else "",
     )
-    several = len(works) > 1
-    title = f"{len(works)} functions: {name}" if several else f"function: {name}"
+    rows, hops = len({work.pair for work in works}), result.point.chain
+    several = f"{rows} chains of {hops}" if hops > 1 else f"{rows} functions"
+    single = f"chain of {hops}" if hops > 1 else "function"
+    title = f"{several if rows > 1 else single}: {name}"
     share = sum(busy) / len(busy) if busy and result.is_number else None
     return [_Part("arrow", "to the function"), _Part("box", title, tuple(filter(None, details)), share)]
 

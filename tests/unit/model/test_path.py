@@ -143,3 +143,4 @@ def test_a_function_has_two_ports_between_the_ends_of_its_pair() -> None:
     assert path.wires(path.ports) == [(0, 4), (5, 1), (2, 6), (7, 3)]
     assert (path.wires_count, FramePath(2).wires_count, FramePath(3, 2).wires_count) == (4, 2, 9)
     assert Case("veth", pairs=2, function="wire").path == path
+    assert Case("veth", function="wire", chain=2).path.ports == [0, 2, 3, 4, 5, 1]

@@ -64,14 +64,34 @@ void forward_free(struct forward *f)
 	}
 }
 
+static enum impair_kind kind_of(const struct forward *f, void *frame)
+{
+	uint32_t length;
+	uint8_t *l2 = f->ops->bytes(frame, &length);
+
+	return impair_classify(l2, length, f->r->o->ends.udp_port);
+}
+
+static bool is_control(const struct forward *f, void *frame)
+{
+	return kind_of(f, frame) > IMPAIR_FIRST;
+}
+
 static void transmit(struct forward *f, struct forward_way *w, void *frames[], unsigned n)
 {
-	int taken = f->ops->tx(f->io, w->to, frames, n);
+	bool control[FRAMES_MAX];
+	int taken;
 
+	/* Before they go: a port that takes a frame may release it. */
+	for (unsigned i = 0; f->r->o->accounts && i < n; i++)
+		control[i] = is_control(f, frames[i]);
+	taken = f->ops->tx(f->io, w->to, frames, n);
 	if (taken < 0) {
 		run_failed(f->r, "send", errno);
 		taken = 0;
 	}
+	for (unsigned i = 0; f->r->o->accounts && i < (unsigned)taken; i++)
+		w->control_sent += control[i];
 	w->sent += (unsigned)taken;
 	w->refused += n - (unsigned)taken;
 }
@@ -113,12 +133,8 @@ static void impair(
 	struct impair_outcome out;
 	uint8_t kinds[IO_BURST_MAX];
 
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t length;
-		uint8_t *l2 = f->ops->bytes(frames[i], &length);
-
-		kinds[i] = (uint8_t)impair_classify(l2, length, f->r->o->ends.udp_port);
-	}
+	for (unsigned i = 0; i < n; i++)
+		kinds[i] = (uint8_t)kind_of(f, frames[i]);
 	impair_burst(&w->impair, frames, kinds, n, &out);
 	w->control += out.control;
 	for (unsigned i = 0; i < out.duplicated; i++)
@@ -152,10 +168,13 @@ static unsigned receive(struct forward *f, struct forward_way *w)
 		cost_spend(&f->cost, n);
 	if (f->r->o->swap)
 		swap_addresses(f, frames, n);
-	if (impair_acts(&w->impair))
+	if (impair_acts(&w->impair)) {
 		impair(f, w, frames, n, arrived);
-	else
-		pass(f, w, frames, n, arrived);
+		return n;
+	}
+	for (unsigned i = 0; f->r->o->accounts && i < n; i++)
+		w->control += is_control(f, frames[i]);
+	pass(f, w, frames, n, arrived);
 	return n;
 }
 
@@ -207,7 +226,7 @@ static void port_counters(struct forward *f, unsigned port)
 	json_u64(j, "port", port);
 	json_u64(j, "rx", in->received);
 	json_u64(j, "missed", f->ops->missed(f->io, port));
-	if (impair_acts(&in->impair))
+	if (f->r->o->accounts || impair_acts(&in->impair))
 		json_u64(j, "control", in->control);
 	else
 		json_null(j, "control");
@@ -218,6 +237,10 @@ static void port_counters(struct forward *f, unsigned port)
 	json_u64(j, "kept", forward_kept(in));
 	json_u64(j, "tx", out->sent);
 	json_u64(j, "refused", out->refused);
+	if (f->r->o->accounts)
+		json_u64(j, "tx_control", out->control_sent);
+	else
+		json_null(j, "tx_control");
 	json_close(j, '}');
 }
 

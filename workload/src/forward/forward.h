@@ -17,10 +17,11 @@ struct forward_way {
 	struct impair impair;
 	struct delay delay;
 	uint64_t received;
-	uint64_t control;  /* of these, control frames; counted only if frames are looked at */
-	uint64_t sent;     /* through port `to` */
-	uint64_t refused;  /* `to` had no room */
-	uint64_t overflow; /* the delay line had none */
+	uint64_t control;      /* of these, control frames; counted only if frames are looked at */
+	uint64_t sent;         /* through port `to` */
+	uint64_t control_sent; /* of these, control frames; counted only if accounts are asked for */
+	uint64_t refused;      /* `to` had no room */
+	uint64_t overflow;     /* the delay line had none */
 };
 
 struct forward {

@@ -49,6 +49,7 @@ struct options {
 	uint64_t loop;            /* passes through the file, 0: without end */
 	bool timing, step;
 	bool swap;       /* forwarders only, to the end */
+	bool accounts;   /* looks at every frame, so that control frames are told from data */
 	double delay_us; /* 0: none */
 	uint32_t delay_queue, drop_every, duplicate_every, reorder_every, cost_cycles;
 	int eal_argc; /* what stood behind "--" */

@@ -64,6 +64,8 @@ const struct option_row OPTION_TABLE[] = {
         {0, "step", NULL, KIND_FLAG, AT(step), 0, 0,
                 "replay: read and send FILE anew for each line 'go' on stdin (with --supervised)"},
         {0, "swap", NULL, KIND_FLAG, AT(swap), 0, 0, "forward: swap source and destination MAC address"},
+        {0, "accounts", NULL, KIND_FLAG, AT(accounts), 0, 0,
+                "forward: count control frames apart, in and out"},
         {0, "delay", "US", KIND_MICROSECONDS, AT(delay_us), 0, 1e7,
                 "forward: keep each frame that many microseconds, never less"},
         {0, "delay-queue", "FRAMES", KIND_U32, AT(delay_queue), 0, 1 << 22,

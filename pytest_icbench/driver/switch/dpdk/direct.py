@@ -112,14 +112,15 @@ def _joined(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
 
 
 def _joined_to_function(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
-    """Returns both ends of a socket that a network function's port serves."""
+    """Returns both ends of a socket that a network function's port serves: of two in a chain the first one's."""
     path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
+    server = a if a.between else b
     ends: list[Endpoint] = []
     for attachment in (a, b):
         if port == MEMIF:
-            ends.append(Memif(attachment.address, path, role="server" if attachment.between else "client"))
+            ends.append(Memif(attachment.address, path, role="server" if attachment is server else "client"))
         else:
-            back = attachment.between
+            back = attachment is server
             role: Literal["back-end", "front-end"] = "back-end" if back else "front-end"
             ends.append(VhostUser(attachment.address, path, role, serves=back, packed=packed))
     return ends

@@ -77,6 +77,7 @@ class ForwarderPort:
     kept: int
     tx: int
     refused: int
+    tx_control: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

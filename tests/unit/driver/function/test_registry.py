@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pytest_icbench.config.function_options import FunctionOptions, parse_functi
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.driver.guard import make_function
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -51,6 +53,39 @@ def test_a_function_is_an_axis_with_a_pair_for_each_side_by_side() -> None:
     ]
     assert len({case.rig_key for case in found}) == len({rig_group(f"a::b[{case.id}]") for case in found}) == 5
     assert [Case.from_dict(case.to_dict()) for case in found] == found
+
+
+def test_a_chain_is_an_axis_of_functions_in_a_row() -> None:
+    found = cases(functions=["none", "wire"], chain=[1, 5], function_count=2)
+    assert [case.id for case in found] == [
+        "linux-bridge-64B-b32-1vs1-Rmax",
+        "linux-bridge-via:wire-64B-b32-2vs2-Rmax",
+        "linux-bridge-via:wire-x5-64B-b32-2vs2-Rmax",
+    ]
+    assert len({case.rig_key for case in found}) == len({rig_group(f"a::b[{case.id}]") for case in found}) == 3
+    assert [Case.from_dict(case.to_dict()) for case in found] == found
+    assert ["chain" in case.to_dict() for case in found] == [False, False, True]
+    assert reference_case(found[2], None, family="kernel") == Case("linux-bridge", pairs=2)
+    options = Options(chain=(3,))
+    marker = parse_marker((), {"switch": "veth", "functions": "wire"}, "x")
+    assert [case.chain for case in expand(marker, options, SWITCHES, "x")] == [3]
+
+
+@pytest.mark.parametrize("chain", [0, 101])
+def test_a_chain_of_no_function_or_of_too_many_is_refused(chain: int) -> None:
+    with pytest.raises(UsageError, match=rf"chain: {chain} is outside 1 to 100 functions in a row"):
+        cases(functions="wire", chain=chain)
+
+
+def test_functions_of_a_chain_see_their_neighbours() -> None:
+    a, b = Address.of(1, "a"), Address.of(1, "b")
+    row = [Ends.of(1, a, b, hop) for hop in (1, 2, 3)]
+    assert len({address.mac for ends in row for address in (ends.inner, ends.outer)}) == 6
+    assert Ends.of_chain("wire", ForwarderFunction, row) == row
+    routers = Ends.of_chain("route", LinuxFunction, row)
+    assert [(ends.leader.ip, ends.follower.ip) for ends in routers] == [(a.ip, b.ip)] * 3
+    assert [ends.leader.mac for ends in routers] == [a.mac, row[0].outer.mac, row[1].outer.mac]
+    assert [ends.follower.mac for ends in routers] == [row[1].inner.mac, row[2].inner.mac, b.mac]
 
 
 def test_the_reference_is_the_path_without_the_function() -> None:
@@ -113,6 +148,11 @@ def test_a_component_that_fails_is_named() -> None:
 
     with pytest.raises(DriverFault, match=r"function 'broken': check\(\) raised KeyError: 'nix'"):
         make_function(Broken).check()
+
+
+def test_two_swaps_are_none() -> None:
+    forth, _ = ForwarderFunction.proof("swap", replace(ENDS, hops=2))
+    assert all(probe.expected == probe.frame for probe in forth)
 
 
 def test_a_swap_is_proven_by_its_addresses_and_a_cost_by_its_cycles() -> None:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The hop at which a launch lost frames on their way through a chain of functions. Pure, but for ``at_rest``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from pytest_icbench.model.function_facts import ChainAccount, FunctionCounters
+from pytest_icbench.model.launch import Launch
+
+Counters = Sequence[FunctionCounters]
+
+_WAYS = ("input", "output")
+#: How long frames may still be under way in a chain after a launch, in seconds, and the time between two looks.
+_REST_S, _LOOK_S = 3.0, 0.02
+
+
+def at_rest(read: Callable[[], Counters]) -> Counters:
+    """Returns counters that no longer change: those of two functions read while frames pass do not fit together."""
+    deadline = time.monotonic() + _REST_S
+    last = read()
+    while time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+        counters = read()
+        if [(item.taken, item.given) for item in counters] == [(item.taken, item.given) for item in last]:
+            return counters
+        last = counters
+    return last
+
+
+def accounts(
+    before: Counters, after: Counters, ends: Mapping[int, tuple[int, int]]
+) -> tuple[tuple[ChainAccount, ...] | None, str | None]:
+    """Returns the account of each pair, and a sentence if counters contradict each other.
+
+    Args:
+        before, after: the functions' counters before and after the launch.
+        ends: by pair, the frames that were sent and those that were received, without control frames.
+
+    Returns:
+        None for the accounts where a function does not tell control frames from data.
+    """
+    old = {(item.pair, item.hop): item.data for item in before}
+    found: list[ChainAccount] = []
+    for pair, (sent, received) in ends.items():
+        ports = [sent]  # what left each hop, after what it took in
+        for item in sorted((item for item in after if item.pair == pair), key=lambda item: item.hop):
+            first, last = old.get((pair, item.hop)), item.data
+            if first is None or last is None:
+                return None, None
+            ports += [last[0] - first[0], last[1] - first[1]]
+        ports.append(received)
+        names = ["the sender", *(f"function {hop}'s {way}" for hop in range(1, len(ports) // 2) for way in _WAYS)]
+        for (name, came), (next_name, left) in pairwise(zip([*names, "the receiver"], ports, strict=True)):
+            if left > came:
+                return None, f"pair {pair}: {name} counted {came:,} frames, and {next_name} {left:,}"
+        given = [*ports[::2], received]
+        taken = [*ports[1::2]]
+        found.append(
+            ChainAccount(
+                pair,
+                sent,
+                received,
+                tuple(a - b for a, b in pairwise(given)),
+                tuple(a - b for a, b in zip(given, taken, strict=False)),
+            )
+        )
+    return tuple(found), None
+
+
+def over_launches(launches: Sequence[Launch]) -> tuple[ChainAccount, ...] | None:
+    """Returns the sum by pair; None without launches, or if a launch has no account."""
+    total: dict[int, ChainAccount] = {}
+    for launch in launches:
+        if launch.chains is None:
+            return None
+        for account in launch.chains:
+            known = total.get(account.pair)
+            total[account.pair] = account if known is None else known.plus(account)
+    return tuple(total.values()) or None

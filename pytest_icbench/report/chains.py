@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reports say of a chain of functions: where it lost frames, and who shares CPUs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.wording import counted
+
+#: The most hops that are named.
+_FEW = 3
+
+
+def losses(result: Result) -> str:
+    """Returns the hops at which a chain lost frames, those that lost most first; empty without losses."""
+    by_hop: Counter[int] = Counter()
+    for account in result.chains or ():
+        by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})
+    if not by_hop:
+        return ""
+    hops = result.point.chain
+    names = [
+        f"{f'function {hop} of {hops}' if hop <= hops else 'the receiver'} {lost:,}"
+        for hop, lost in by_hop.most_common(_FEW)
+    ]
+    names += [f"{len(by_hop) - _FEW} others {by_hop.total() - sum(n for _, n in by_hop.most_common(_FEW)):,}"] * (
+        len(by_hop) > _FEW
+    )
+    return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}"
+
+
+def crowding(result: Result) -> str:
+    """Returns who shares CPUs with a chain's functions, and what that means flat out; empty where each has its own."""
+    if result.point.chain == 1:
+        return ""
+    treatment = result.treatment
+    cpus, functions = treatment.get("cpus"), treatment.get("function")
+    if not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
+        return ""
+    own, ends = list(functions.get("cpus") or ()), list(cpus.get("endpoints") or ())
+    if not own:
+        return f"{result.point.chain} functions in a row work on their sender's CPU"
+    if len({*own, *ends}) == len(own) + len(ends):
+        return ""
+    text = f"{len(own)} functions and {len(ends)} endpoints share {counted(len({*own, *ends}), 'CPU')}"
+    if result.metric == "frmol":
+        text += "; flat out, each spends its time on frames that a later one drops: search for a rate (pdr:0.5%)"
+    return text
