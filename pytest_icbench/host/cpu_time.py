@@ -131,6 +131,11 @@ def _scheduled(directory: Path) -> tuple[int, int | None] | None:
     return None if process is None else (process.ticks * _tick_ns(), None)
 
 
+def counts_run_delay(base: Path = Path("/")) -> bool:
+    """Whether the kernel counts how long a thread waits for a CPU."""
+    return len((_read(base / "proc/self/schedstat") or "").split()) >= 2
+
+
 def _last_cpu(directory: Path, cpus: frozenset[int]) -> frozenset[int]:
     """Returns the CPUs of a thread: its only one, or the one on which it ran last."""
     if len(cpus) == 1:

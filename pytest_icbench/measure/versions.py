@@ -76,6 +76,7 @@ def measure_versions(
             ended_by=gathered.ended_by,
             started_at=gathered.started_at,
             duration_s=gathered.duration_s,
+            clock_step_s=gathered.clock_step_s,
         )
         for launches, rejected, side in (
             (gathered.launches, gathered.rejected, "case"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_icbench.model.interference import Interference, named
 from pytest_icbench.wording import counted, percent
@@ -92,6 +93,12 @@ class Fitness:
             parts.append(f"{self.frequency_mhz:.0f} MHz{of_greatest}")
         parts += [control.sentence for control in self.controls]
         return ", ".join(parts) or "nothing is known about other processes"
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """What each result keeps of it among its conditions."""
+        said = {"fit": self.fit, "sentence": self.sentence, "waited_s": self.waited_s}
+        return {**said, "missing": list(self.missing)}
 
     @property
     def line(self) -> str:

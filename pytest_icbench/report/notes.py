@@ -113,6 +113,8 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
+    if stepped := remarks.clock_step(result):
+        yield Note(stepped)
     if bands := remarks.bands(result):
         yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:

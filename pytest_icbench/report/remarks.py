@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.measurement import Measurement
@@ -11,7 +12,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report.axes import is_latency, number, short
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
-from pytest_icbench.wording import counted, percent
+from pytest_icbench.wording import counted, percent, span
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
@@ -171,6 +172,25 @@ def rounds(result: Measurement) -> str:
     """Returns over how many rounds of the session the launches were spread; empty for a case measured at once."""
     numbers = {launch.round for launch in result.per_launch if launch.round is not None}
     return f"in {counted(len(numbers), 'round')}" if result.ended_by == "rounds" and numbers else ""
+
+
+def clock_step(result: Result) -> str:
+    """Returns a sentence on a host's clock that was set while the result was measured; empty if it was not."""
+    step_s = result.conditions.get("clock_step_s")
+    if not isinstance(step_s, int | float):
+        return ""
+    course = "back" if step_s < 0 else "forward"
+    return (
+        f"the host's clock was set {course} by {span(abs(step_s))} meanwhile: rates and times are measured by another"
+        " clock and hold, the time of day of its launches does not"
+    )
+
+
+def not_known(result: Result) -> str:
+    """Returns what the host did not tell when the run began, and what is therefore not claimed; empty if nothing."""
+    fitness: Any = result.conditions.get("fitness")
+    missing = fitness.get("missing") if isinstance(fitness, Mapping) else None
+    return "; ".join(str(sentence) for sentence in missing) if isinstance(missing, list | tuple) else ""
 
 
 def mpps(pps: float) -> str:

@@ -85,8 +85,7 @@ def _counters(root: Root) -> Iterator[Finding]:
     yield Finding(
         Level.NOTE,
         "hardware events",
-        f"the kernel gives none ({reason}; perf_event_paranoid is {paranoid}): results have no instructions and"
-        " cache misses per frame",
+        f"the kernel gives none ({reason}; perf_event_paranoid is {paranoid}): {perf.LACKED}",
         remedy,
     )
 

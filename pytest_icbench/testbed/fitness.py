@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host import facts
-from pytest_icbench.host.cpu_time import OwnProcesses
+from pytest_icbench.host.cpu_time import OwnProcesses, counts_run_delay
+from pytest_icbench.host.resource import perf
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.host.watch import HostWatch
+from pytest_icbench.host.watch import NO_RUN_DELAY, HostWatch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Control, Fitness
 from pytest_icbench.model.settings import Settings
@@ -42,7 +43,12 @@ def examine(session: HostSession, cpus: Collection[int], sample_s: float = SAMPL
     base_khz = slowest and session.root.read_int(f"/sys/devices/system/cpu/cpu{slowest}/cpufreq/base_frequency")
     least = None if slowest is None else round(frequencies[slowest])
     share = frequencies[slowest] * 1000 / base_khz if slowest is not None and base_khz else None
-    return Fitness(seen, least, None if share is None else round(share, 3), missing=seen.missing)
+    missing = [*seen.missing]
+    if not counts_run_delay(session.root.base):
+        missing.append(NO_RUN_DELAY)
+    if (lacked := perf.without_events()) is not None:
+        missing.append(lacked)
+    return Fitness(seen, least, None if share is None else round(share, 3), missing=tuple(missing))
 
 
 def wait_quiet(

@@ -331,7 +331,7 @@ class Testbed:
         warnings = [] if found.fit else [f"{found.line[:1].upper()}{found.line[1:]}"]
         return {
             "warnings": [*self._warnings, *warnings],
-            "fitness": {"fit": found.fit, "sentence": found.sentence, "waited_s": found.waited_s},
+            "fitness": found.condition,
         }
 
     @cached_property

@@ -114,10 +114,15 @@ def _kernel() -> Iterator[Fault]:
 
 
 _OWN_RUN = "mkdir -p /run/icbench && mount -t tmpfs -o mode=700"
-_FILL = "{ head -c 9999 /dev/zero >/run/icbench/filling; true; }"
+_FILL = "{{ head -c 9999 /dev/zero >{}/filling; true; }}"
 _DEAD = "mkdir -m 700 /run/icbench/aaaaaa"
 _CLOSED_GROUPS = "for d in /sys/fs/cgroup/*; do mount --bind $d $d && mount -o remount,bind,ro $d; done"
 _AHEAD = 'exec unshare --time --boottime 86400 --monotonic 86400 --fork "$@"'
+
+#: For the harness alone: the host's clock belongs to others, too.
+_SET_BACK = (
+    "echo 'import time; real = time.time; time.time = lambda: real() - 3600 * int(time.monotonic() / 2)' >conftest.py"
+)
 
 
 def _circumstances() -> Iterator[Fault]:
@@ -129,11 +134,18 @@ def _circumstances() -> Iterator[Fault]:
     pages = "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"
     reports, sessions = "disk of the reports", "disk of the sessions"
     rows: tuple[tuple[str, str, str, End, str, str], ...] = (
-        (reports, "has 4 kB", "veth", "refused", full, small.format("4k")),
+        (reports, "is full", "veth", "refused", full, f"{small.format('4k')} && {_FILL.format('reports')}"),
         (reports, "has 24 kB", "veth", "fails", full, small.format("24k")),
         (reports, "is read-only", "veth", "refused", "Read-only file system", small.format("1m,ro")),
-        (reports, "is a file", "veth", "refused", "the reports cannot be written", ": >reports"),
-        (sessions, "is full", "veth", "refused", full, f"{_OWN_RUN},size=4k tmpfs /run/icbench && {_FILL}"),
+        (reports, "is a file", "veth", "refused", "reports is no directory", ": >reports"),
+        (
+            sessions,
+            "is full",
+            "veth",
+            "refused",
+            full,
+            f"{_OWN_RUN},size=4k tmpfs /run/icbench && {_FILL.format('/run/icbench')}",
+        ),
         (sessions, "has 16 kB", "linux-bridge", "fails", full, f"{_OWN_RUN},size=16k tmpfs /run/icbench"),
         (sessions, "is read-only", "veth", "refused", "Read-only file", f"{_OWN_RUN},ro tmpfs /run/icbench"),
         (
@@ -169,6 +181,7 @@ def _circumstances() -> Iterator[Fault]:
         ),
         ("control groups", "are read-only", "linux-bridge", "fails", "cgroup|Read-only", _CLOSED_GROUPS),
         ("clock", "is a day ahead", "veth", "passes", "2 passed", _AHEAD),
+        ("clock", "is set back all the time", "veth", "passes", "the host's clock was set back by", _SET_BACK),
         ("terminal", "is unknown", "veth", "passes", "2 passed", "export TERM=nonsense COLUMNS=-1"),
     )
     for subject, what, switch, end, says, action in rows:

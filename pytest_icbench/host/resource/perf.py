@@ -12,6 +12,8 @@ from pathlib import Path
 #: PERF_TYPE_HARDWARE and its configurations.
 _HARDWARE = 0
 EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
+#: What is not claimed without them.
+LACKED = "results have no instructions and cache misses per frame"
 #: The first size of struct perf_event_attr, which every kernel takes (PERF_ATTR_SIZE_VER0), and its fields.
 _ATTRIBUTE_BYTES = 64
 _TIME_ENABLED_AND_RUNNING = 1 | 2
@@ -83,6 +85,12 @@ def of_processes(pids: Iterable[int]) -> Counters:
     """Opens counters for the present threads of these processes, and the kernel's work for them. Raises OSError."""
     threads = [int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
     return Counters((thread, _ANY) for thread in threads)
+
+
+def without_events() -> str | None:
+    """Returns a sentence on what results lack because this kernel counts no hardware events; None if it does."""
+    reason = unsupported_reason()
+    return reason and f"the kernel gives no hardware events ({reason}): {LACKED}"
 
 
 def unsupported_reason() -> str | None:

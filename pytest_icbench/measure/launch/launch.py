@@ -43,6 +43,8 @@ READY_TIMEOUT_S = 15.0
 END_MARGIN_S = 3.0
 #: A sender that says nothing for this long (or five windows) hangs.
 SILENCE_S = 3.0
+#: Share of the time that a process waits for its CPU from which that is why it says nothing.
+STARVED_SHARE = 0.5
 #: Longest wait for a line, in seconds.
 TICK_S = 0.25
 #: How often a long launch checks whether the switch is alive, in seconds. A launch of one second is not disturbed.
@@ -218,7 +220,8 @@ class Run:
     def _give_up(self, line: Literal["ready", "summary"], sentence: str) -> NoReturn:
         missing = self.launch_output.missing(line)
         names = ", ".join(output.name for output in missing)
-        raise workload_error(f"{names}: {sentence}", self.rig.log_tail(self.id, missing[0].index))
+        why = f"; {self._why_hangs(missing[0].index)}" if line == "summary" else ""
+        raise workload_error(f"{names}: {sentence}{why}", self.rig.log_tail(self.id, missing[0].index))
 
     def _until_over(self, asked_ns: int) -> float:
         """Polls until every process wrote its summary; returns when the last came, in seconds of CLOCK_MONOTONIC."""
@@ -240,7 +243,7 @@ class Run:
                 deadline += self._sample_work()
             if self.polled_at >= deadline:
                 late = self.polled_at - senders_end
-                self._give_up("summary", f"still running {late:.1f} s after the measured time; it hangs")
+                self._give_up("summary", f"still running {late:.1f} s after the measured time")
             self._check_silence(self.polled_at, senders_end)
             if self.enough is not None and self.enough(self.launch_output):
                 self.enough = None
@@ -298,10 +301,15 @@ class Run:
         for output in self.launch_output.outputs.values():
             silent = now - self.last_line_at.get(output.index, now)
             if output.leads and not output.over and silent > patience:
-                raise workload_error(
-                    f"{output.name} said nothing for {silent:.1f} s while it should send; it hangs",
-                    self.rig.log_tail(self.id, output.index),
-                )
+                sentence = f"said nothing for {silent:.1f} s while it should send; {self._why_hangs(output.index)}"
+                raise workload_error(f"{output.name} {sentence}", self.rig.log_tail(self.id, output.index))
+
+    def _why_hangs(self, index: int) -> str:
+        """Returns why a process says nothing: it waits for a CPU that others have, or it hangs."""
+        seen = self.rig.interference(self.id) if self.counts else None
+        if seen is None or seen.waited_by != f"endpoint {index}" or (seen.waited or 0.0) < STARVED_SHARE:
+            return "it hangs"
+        return f"it did not get its CPU, so nothing is claimed: {seen.words}"
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         outputs = list(self.launch_output.outputs.values())

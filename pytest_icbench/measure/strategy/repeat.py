@@ -82,6 +82,7 @@ class Strategy:
         self.executable = executable
         self.began = time.monotonic()
         self.gathered = Gathered(started_at=time.time())
+        self.clock_ahead_s = time.time() - self.began
         self.running: MeasuredRig | None = rig
         self.used: set[int] = set()
         self.seen: set[int] = set()
@@ -104,6 +105,7 @@ class Strategy:
             self.gathered.invalid = invalid.reason, invalid.evidence
             self.gathered.ended_by = "invalid"
         self.gathered.duration_s += self._elapsed()
+        self.gathered.clock_step_s += time.time() - time.monotonic() - self.clock_ahead_s
 
     def run_and_leave(self, application: Application | None = None) -> None:
         """Runs the launches, and leaves the rigs as callers rely on, after an error too.

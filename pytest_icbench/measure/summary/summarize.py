@@ -24,6 +24,8 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.intervals import drift_over_launches
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
+#: From this difference on a clock was set, and not slewed, in seconds.
+CLOCK_STEP_S = 1.0
 #: Counters of a pair that a measurement sums up.
 _COUNTERS = (
     "scheduled",
@@ -50,6 +52,7 @@ class Gathered:
         reference_evidence: why there is no ratio although a reference was measured.
         faults: faults of the harness after which launches were repeated.
         repeated: launches that were repeated because they were disturbed; in no figure.
+        clock_step_s: how far the clock that tells the time of day was set forward meanwhile, or back, below 0.
     """
 
     launches: list[Launch] = field(default_factory=list)
@@ -62,6 +65,7 @@ class Gathered:
     ended_by: str = "repeats"
     started_at: float = 0.0
     duration_s: float = 0.0
+    clock_step_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         settings=settings.to_dict(),
         identity=dict(around.identity),
         treatment=dict(around.treatment),
-        conditions=dict(around.conditions),
+        conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
         per_pair=_per_pair(case, launches),
         switch_counters=ports.over_launches(launches),
         chains=hops.over_launches(launches),
@@ -244,6 +248,11 @@ def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict
         "disturbance": None if told is None else told.disturbed,
         "disturbed_repeated": len(repeated),
     }
+
+
+def _stepped(step_s: float) -> dict[str, float]:
+    """Returns the condition of a clock that was set; empty for one that was at most slewed."""
+    return {"clock_step_s": round(step_s, 1)} if abs(step_s) >= CLOCK_STEP_S else {}
 
 
 def _strength(launch: Launch) -> float:

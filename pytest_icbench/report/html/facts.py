@@ -41,6 +41,8 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
         ("disturbed", remarks.disturbance(result)),
         ("requests", remarks.unanswered(result)),
+        ("clock", remarks.clock_step(result)),
+        ("not known", remarks.not_known(result)),
         ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),

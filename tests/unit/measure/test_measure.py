@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -280,6 +281,23 @@ def test_a_switch_that_lives_and_does_not_answer_has_stalled() -> None:
         found = run(rig)
         assert (found.verdict, found.reason) == ("INVALID", "stalled")
         assert found.evidence == "vpp did not answer; the end of its log:\n  waiting"
+
+
+def test_a_clock_that_is_set_meanwhile_is_a_condition_and_changes_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    tell, sent = time.time, []
+
+    def path(frames: int) -> int:
+        sent.append(frames)
+        return frames
+
+    whole = run(ScriptedRig(path=path), repeats=3)
+    assert "clock_step_s" not in whole.conditions
+    sent.clear()
+    monkeypatch.setattr(time, "time", lambda: tell() - 3600 * bool(sent))
+    found = run(ScriptedRig(path=path), repeats=3)
+    assert found.conditions["clock_step_s"] == pytest.approx(-3600, abs=0.1)
+    assert found.throughput_pps == whole.throughput_pps
+    assert 0 <= found.duration_s < 60
 
 
 def test_a_machine_without_an_invariant_clock_has_no_numbers() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pytest
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch import launch
+from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.rig import Polled
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Busy
@@ -90,3 +92,26 @@ def test_a_receiver_that_does_not_end_although_it_was_told_hangs(monkeypatch: py
     with pytest.raises(WorkloadError, match=r"recv of pair 1: still running 3\.\d s after the measured time; it hangs"):
         one(rig, settings=FAST)
     assert rig.told
+
+
+@pytest.mark.parametrize(
+    ("waited", "by", "why"),
+    [
+        (
+            0.97,
+            0,
+            "it did not get its CPU, so nothing is claimed: others took 1.00 of 2 CPUs (stress 0.97), endpoint 0",
+        ),
+        (0.97, 1, "it hangs"),
+        (0.1, 0, "it hangs"),
+    ],
+)
+def test_a_process_that_never_gets_its_cpu_is_told_from_one_that_hangs(
+    monkeypatch: pytest.MonkeyPatch, waited: float, by: int, why: str
+) -> None:
+    rig = late(monkeypatch)
+    takers = (Taker("stress", waited),)
+    rig.interferences = itertools.repeat(Interference(2, 3.0, 1.0, 0.0, waited, f"endpoint {by}", takers))
+    rig.ends = lambda index: index == 1
+    with pytest.raises(WorkloadError, match=rf"send of pair 1: .*; {re.escape(why)}"):
+        one(rig, settings=FAST)

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.notes import notes
 from pytest_icbench.report.remarks import unanswered
 from pytest_icbench.report.terminal import table
@@ -49,6 +52,21 @@ def test_too_few_requests_are_a_reason_of_their_own() -> None:
     # The first of those that are wanting is enough.
     none = unanswered(latency(rtt_samples=5, rtt_lost=0, rtt_p50_ns=None, rtt_p90_ns=None, rtt_p99_ns=None))
     assert none == "p50 takes 20 requests, there were 5"
+
+
+def test_what_a_host_does_not_tell_is_on_the_page() -> None:
+    missing = ["the kernel counts no run delay", "the kernel gives no hardware events"]
+    lacking = result(LATENCY, conditions={"fitness": {"fit": True, "missing": missing}})
+    assert dict(facts_of(lacking))["not known"] == "; ".join(missing)
+    whole = result(LATENCY, conditions={"fitness": {"fit": True, "missing": []}})
+    assert "not known" not in dict(facts_of(whole))
+
+
+@pytest.mark.parametrize(("step_s", "course"), [(-3600.0, "back by 60 min"), (2.0, "forward by 2 s")])
+def test_a_clock_that_was_set_is_told_on_terminal_and_page(step_s: float, course: str) -> None:
+    stepped = result(LATENCY, verdict="PASS", conditions={"clock_step_s": step_s})
+    assert dict(facts_of(stepped))["clock"].startswith(f"the host's clock was set {course} meanwhile: ")
+    assert any(f"the host's clock was set {course}" in line for line in table([stepped]))
 
 
 def test_the_table_says_it() -> None:

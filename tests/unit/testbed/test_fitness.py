@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.resource import perf
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
@@ -86,10 +87,20 @@ def test_this_host_is_examined() -> None:
     assert found.interference.taken is not None
 
 
-def test_a_host_that_tells_nothing_is_told(tmp_path: Path) -> None:
+def test_a_host_that_tells_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perf, "unsupported_reason", lambda: "no permit")
     found = examine(session(tmp_path), {0}, 0.01)
     assert found.interference.taken is None
     assert "CPU time that others took is not known" in found.missing[0]
+    assert found.missing[1:] == (
+        "the kernel counts no run delay (/proc/PID/schedstat): a thread that waits for its CPU is not seen",
+        "the kernel gives no hardware events (no permit): results have no instructions and cache misses per frame",
+    )
+
+
+def test_a_host_that_tells_everything_lacks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perf, "unsupported_reason", lambda: None)
+    assert examine(session(), {0}, 0.01).missing == ()
 
 
 def looks(*found: Fitness) -> tuple[Any, list[float]]:

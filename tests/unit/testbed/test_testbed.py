@@ -43,6 +43,7 @@ class Kernel:
     default_cores: ClassVar[int] = 0
     scalable: ClassVar[bool] = False
     max_frame_bytes: ClassVar[int] = 9216
+    port_frame_bytes: ClassVar[dict[str, int]] = {}
     max_pairs: ClassVar[int | None] = None
     asked: ClassVar[list[str]] = []
 
