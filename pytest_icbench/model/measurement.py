@@ -152,7 +152,9 @@ class Measurement:
         axes: every axis of the case by name; a rate is a number, null for ``max``, or a text (``ndr``).
         settings: how it was measured.
         identity, treatment, conditions: facts; on two hosts the other's are in ``remote`` of each.
-            ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``.
+            ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``, and
+            ``missing``: what the host does not tell, and what is therefore not claimed. ``conditions.clock_step_s`` is
+            there if the clock of the day was set meanwhile, forward or (below 0) back.
         per_pair: list: pairs.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """
