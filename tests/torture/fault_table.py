@@ -108,9 +108,11 @@ def _kernel() -> Iterator[Fault]:
         "port is": ("narrowed", f"for p in $({ports}); do {links} set $p mtu 68; done"),
         "namespace": ("deleted", "ip netns delete $NETNS"),
     }
+    # What the set-up misses is an error of its step, what a launch misses a verdict.
+    says = r"INVALID|the address of no interface|there is no link|namespace \S+ cannot be entered"
     for subject, (what, action) in broken.items():
         for when in _MOMENTS:
-            yield Fault(subject, what, when, "linux-bridge", "fails", r"INVALID|the address of no interface", action)
+            yield Fault(subject, what, when, "linux-bridge", "fails", says, action)
 
 
 _OWN_RUN = "mkdir -p /run/icbench && mount -t tmpfs -o mode=700"
