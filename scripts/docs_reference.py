@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from docs_workload import workload_options
+
 from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
@@ -320,6 +322,7 @@ def measurement_members() -> str:
 WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "options.md": {"options": options, "ini": ini_values},
     "switches.md": {"frames": frames},
+    "workload.md": {"options": workload_options},
     "result-format.md": {
         "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import shutil
 import subprocess
@@ -23,16 +23,9 @@ ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = script("docs_reference")
+sys.path.insert(0, str(ROOT / "scripts"))
+reference: ModuleType = importlib.import_module("docs_reference")
+docs_workload: ModuleType = importlib.import_module("docs_workload")
 
 
 def members(kind: type) -> list[str]:
@@ -48,7 +41,7 @@ def test_the_tables_of_options_are_what_the_code_says() -> None:
     assert sorted(documented) == sorted([row.option for row in TABLE] + older + list(INI_ONLY))
 
 
-@pytest.mark.parametrize("page", ["switches.md", "result-format.md"])
+@pytest.mark.parametrize("page", ["switches.md", "result-format.md", "workload.md"])
 def test_tables_of_other_pages_are_what_the_code_says(page: str) -> None:
     assert (REFERENCE / page).read_text() == reference.written(page), "run python scripts/docs_reference.py"
 
@@ -68,6 +61,28 @@ def test_a_record_whose_docstring_lacks_a_key_is_an_error() -> None:
 
     with pytest.raises(ValueError, match=r"Record: its docstring lists \['gone', 'kept'\] wrongly"):
         reference.keys_of(Record)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, "waits for \'stop\', " "or --count"},', None),
+        ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, HELP},', "1 options, of which 0 are understood"),
+        ('{0, "burst", "N", KIND_U32, AT(burst), 1, NOWHERE, "frames"},', "NOWHERE is no number in a header"),
+    ],
+)
+def test_options_of_the_workload_are_read_from_its_source(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: str, told: str | None
+) -> None:
+    (tmp_path / "option").mkdir()
+    end = "};\nconst size_t OPTION_ROWS = 1;\nconst struct options OPTION_DEFAULTS = {\n        .drain_s = 2,\n};\n"
+    (tmp_path / "option" / "table.c").write_text(f"const struct option_row OPTION_TABLE[] = {{\n{row}\n{end}")
+    monkeypatch.setattr(docs_workload, "SOURCE", tmp_path)
+    if told is None:
+        assert reference.workload_options().endswith("| `--drain S` | 2 | 0 to 600 | waits for `stop`, or `--count` |")
+        return
+    with pytest.raises(ValueError, match=told):
+        reference.workload_options()
 
 
 def test_a_page_without_its_marks_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
