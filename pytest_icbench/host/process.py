@@ -235,11 +235,13 @@ def refused_process(error: OSError) -> str:
         return "no further process is allowed: raise the pids cgroup's pids.max, kernel.pid_max or kernel.threads-max"
     if error.errno == errno.ENOMEM:
         return "no memory is left for a further process: free some"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
     return error.strerror or str(error)
 
 
 def _missing(argv: Sequence[str], error: OSError) -> ProvisionError:
-    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+    if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
         return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
     return ProvisionError(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
 

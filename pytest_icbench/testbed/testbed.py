@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.limits import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
@@ -104,6 +105,7 @@ class Testbed:
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
+        allow_files(max((case.pairs for case in self._cases), default=0))
         self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
         self._warnings = list(self.session.warnings)
         if self.remote is not None and needed:

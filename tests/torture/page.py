@@ -29,7 +29,12 @@ with the seed 1.
 
 What the session says is a regular expression that its output matches.
 """
-_ENDS = {"fails": "its case fails", "passes": "its case passes", "refused": "no test runs, exit status 4"}
+_ENDS = {
+    "fails": "its case fails",
+    "passes": "its case passes",
+    "refused": "no test runs, exit status 4",
+    "either": "its case fails or passes",
+}
 
 
 def _row(fault: Fault) -> tuple[str, str, str, str, str]:

@@ -33,7 +33,7 @@ def test_the_short_form_has_the_same_faults_each_time_of_every_kind_moment_and_e
     assert selected(1, "lock", short=True) == [fault for fault in short if "lock" in fault.name]
     assert all(set(faults) & set(short) for faults in KINDS.values())
     assert {fault.when for fault in short} == {fault.when for fault in FAULTS}
-    assert {fault.end for fault in short} == {fault.end for fault in FAULTS}
+    assert {fault.end for fault in short} == {fault.end for fault in FAULTS} - {"either"}
 
 
 @pytest.mark.parametrize(("count", "kinds"), [(1, 1), (20, 3), (200, 12)])

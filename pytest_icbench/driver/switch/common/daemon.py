@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.limits import refused_memory
 from pytest_icbench.host.process import Process
 
 #: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
@@ -44,7 +45,8 @@ class Daemon:
             raise ProvisionError(f"{self.name} was stopped")
         code = self.process.poll()
         if code is not None:
-            raise ProvisionError(f"{self.name} {exit_sentence(code)}{self.evidence()}")
+            why = refused_memory(self.process.tail())
+            raise ProvisionError(f"{self.name} {exit_sentence(code)}{why}{self.evidence()}")
 
     def evidence(self) -> str:
         """Returns the end of its log, as further lines of a message."""
