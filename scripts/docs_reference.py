@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs_workload import workload_options
+from docs_programs import subcommands, workload_options
 
 from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
@@ -323,6 +323,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "options.md": {"options": options, "ini": ini_values},
     "switches.md": {"frames": frames},
     "workload.md": {"options": workload_options},
+    "command.md": {"commands": subcommands},
     "result-format.md": {
         "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),

@@ -25,7 +25,7 @@ REFERENCE = ROOT / "docs" / "reference"
 
 sys.path.insert(0, str(ROOT / "scripts"))
 reference: ModuleType = importlib.import_module("docs_reference")
-docs_workload: ModuleType = importlib.import_module("docs_workload")
+docs_programs: ModuleType = importlib.import_module("docs_programs")
 
 
 def members(kind: type) -> list[str]:
@@ -41,7 +41,7 @@ def test_the_tables_of_options_are_what_the_code_says() -> None:
     assert sorted(documented) == sorted([row.option for row in TABLE] + older + list(INI_ONLY))
 
 
-@pytest.mark.parametrize("page", ["switches.md", "result-format.md", "workload.md"])
+@pytest.mark.parametrize("page", ["switches.md", "result-format.md", "workload.md", "command.md"])
 def test_tables_of_other_pages_are_what_the_code_says(page: str) -> None:
     assert (REFERENCE / page).read_text() == reference.written(page), "run python scripts/docs_reference.py"
 
@@ -77,7 +77,7 @@ def test_options_of_the_workload_are_read_from_its_source(
     (tmp_path / "option").mkdir()
     end = "};\nconst size_t OPTION_ROWS = 1;\nconst struct options OPTION_DEFAULTS = {\n        .drain_s = 2,\n};\n"
     (tmp_path / "option" / "table.c").write_text(f"const struct option_row OPTION_TABLE[] = {{\n{row}\n{end}")
-    monkeypatch.setattr(docs_workload, "SOURCE", tmp_path)
+    monkeypatch.setattr(docs_programs, "SOURCE", tmp_path)
     if told is None:
         assert reference.workload_options().endswith("| `--drain S` | 2 | 0 to 600 | waits for `stop`, or `--count` |")
         return

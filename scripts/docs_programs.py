@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of the workload's options, from the C source that parses and prints them."""
+"""The tables of what programs take: the workload, from its C source, and the command `icbench`, from its parser."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
+
+from pytest_icbench.cli.main import parser
 
 SOURCE = Path(__file__).parents[1] / "workload" / "src"
 
@@ -57,3 +60,42 @@ def number(text: str) -> str:
     if shifted := re.fullmatch(r"(\d+) << (\d+)", text):
         text = str(int(shifted[1]) << int(shifted[2]))
     return f"{float(text):,.15g}"
+
+
+def subcommands() -> str:
+    """The subcommands of `icbench` with what they take, as `--help` says it."""
+    (action,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+    rows = ["| command | what it does |", "| --- | --- |"]
+    for name, command in action.choices.items():
+        taken = [argument for argument in command._actions if argument.dest != "help"]
+        typed = " ".join([name, *(positional(argument) for argument in taken if not argument.option_strings)])
+        said = [f"`{option(argument)}`: {expanded(command, argument)}" for argument in taken if shown(argument)]
+        what = helps[name][:1].upper() + helps[name][1:]
+        rows.append(f"| `icbench {typed}` | {'<br>'.join([what, *said])} |")
+    return "\n".join(rows)
+
+
+def shown(argument: argparse.Action) -> bool:
+    """Whether `--help` says something about an argument."""
+    return bool(argument.help) and argument.help != argparse.SUPPRESS
+
+
+def positional(argument: argparse.Action) -> str:
+    """How an argument without a name is written."""
+    metavar = str(argument.metavar).replace("NvsN", "4vs4")
+    return {None: metavar, "+": f"{metavar}…", "*": f"[{metavar}…]", "?": f"[{metavar}]"}[argument.nargs]  # type: ignore[index]
+
+
+def option(argument: argparse.Action) -> str:
+    """How an option is written, or the name of an argument without one."""
+    if not argument.option_strings:
+        return str(argument.metavar)
+    value = "" if argument.nargs == 0 else f" {argument.metavar or argument.dest.upper()}"
+    return f"{argument.option_strings[-1]}{value}"
+
+
+def expanded(command: argparse.ArgumentParser, argument: argparse.Action) -> str:
+    """The help of an argument with its default, as a cell of a table holds it."""
+    text = command._get_formatter()._expand_help(argument)
+    return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*").replace("[...]", "\\[...\\]")
