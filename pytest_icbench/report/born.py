@@ -17,6 +17,19 @@ def each(result: Result) -> str:
     return _ms(number(result, result.birth_ns))
 
 
+def sentence(result: Result) -> str:
+    """Returns the figures as a sentence; empty for other results, and for a case without any container."""
+    births = result.births
+    if births is None or not births.total_ns:
+        return ""
+    count = len(births.total_ns)
+    parts = [f"{short(median(births.total_ns) / 1e6)} ms to create each of {count:,}"]
+    parts += [f"the last tenth {growth(result)} times the first"] if growth(result) else []
+    parts += [f"{memory(result)} MB each while idle"] if memory(result) else []
+    missing = "" if count == births.asked else f"; {births.asked:,} were asked for"
+    return f"{', '.join(parts)}{missing}."
+
+
 def growth(result: Result) -> str:
     """Returns the median time of the last tenth over that of the first."""
     ratio = number(result, result.birth_growth)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import overview, remarks
-from pytest_icbench.report.axes import is_latency, path_of
+from pytest_icbench.report.axes import is_birth, is_latency, path_of
 from pytest_icbench.wording import alternatives, clock, counted, printable
 
 #: Verdicts that are counted even if no case has them.
@@ -58,6 +58,8 @@ def question(results: Sequence[Result]) -> str:
     if len(runs) > 1:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
     paths = _several(map(path_of, results))
+    if all(map(is_birth, results)):
+        return f"How fast does one container more appear? {', '.join(paths)}"
     loads = _loads(results)
     if len(paths) == 1:
         return f"How fast is {paths[0]}? {loads[0].upper()}{loads[1:]}"

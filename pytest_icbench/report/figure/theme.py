@@ -35,6 +35,8 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 
 #: The switches with a colour of their own; those after the eighth share one, with other marks and dashes.
 _SWITCHES = ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge", "basicfwd", "sriov")
 _SHARING = ("forward", "forward-raw", "veth")
+#: Kinds of containers, which stand beside no switch.
+_CONTAINERS = ("lxc", "netns", "oci", "fork")
 #: The distance to the first mark and dash of a switch that shares its colour.
 _SHARED_LOOK = 4
 #: Number of pairs of a mark and a dash. Their numbers have no common divisor, so counting both up gives all pairs.
@@ -93,9 +95,9 @@ def _switch(series: str) -> str:
 
 def _own_look(switch: str) -> tuple[int, int]:
     """Returns the place of a switch's colour and the number of its first mark and dash, which repeat the colour."""
-    if switch in _SWITCHES:
-        place = _SWITCHES.index(switch)
-        return place, place
+    for names in (_SWITCHES, _CONTAINERS):
+        if switch in names:
+            return names.index(switch), names.index(switch)
     place = _SHARING.index(switch) if switch in _SHARING else crc32(switch.encode()) % len(COLOURS)
     return place, place + _SHARED_LOOK
 

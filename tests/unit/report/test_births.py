@@ -13,10 +13,13 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import openmetrics
+from pytest_icbench.report.answer import answer
 from pytest_icbench.report.axes import path_of
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.figure.births import MOST_POINTS, birth_figures
 from pytest_icbench.report.figure.figures import all_series
+from pytest_icbench.report.figure.theme import series_scales
+from pytest_icbench.report.headline import question
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.terminal import WIDTH, table
 
@@ -75,6 +78,20 @@ def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
     times, _ = birth_figures([failed], all_series([failed]))
     assert times.rows[-1][2] == 73
     assert "unborn" in "\n".join(table([failed]))
+
+
+def test_the_page_asks_for_containers_and_answers_for_each_kind() -> None:
+    results = [result("netns", 1000, 8.0), result("lxc", 73, 20.0, failure="no memory")]
+    assert question(results) == "How fast does one container more appear? netns, lxc"
+    assert [" ".join(sentence[:2]) for sentence in answer(results)] == [
+        "netns: 8 ms to create each of 1,000, the last tenth 1.00 times the first, 0.30 MB each while idle.",
+        "lxc: 20 ms to create each of 73.",
+    ]
+
+
+def test_each_kind_has_a_colour_of_its_own() -> None:
+    kinds = ["fork", "lxc", "netns", "oci"]
+    assert len(set(series_scales(kinds, kinds)["color"]["range"])) == 4
 
 
 def test_kinds_are_no_switches_and_are_not_ranked() -> None:
