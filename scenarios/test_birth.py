@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.api import Icbench
 
 
-@pytest.mark.icbench(birth=["fork:300", "netns:300", "lxc:150"])
+@pytest.mark.icbench(birth=["fork:300", "netns:300", "lxc:150", "oci:100"])
 def test_birth(icbench: Icbench) -> None:
     """How long does it take to create the n-th container?
 
@@ -21,7 +21,16 @@ def test_birth(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
-@pytest.mark.icbench(birth=["fork:1000", "netns:1000", "lxc:300"])
+@pytest.mark.icbench(birth=["netns:200:100ms", "netns:200:25ms", "netns:200:10ms", "lxc:100:100ms", "lxc:100:25ms"])
+def test_birth_just_in_time(icbench: Icbench) -> None:
+    """How long does a new client wait whose first frame creates its container?
+
+    Reproduces: E14
+    """
+    icbench.gate(icbench.measure())
+
+
+@pytest.mark.icbench(birth=["fork:1000", "netns:1000", "lxc:300", "oci:300"])
 def test_birth_of_a_thousand(icbench: Icbench) -> None:
     """The same up to the published number of containers, or as many as two CPUs start within a minute.
 

@@ -79,7 +79,7 @@ LINKS = {
         "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
         "per_pair": ("pairs", "#a-pair-of-a-result"),
         "per_launch": ("launches", "#a-launch"),
-        "birth_ns": ("containers that are created", "../how-to/births.md#what-the-figures-say"),
+        "birth_ns": ("created containers", "../how-to/births.md#what-the-figures-say"),
     },
 }
 

@@ -16,7 +16,7 @@ from pytest_icbench.wording import suggestion
 LINK = "veth"
 HELP = (
     "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
-    " (netns:1000 fork:300)"
+    " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)"
 )
 
 
@@ -28,7 +28,7 @@ def crowds(text: str, where: str) -> tuple[str, ...]:
         if crowd is None:
             raise UsageError(
                 f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
-                " netns:1000"
+                " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
             )
         labels.append(crowd.label)
     return tuple(labels)

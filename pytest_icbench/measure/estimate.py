@@ -102,7 +102,7 @@ def birth_estimate_s(label: str) -> float:
     """Returns the seconds of a case that creates containers, and removes them again."""
     crowd = Crowd.of(label)
     assert crowd is not None  # the case was made of one
-    one_s = FORK_S if crowd.kind == FORK else CONTAINER_S
+    one_s = FORK_S if crowd.kind == FORK else max(CONTAINER_S, (crowd.every_ms or 0) / 1e3)
     return crowd.count * one_s + IDLE_SAMPLES * IDLE_S + RIG_OVERHEAD_S
 
 

@@ -11,28 +11,39 @@ from typing import Self
 FORK = "fork"
 #: The most containers of one case.
 MOST_CONTAINERS = 10_000
-_LABEL = re.compile(r"([\w.]+):(\d{1,5})")
+#: The longest time between new clients.
+MOST_EVERY_MS = 10_000
+_LABEL = re.compile(r"([\w.]+):(\d{1,5})(?::(\d{1,5})ms)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The containers of a case: ``count`` of a kind of node, or processes (``fork``)."""
+    """The containers of a case: ``count`` of a kind of node, or processes (``fork``).
+
+    Attributes:
+        every_ms: the time between new clients, each of whose first frame creates its container; None: each is created
+            when the one before has answered.
+    """
 
     kind: str
     count: int
+    every_ms: int | None = None
 
     @classmethod
     def of(cls, label: str) -> Self | None:
-        """Returns the crowd of a label (``netns:1000``); None if the text is none."""
+        """Returns the crowd of a label (``netns:1000``, ``netns:200:25ms``); None if the text is none."""
         match = _LABEL.fullmatch(label)
         if match is None or not 1 <= int(match[2]) <= MOST_CONTAINERS:
             return None
-        return cls(match[1], int(match[2]))
+        every_ms = None if match[3] is None else int(match[3])
+        if every_ms is not None and (match[1] == FORK or not 1 <= every_ms <= MOST_EVERY_MS):
+            return None
+        return cls(match[1], int(match[2]), every_ms)
 
     @property
     def label(self) -> str:
         """The text in a case's id: ``netns:1000``."""
-        return f"{self.kind}:{self.count}"
+        return f"{self.kind}:{self.count}" + ("" if self.every_ms is None else f":{self.every_ms}ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,8 @@ class Births:
         process_ns: start of its first process, for ``lxc`` with all that liblxc does before.
         network_ns: a veth pair into it, configured, until both ends transmit.
         answered_ns: until the first frame from outside is answered.
+        first_trip_ns: round trip of each client's first frame, from the moment at which it was due, in the order of
+            the clients; empty where there are none. 0 for a client without an answer.
         removed_ns: time to remove each, the last one first.
         idle: what they cost when a tenth of them was there, two tenths, and so on.
     """
@@ -73,6 +86,7 @@ class Births:
     network_ns: tuple[int, ...] = ()
     answered_ns: tuple[int, ...] = ()
     removed_ns: tuple[int, ...] = ()
+    first_trip_ns: tuple[int, ...] = ()
     idle: tuple[Idle, ...] = ()
 
     @property

@@ -105,7 +105,7 @@ class Measurement:
             response_p99_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation, client_cycles_per_operation,
             server_cycles_per_operation, softirq_ns_per_operation: of an application; response times: launches' median,
             slowest pair.
-        birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, births: of containers that are created.
+        birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, birth_first_p50_ns, births: of created containers.
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
         sender_busy_share, receiver_busy_share: part of their loops' cycles in which frames moved.
@@ -234,6 +234,7 @@ class Measurement:
     birth_growth: float | None = None
     birth_memory_bytes: float | None = None
     birth_cpu_share: float | None = None
+    birth_first_p50_ns: Estimate | None = None
     births: Births | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
@@ -303,9 +304,8 @@ class Measurement:
         name = MAIN_FIGURES.get(self.dimension, "throughput_pps")
         value = getattr(self, name)
         if not self.is_number or value is None:
-            return (
-                f"<{type(self).__name__} {self.case}: {self.verdict or 'no value'} {self.reason or ''}".rstrip() + ">"
-            )
+            told = f"{self.verdict or 'no value'} {self.reason or ''}".rstrip()
+            return f"<{type(self).__name__} {self.case}: {told}>"
         text = f"{plain_name(name)} {quantity(name, value)}"
         if value.low is not None and value.high is not None:
             text += f" ({quantity(name, value.low)} to {quantity(name, value.high)})"

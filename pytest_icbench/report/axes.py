@@ -152,7 +152,7 @@ def path_of(result: Result) -> str:
     Its run, and what else tells it from others of a report, follow in brackets.
     """
     point = result.point
-    parts = [result.switch if point.birth is None else point.birth.partition(":")[0]]
+    parts = [result.switch if point.birth is None else _containers(point.birth)]
     if point.port:
         parts[0] += f"+{point.port}"
     if point.variant_label:
@@ -166,6 +166,12 @@ def path_of(result: Result) -> str:
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
+
+
+def _containers(label: str) -> str:
+    """Returns the kind of containers that were created: ``netns``, ``netns every 25ms``."""
+    kind, _, *every = label.split(":")
+    return " every ".join([kind, *every])
 
 
 def gbps_per_pps(result: Result) -> float:

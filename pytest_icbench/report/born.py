@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import number, short
-from pytest_icbench.stats.quantiles import median
+from pytest_icbench.stats.quantiles import median, quantile
 
 
 def _ms(time_ns: float | None) -> str:
@@ -25,6 +25,11 @@ def sentence(result: Result) -> str:
     count = len(births.total_ns)
     parts = [f"{short(median(births.total_ns) / 1e6)} ms to create each of {count:,}"]
     parts += [f"the last tenth {growth(result)} times the first"] if growth(result) else []
+    trips = births.first_trip_ns
+    if trips:
+        parts += [
+            f"first round trip of a client {first_trip(result, 0.5)} ms, 90th percentile {first_trip(result, 0.9)}"
+        ]
     parts += [f"{memory(result)} MB each while idle"] if memory(result) else []
     missing = "" if count == births.asked else f"; {births.asked:,} were asked for"
     return f"{', '.join(parts)}{missing}."
@@ -40,6 +45,12 @@ def phase(result: Result, place: int) -> str:
     """Returns the median time of a phase in ms; empty for one that the kind does not have."""
     times = () if result.births is None else list(result.births.phases.values())[place]
     return _ms(median(times)) if result.is_number and any(times) else ""
+
+
+def first_trip(result: Result, share: float) -> str:
+    """Returns a quantile of the clients' first round trips in ms; empty where there are no clients."""
+    trips = () if result.births is None else result.births.first_trip_ns
+    return _ms(quantile(trips, share)) if result.is_number and trips else ""
 
 
 def removal(result: Result) -> str:

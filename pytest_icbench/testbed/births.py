@@ -36,6 +36,7 @@ from pytest_icbench.model.birth import FORK, Births, Crowd, Idle
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.arrivals import Clients, Gate, serve
 from pytest_icbench.testbed.rig import Rig
 
 #: The share of the memory below which no further container is created.
@@ -65,8 +66,15 @@ class Birth:
 class Maker(Protocol):
     """A maker of containers, or of what stands for them."""
 
-    def create(self, number: int) -> Birth:
-        """Creates the container of a number, counted from 1. Raises ProvisionError; what is there is then kept."""
+    #: Path of the network namespace from which the containers are reached; None where there is none.
+    outside: str | None
+
+    def create(self, number: int, *, ask: bool = True) -> Birth:
+        """Creates the container of a number, counted from 1. Raises ProvisionError; what is there is then kept.
+
+        Args:
+            ask: whether it is asked for its first answer.
+        """
 
     def pids(self) -> set[int]:
         """Returns the processes of all containers."""
@@ -82,10 +90,10 @@ class NodeMaker:
         self._session, self._kind, self._cpus = session, kind, cpus
         self._nodes: list[Node] = []
         self._inits: dict[str, int] = {}
-        self._outside = links.create_netns(session, "outside")
-        self._echo = Echo(self._outside)
+        self.outside: str | None = links.create_netns(session, "outside")
+        self._echo = Echo(self.outside)
 
-    def create(self, number: int) -> Birth:
+    def create(self, number: int, *, ask: bool = True) -> Birth:
         """See ``Maker``."""
         here, there = addresses(number)
         begun = time.perf_counter_ns()
@@ -94,13 +102,14 @@ class NodeMaker:
         facts = node.start()
         started = time.perf_counter_ns()
         self._inits[facts.name] = facts.init_pid
-        outer = links.End(f"b{number}", self._outside, here, (there,))
+        outer = links.End(f"b{number}", self.outside, here, (there,))
         links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
         linked = time.perf_counter_ns()
-        self._echo.ask(there.ip)
+        if ask:
+            self._echo.ask(there.ip)
         answered = time.perf_counter_ns()
         prepared = begun if facts.prepared_ns is None else facts.prepared_ns
-        return Birth(prepared - begun, started - prepared, linked - started, answered - linked)
+        return Birth(prepared - begun, started - prepared, linked - started, answered - linked if ask else 0)
 
     def pids(self) -> set[int]:
         """See ``Maker``. A container's monitor is one of them."""
@@ -123,7 +132,8 @@ class NodeMaker:
             yield time.perf_counter_ns() - begun
         self._inits.clear()
         self._echo.close()
-        links.delete_netns(self._session, self._outside)
+        if self.outside is not None:
+            links.delete_netns(self._session, self.outside)
         if failures:
             raise failures[0]
 
@@ -134,8 +144,9 @@ class ProcessMaker:
     def __init__(self, session: HostSession, cpus: Sequence[int]) -> None:
         self._session, self._cpus = session, cpus
         self._processes: list[Process] = []
+        self.outside: str | None = None
 
-    def create(self, number: int) -> Birth:  # noqa: ARG002 - as ``Maker``
+    def create(self, number: int, *, ask: bool = True) -> Birth:  # noqa: ARG002 - as ``Maker``
         """See ``Maker``."""
         command = [str(workload_path()), "pause"]
         begun = time.perf_counter_ns()
@@ -252,20 +263,31 @@ def bear(
     failure: str | None = None
     maker = make()
     before = _kernel_bytes(session)
+    clients = Clients([], 0)
+    shown = 0.0
+
+    def create(number: int) -> None:
+        nonlocal shown
+        _check_memory(session)
+        born.append(maker.create(number, ask=crowd.every_ms is None))
+        if number in looks and crowd.every_ms is None:
+            idle.append(_look(maker, number, before, session))
+        if time.monotonic() - shown > _SHOW_EVERY_S:
+            show(number)
+            shown = time.monotonic()
+
     try:
-        shown = 0.0
-        for number in range(1, crowd.count + 1):
-            try:
-                _check_memory(session)
-                born.append(maker.create(number))
-            except IcbenchError as error:
-                failure = one_line(error)
-                break
-            if number in looks:
-                idle.append(_look(maker, number, before, session))
-            if time.monotonic() - shown > _SHOW_EVERY_S:
-                show(number)
-                shown = time.monotonic()
+        if crowd.every_ms is None or maker.outside is None:
+            for number in range(1, crowd.count + 1):
+                create(number)
+        else:
+            ends = map(addresses, range(1, crowd.count + 1))
+            clients = Clients([(here.ip, there.ip) for here, there in ends], crowd.every_ms * 10**6)
+            with Gate(maker.outside, clients) as gate:
+                serve(gate, clients, create)
+            idle.append(_look(maker, crowd.count, before, session))
+    except IcbenchError as error:
+        failure = one_line(error)
     finally:
         with shielded():
             removed.extend(maker.remove())
@@ -278,6 +300,7 @@ def bear(
         network_ns=tuple(birth.network_ns for birth in born),
         answered_ns=tuple(birth.answered_ns for birth in born),
         removed_ns=tuple(removed),
+        first_trip_ns=clients.first_trips(len(born)) if clients.addresses else (),
         idle=tuple(idle),
     )
     return births, failure

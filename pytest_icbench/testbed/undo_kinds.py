@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pytest_icbench.driver.node import cgroups
 from pytest_icbench.driver.node.lxc import node as lxc
+from pytest_icbench.driver.node.oci import node as oci
 from pytest_icbench.host import undo
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net import nic, vf
@@ -21,4 +22,5 @@ UNDO_KINDS: dict[str, UndoKind] = {
     **modules.UNDO_KINDS,
     **cgroups.UNDO_KINDS,
     **lxc.UNDO_KINDS,
+    **oci.UNDO_KINDS,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,6 +73,16 @@ def test_a_container_without_its_link_does_not_count(session: HostSession, monke
     with pytest.raises(ProvisionError, match=r"no frame can be sent to 198\.18\.0\.10"):
         maker.create(2)
     assert len(list(maker.remove())) == 2
+
+
+def test_the_first_frame_of_a_client_creates_its_container(session: HostSession) -> None:
+    crowd = Crowd("netns", 8, every_ms=60)
+    found, failure = bear(crowd, lambda: maker_of(session, "netns", [CPU]), session, lambda _: None)
+    assert failure is None
+    assert len(found.first_trip_ns) == len(found.total_ns) == 8
+    created = zip(found.first_trip_ns, found.total_ns, strict=True)
+    assert all(trip > total for trip, total in created), "no answer comes before the container is there"
+    assert statistics.median(found.first_trip_ns) < statistics.median(found.total_ns) + 50e6
 
 
 @contextmanager

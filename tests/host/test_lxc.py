@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an LXC container shuts out, what it lets in, and what happens when it does not start."""
+"""What a container shuts out, what it lets in, and what happens when one of LXC does not start."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def _lxc(request: pytest.FixtureRequest) -> None:
     require("lxc")
 
 
+@pytest.fixture(params=["lxc", "oci"])
+def container(request: pytest.FixtureRequest) -> str:
+    """A kind of node that shuts the host out."""
+    require(request.param)
+    return str(request.param)
+
+
 @pytest.fixture
 def device() -> Iterator[Path]:
     """A device of the host that no container has by itself, and that root may open without more capabilities."""
@@ -43,8 +50,8 @@ def device() -> Iterator[Path]:
     pytest.skip("this host has none of the devices to try with")
 
 
-def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession) -> None:
-    node = started(session, "lxc", cpus=CPUS[-1:])
+def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession, container: str) -> None:
+    node = started(session, container, cpus=CPUS[-1:])
     assert output(session, node, "nproc") == "1"
     layout = Layout.read(session.root)
     assert layout.effective_cpus(session.root, f"icb{session.id}/{node.spec.name}") == CPUS[-1:]
@@ -56,16 +63,16 @@ def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession) -> N
     )
 
 
-def test_a_container_sees_its_own_sockets_only(session: HostSession) -> None:
-    one, other = started(session, "lxc", "a"), started(session, "lxc", "b")
+def test_a_container_sees_its_own_sockets_only(session: HostSession, container: str) -> None:
+    one, other = started(session, container, "a"), started(session, container, "b")
     assert output(session, one, f"ls {session.dir}") == "sockets-a"
     assert output(session, other, f"ls {session.dir}") == "sockets-b"
     assert output(session, one, f"touch {session.dir}/sockets-a/x") == ""
     assert (session.dir / "sockets-a/x").exists()
 
 
-def test_a_container_sees_no_process_and_no_file_of_the_host(session: HostSession) -> None:
-    node = started(session, "lxc")
+def test_a_container_sees_no_process_and_no_file_of_the_host(session: HostSession, container: str) -> None:
+    node = started(session, container)
     pids = output(session, node, "ls /proc | grep -E '^[0-9]+$' | wc -l")
     assert int(pids) <= 5  # its init, the shell, the pipeline
     assert output(session, node, "ls /root /home /var 2>&1 | grep -v 'No such'") == ""
@@ -75,15 +82,15 @@ def test_a_container_sees_no_process_and_no_file_of_the_host(session: HostSessio
     assert output(session, node, "echo x > /tmp/x; cat /tmp/x; hostname").split() == ["x", node.spec.name]
 
 
-def test_a_device_is_there_for_the_container_that_got_it(session: HostSession, device: Path) -> None:
-    node = make_node("lxc", session, NodeSpec(session.name("a"), [CPU], devices=[device]))
+def test_a_device_is_there_for_the_container_that_got_it(session: HostSession, container: str, device: Path) -> None:
+    node = make_node(container, session, NodeSpec(session.name("a"), [CPU], devices=[device]))
     node.start()
     assert output(session, node, f"exec 3< {device} && echo opened") == "opened"
-    assert "No such file" in output(session, started(session, "lxc", "b"), f"exec 3< {device} && echo opened")
+    assert "No such file" in output(session, started(session, container, "b"), f"exec 3< {device} && echo opened")
 
 
-def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, device: Path) -> None:
-    node = started(session, "lxc")
+def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, container: str, device: Path) -> None:
+    node = started(session, container)
     smuggled = session.dir / "sockets-a/device"
     os.mknod(smuggled, stat.S_IFCHR | 0o666, device.stat().st_rdev)
     said = output(session, node, f"exec 3< {smuggled} && echo opened")
@@ -95,16 +102,16 @@ def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, device: Pat
     )
 
 
-def test_capabilities_are_those_documented(session: HostSession) -> None:
+def test_capabilities_are_those_documented(session: HostSession, container: str) -> None:
     from pytest_icbench.driver.node.lxc.config import CAPABILITIES
 
     numbers = {"net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_nice": 23, "bpf": 39}
-    said = output(session, started(session, "lxc"), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")
+    said = output(session, started(session, container), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")
     expected = sum(1 << numbers[name] for name in CAPABILITIES)
     assert [int(line.split()[1], 16) for line in said.splitlines()] == [expected] * 3
 
 
-def test_packet_sockets_and_locked_memory_work(session: HostSession) -> None:
+def test_packet_sockets_and_locked_memory_work(session: HostSession, container: str) -> None:
     script = """
 import ctypes, mmap, resource, socket
 socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
@@ -114,7 +121,7 @@ address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 assert ctypes.CDLL(None).mlock(ctypes.c_void_p(address), ctypes.c_size_t(size)) == 0
 print(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] < size or 'limit is large')
 """
-    said = output(session, started(session, "lxc"), f"/usr/bin/python3 - <<'END'\n{script}\nEND")
+    said = output(session, started(session, container), f"/usr/bin/python3 - <<'END'\n{script}\nEND")
     assert said in ("True", "limit is large")
 
 
@@ -131,8 +138,8 @@ def test_huge_pages_are_for_the_container_that_got_them(session: HostSession, gr
     assert process.wait(20) == (0 if granted else -signal.SIGBUS)
 
 
-def test_a_program_that_is_not_there_says_so_in_the_log(session: HostSession) -> None:
-    node = started(session, "lxc")
+def test_a_program_that_is_not_there_says_so_in_the_log(session: HostSession, container: str) -> None:
+    node = started(session, container)
     log = session.dir / "missing.log"
     process = node.spawn(["/opt/missing/program"], cpus=[CPU], log=log)
     assert process.wait(5) == 127

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
+from pytest_icbench.driver.node.oci.node import OciNode
 from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
-_BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode)
+_BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode, OciNode)
 #: The names of the built-in kinds, the default first.
 NODE_KINDS = tuple(cls.kind for cls in _BUILTIN)
 

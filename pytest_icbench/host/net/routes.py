@@ -39,6 +39,14 @@ def serve(port: str, netns: str, endpoint: Address, mac: str) -> None:
         route.neigh("replace", index=index, dst=endpoint.ip, lladdr=endpoint.mac, state="permanent")
 
 
+def lead_all(device: str, netns: str) -> None:
+    """Sets a link up and makes it the way to every address without another one. Raises ProvisionError."""
+    with netlink(netns, doing=f"the route to {device}") as route:
+        index = link_index(route, device)
+        route.link("set", index=index, state="up")
+        route.route("add", dst="0.0.0.0", dst_len=0, oif=index, scope=_SCOPE_LINK)
+
+
 def lead_through_router(end: End, peer: Address) -> None:
     """Makes an endpoint, which is alone in its subnet, send what is for its peer to a router.
 

@@ -22,6 +22,12 @@ from pytest_icbench.host.root import Root
 _SETTLE_S = 2.0
 
 
+def sizes_kib(root: Root) -> list[int]:
+    """Returns the huge page sizes of the host in KiB."""
+    names = root.list("/sys/kernel/mm/hugepages")
+    return [int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names]
+
+
 def _directory(node: int, size_kib: int) -> str:
     return f"/sys/devices/system/node/node{node}/hugepages/hugepages-{size_kib}kB"
 

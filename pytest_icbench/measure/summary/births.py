@@ -83,6 +83,7 @@ def summarize_births(
         birth_growth=growth(times),
         birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
         birth_cpu_share=None if last is None else last.cpu_share / last.containers,
+        birth_first_p50_ns=Estimate(median(births.first_trip_ns)) if births.first_trip_ns else None,
         births=births,
         launches=1,
         rules=RULES,

@@ -17,11 +17,12 @@ MOST_POINTS = 100
 
 _NUMBER = Column("n", "containers")
 _TIME = (CASE, SERIES, _NUMBER, Column("each", "time to create it, ms"), Column("most", "the longest beside it, ms"))
+_TRIPS = (CASE, SERIES, Column("trip", "first round trip, ms"), Column("share", "answered within it, %"))
 _MEMORY = (CASE, SERIES, _NUMBER, Column("each", "memory of all, MB"), Column("cpu", "CPU time of all, %"))
 
 
 def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the chart of times and that of memory; none without such results.
+    """Returns the charts of times, of memory, and of clients' first round trips; none without such results.
 
     A case in which a container did not come up has its points all the same: those before it were measured.
 
@@ -40,7 +41,41 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         figures.append(_figure("births-0", "Time to create the n-th container", times, order, _TIME))
     if memory:
         figures.append(_figure("births-1", "Memory of n idle containers", memory, order, _MEMORY))
+    trips = tuple(row for result in born for row in _trips(result))
+    if trips:
+        figures.append(
+            Figure(
+                id="births-2",
+                kind="births",
+                title="Share of new clients answered within a time",
+                text=_text_of_trips(trips),
+                spec=_spec(trips, order, _TRIPS),
+                columns=_TRIPS,
+                rows=trips,
+            )
+        )
     return figures
+
+
+def _trips(result: Result) -> list[tuple[Any, ...]]:
+    """Returns the distribution of first round trips; a client without an answer is in no row, but counts."""
+    assert result.births is not None
+    trips = result.births.first_trip_ns
+    known = sorted(trip for trip in trips if trip)
+    width = -(-len(known) // MOST_POINTS) or 1
+    places = sorted({*range(width - 1, len(known), width), *([len(known) - 1] if known else [])})
+    return [
+        (result.case, path_of(result), _rounded(known[place]), round((place + 1) / len(trips) * 100, 2))
+        for place in places
+    ]
+
+
+def _text_of_trips(rows: Sequence[tuple[Any, ...]]) -> str:
+    sentences = []
+    for name, points in grouped(rows, lambda row: row[1]).items():
+        half = next((row[2] for row in points if row[3] >= 50), None)
+        sentences.append(f"{name}: " + ("fewer than half." if half is None else f"half within {short(half)} ms."))
+    return " ".join(sentences)
 
 
 def _times(result: Result) -> list[tuple[Any, ...]]:
@@ -99,19 +134,20 @@ def _text(rows: Sequence[tuple[Any, ...]], unit: str) -> str:
 def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequence[Column]) -> dict[str, Any]:
     series = sorted({row[1] for row in rows}, key=list(order).index)
     scales, legend = theme.series_scales(series, order), {"title": None}
-    scale, title = y_axis([row[3] for row in rows], columns[3].title)
+    x, y = columns[2:4]
+    scale, title = y_axis([row[3] for row in rows], y.title)
     return {
         "layer": [
             {
                 "mark": {"type": "line", "strokeWidth": 1.8, "point": {"size": 18}},
                 "encoding": {
                     "x": {
-                        "field": "n",
+                        "field": x.name,
                         "type": "quantitative",
                         "scale": {"zero": True, "nice": True},
-                        "axis": {"title": columns[2].title, "tickCount": 6},
+                        "axis": {"title": x.title, "tickCount": 6},
                     },
-                    "y": {"field": "each", "type": "quantitative", "scale": scale, "axis": {"title": title}},
+                    "y": {"field": y.name, "type": "quantitative", "scale": scale, "axis": {"title": title}},
                     "color": {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend},
                     "strokeDash": {
                         "field": "series",

@@ -7,19 +7,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
+from pytest_icbench.model.birth import MOST_CONTAINERS, MOST_EVERY_MS, Crowd
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case
 
 
-@given(st.sampled_from(["netns", "lxc", "fork", "my.kind_2"]), st.integers(1, MOST_CONTAINERS))
-def test_a_label_names_its_crowd(kind: str, count: int) -> None:
-    crowd = Crowd(kind, count)
+@given(
+    st.sampled_from(["netns", "lxc", "my.kind_2"]),
+    st.integers(1, MOST_CONTAINERS),
+    st.none() | st.integers(1, MOST_EVERY_MS),
+)
+def test_a_label_names_its_crowd(kind: str, count: int, every_ms: int | None) -> None:
+    crowd = Crowd(kind, count, every_ms)
     assert Crowd.of(crowd.label) == crowd
 
 
 @pytest.mark.parametrize(
-    "label", ["", "netns", "netns:0", "netns:10001", "netns:-1", "netns:1e3", ":5", "a b:5", "a:5:6"]
+    "label",
+    [
+        "",
+        "netns",
+        "netns:0",
+        "netns:10001",
+        "netns:-1",
+        "netns:1e3",
+        ":5",
+        "a b:5",
+        "a:5:6",
+        "a:5:0ms",
+        "a:5:10001ms",
+        "fork:5:9ms",
+    ],
 )
 def test_other_texts_are_no_crowd(label: str) -> None:
     assert Crowd.of(label) is None

@@ -94,6 +94,21 @@ def test_each_kind_has_a_colour_of_its_own() -> None:
     assert len(set(series_scales(kinds, kinds)["color"]["range"])) == 4
 
 
+def test_first_round_trips_are_drawn_as_a_distribution() -> None:
+    plain = result("netns", 100, 8.0)
+    assert plain.births is not None
+    births = replace(plain.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
+    arriving = replace(plain, births=births, axes={**plain.axes, "birth": "netns:100:25ms"})
+    assert path_of(arriving) == "netns every 25ms"
+    *_, trips = birth_figures([arriving], all_series([arriving]))
+    assert trips.rows[49][2:] == (50.0, 50.0)
+    assert trips.rows[-1][2:] == (99.0, 99.0), "one had no answer"
+    assert trips.text == "netns every 25ms: half within 50 ms."
+    head, row = table([arriving])[1:3]
+    assert "first p50   p90" in head
+    assert row.split()[6:8] == ["49.5", "89.1"]
+
+
 def test_kinds_are_no_switches_and_are_not_ranked() -> None:
     assert rankings([result("netns", 100, 8.0), result("lxc", 100, 20.0)]) == []
 

@@ -30,8 +30,10 @@ class Scripted:
         self.failing, self.error = failing, error
         self.alive: list[int] = []
         self.removed: list[int] = []
+        self.outside: str | None = None
 
-    def create(self, number: int) -> Birth:
+    def create(self, number: int, *, ask: bool = True) -> Birth:
+        assert ask
         if number == self.failing and self.error is not None:
             raise self.error
         self.alive.append(number)

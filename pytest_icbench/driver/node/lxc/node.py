@@ -30,6 +30,7 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import SESSION_VARIABLE, Process, refused_process
+from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
@@ -72,12 +73,6 @@ def _device(path: Path) -> Device:
         raise ProvisionError(f"{path} cannot be given to a container: it is not a device")
     kind = "c" if stat.S_ISCHR(status.st_mode) else "b"
     return Device(path, f"{kind} {os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
-
-
-def _hugepage_sizes_kib(root: Root) -> list[int]:
-    """Returns the huge page sizes of the host in KiB."""
-    names = root.list("/sys/kernel/mm/hugepages")
-    return [int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names]
 
 
 def _start(container: Any, command: tuple[str, ...]) -> str | None:
@@ -218,7 +213,7 @@ class LxcNode:
             devices=devices,
             session=session.id,
             log=self._log,
-            hugepage_sizes_kib=_hugepage_sizes_kib(session.root),
+            hugepage_sizes_kib=sizes_kib(session.root),
         )
         for key, value in items:
             # A liblxc built without AppArmor does not know its key and does not need it.

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ``config.json`` of a bundle (OCI runtime specification 1.0). Pure, so that tests cover it anywhere."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.driver.node.lxc.config import CAPABILITIES
+from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.host.root import format_cpu_list
+
+#: The numbers of the capabilities that nodes have, or can be given (linux/capability.h).
+NUMBERS: Mapping[str, int] = {
+    "chown": 0,
+    "dac_override": 1,
+    "dac_read_search": 2,
+    "fowner": 3,
+    "fsetid": 4,
+    "kill": 5,
+    "setgid": 6,
+    "setuid": 7,
+    "net_bind_service": 10,
+    "net_admin": 12,
+    "net_raw": 13,
+    "ipc_lock": 14,
+    "ipc_owner": 15,
+    "sys_module": 16,
+    "sys_rawio": 17,
+    "sys_chroot": 18,
+    "sys_ptrace": 19,
+    "sys_admin": 21,
+    "sys_nice": 23,
+    "sys_resource": 24,
+    "sys_time": 25,
+    "mknod": 27,
+    "perfmon": 38,
+    "bpf": 39,
+}
+#: The devices of /dev that a workload may open: null, zero, full, random, urandom.
+_DEVICES = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9))
+
+
+def kept(spec: NodeSpec) -> tuple[str, ...]:
+    """Returns the names of a node's capabilities. Raises ValueError for one that is not known."""
+    names = (*CAPABILITIES, *spec.capabilities)
+    unknown = [name for name in names if name not in NUMBERS]
+    if unknown:
+        raise ValueError(f"capability {unknown[0]} is not known")
+    return names
+
+
+def bundle(
+    spec: NodeSpec,
+    *,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cgroup: str,
+    skeleton: Skeleton,
+    devices: Mapping[Path, os.stat_result],
+    hugepage_sizes_kib: Sequence[int] = (),
+) -> dict[str, Any]:
+    """Returns the data of ``config.json``.
+
+    Args:
+        command: the container's init.
+        cgroup: the container's group, absolute below each hierarchy's mount point.
+        devices: the device nodes of ``spec`` with their status.
+        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
+    """
+    capabilities = [f"CAP_{name.upper()}" for name in kept(spec)]
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "user": {"uid": 0, "gid": 0},
+            "args": list(command),
+            "env": [f"{name}={value}" for name, value in env.items()],
+            "cwd": "/",
+            "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),
+        },
+        "root": {"path": str(skeleton.path), "readonly": True},
+        "hostname": spec.hostname or spec.name,
+        "mounts": _mounts(spec, skeleton),
+        "linux": {
+            "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
+            "cgroupsPath": cgroup,
+            "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"],
+            "devices": [_node(path, status) for path, status in devices.items()],
+            "resources": {
+                "cpu": {"cpus": format_cpu_list(spec.cpus)},
+                "devices": [
+                    {"allow": False, "access": "rwm"},
+                    *(_rule("c", major, minor) for major, minor in _DEVICES),
+                    *(_rule(*_identity(status)) for status in devices.values()),
+                ],
+                "hugepageLimits": [
+                    {"pageSize": page_size(kib), "limit": 0} for kib in (() if spec.hugepages else hugepage_sizes_kib)
+                ],
+            },
+        },
+    }
+
+
+def page_size(kib: int) -> str:
+    """Returns a huge page's size as cgroups name it: ``2MB``."""
+    return next(f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit)
+
+
+def _mounts(spec: NodeSpec, skeleton: Skeleton) -> list[dict[str, Any]]:
+    return [
+        {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid", "noexec", "nodev"]},
+        _tmpfs("/dev", "mode=755", "size=64k", "strictatime", nodev=False),
+        {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
+        _tmpfs("/run", "mode=755", "size=16m"),
+        _tmpfs("/tmp", "mode=1777", "size=64m"),
+        *(_bind(path, "ro") for path in skeleton.binds),
+        *(_bind(path, "rw") for path in spec.sockets),
+    ]
+
+
+def _tmpfs(path: str, *options: str, nodev: bool = True) -> dict[str, Any]:
+    flags = ["nosuid", *(["nodev"] if nodev else [])]
+    return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": [*flags, *options]}
+
+
+def _bind(path: Path, access: str) -> dict[str, Any]:
+    return {"destination": str(path), "type": "bind", "source": str(path), "options": ["bind", access]}
+
+
+def _identity(status: os.stat_result) -> tuple[str, int, int]:
+    kind = "c" if stat.S_ISCHR(status.st_mode) else "b"
+    return kind, os.major(status.st_rdev), os.minor(status.st_rdev)
+
+
+def _node(path: Path, status: os.stat_result) -> dict[str, Any]:
+    kind, major, minor = _identity(status)
+    return {"path": str(path), "type": kind, "major": major, "minor": minor, "fileMode": 0o600, "uid": 0, "gid": 0}
+
+
+def _rule(kind: str, major: int, minor: int) -> dict[str, Any]:
+    return {"allow": True, "type": kind, "major": major, "minor": minor, "access": "rw"}

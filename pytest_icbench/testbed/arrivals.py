@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Containers that the first frames of new clients create, just in time.
+
+Clients come at fixed moments, whether or not the ones before were served (open loop). All are in the namespace of the
+containers' other ends. There a TUN device takes the frames for which there is no container yet. For each, one is
+created and the frame is sent again, now over the container's link; its kernel answers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import routes
+from pytest_icbench.host.net.echo import echo_request
+
+_TUN = "/dev/net/tun"
+_TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x1, 0x1000
+_DEVICE = "unborn"
+_SO_TIMESTAMPNS = 35
+_BUFFER_BYTES = 4 << 20
+_SO_RCVBUFFORCE = 33
+#: The identifier of the clients' echo requests.
+_CLIENT = 0x1CB
+#: The time in seconds that the last client waits for its answer.
+LAST_ANSWER_S = 5.0
+#: The first client comes so many seconds after the start.
+_LEAD_S = 0.05
+
+
+@dataclass(slots=True)
+class Clients:
+    """The clients of a case: when they are due, and when they were answered, in ns of the real-time clock.
+
+    Args:
+        addresses: source and destination of each client's frames.
+        every_ns: the time between two clients.
+    """
+
+    addresses: list[tuple[str, str]]
+    every_ns: int
+    began_ns: int = 0
+    answered_ns: dict[int, int] = field(default_factory=dict)
+
+    def due_ns(self, number: int) -> int:
+        """Returns when a client, counted from 1, sends its first frame."""
+        return self.began_ns + (number - 1) * self.every_ns
+
+    def first_trips(self, count: int) -> tuple[int, ...]:
+        """Returns the round trip of the first ``count`` clients; 0 without an answer."""
+        return tuple(
+            max(self.answered_ns[number] - self.due_ns(number), 1) if number in self.answered_ns else 0
+            for number in range(1, count + 1)
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every client has its answer."""
+        return len(self.answered_ns) == len(self.addresses)
+
+
+class Gate:
+    """The place where frames without a container arrive, and from which clients send. A context manager.
+
+    Args:
+        netns: path of the namespace of the clients.
+        clients: are given their answers.
+
+    Raises ProvisionError.
+    """
+
+    def __init__(self, netns: str, clients: Clients) -> None:
+        self._clients = clients
+        self._stop = threading.Event()
+        self._undo = ExitStack()
+        try:
+            with entered(netns):
+                self._device = self._opened(os.open(_TUN, os.O_RDWR | os.O_CLOEXEC))
+                request = struct.pack("16sH", _DEVICE.encode(), _IFF_TUN | _IFF_NO_PI)
+                fcntl.ioctl(self._device, _TUNSETIFF, request)
+                self._sender = self._undo.enter_context(
+                    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+                )
+                self._receiver = self._undo.enter_context(
+                    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+                )
+            self._receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+            self._receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            self._receiver.setblocking(False)
+            routes.lead_all(_DEVICE, netns)
+        except OSError as error:
+            self._undo.close()
+            raise ProvisionError(f"first frames of clients need {_TUN}: {error.strerror}") from None
+        except BaseException:
+            self._undo.close()
+            raise
+        self._thread = threading.Thread(target=self._send, name="clients", daemon=True)
+
+    def _opened(self, descriptor: int) -> int:
+        self._undo.callback(os.close, descriptor)
+        return descriptor
+
+    def begin(self) -> None:
+        """Lets the clients come."""
+        self._clients.began_ns = time.time_ns() + round(_LEAD_S * 1e9)
+        self._thread.start()
+
+    def _send(self) -> None:
+        for number, (source, destination) in enumerate(self._clients.addresses, start=1):
+            wait_s = (self._clients.due_ns(number) - time.time_ns()) / 1e9
+            if self._stop.wait(max(wait_s, 0.0)):
+                return
+            self._sender.sendto(packet(source, destination, number), (destination, 0))
+
+    def arrivals(self) -> Iterator[bytes]:
+        """Yields the frames for which there is no container, until every client has its answer or waited too long."""
+        last_ns = self._clients.due_ns(len(self._clients.addresses)) + round(LAST_ANSWER_S * 1e9)
+        while not self._clients.complete and time.time_ns() < last_ns:
+            ready, _, _ = select.select([self._device, self._receiver.fileno()], [], [], 0.1)
+            if self._receiver.fileno() in ready:
+                self.take_answers()
+            if self._device in ready:
+                yield os.read(self._device, 2048)
+
+    def pass_on(self, frame: bytes) -> None:
+        """Sends a frame again, whose container is there now. Raises ProvisionError."""
+        try:
+            self._sender.sendto(frame, (socket.inet_ntoa(frame[16:20]), 0))
+        except OSError as error:
+            raise ProvisionError(f"a first frame cannot be passed on: {error.strerror}") from None
+
+    def take_answers(self) -> None:
+        """Notes the answers that have come, by the kernel's clock at their arrival."""
+        while select.select([self._receiver], [], [], 0)[0]:
+            frame, told, _, _ = self._receiver.recvmsg(2048, 256)
+            reply = frame[(frame[0] & 0xF) * 4 :]
+            stamps = [struct.unpack("qq", data[:16]) for level, kind, data in told if kind == _SO_TIMESTAMPNS]
+            if reply[:1] == b"\0" and reply[4:6] == _CLIENT.to_bytes(2, "big") and stamps:
+                number = int.from_bytes(reply[6:8], "big")
+                self._clients.answered_ns.setdefault(number, stamps[0][0] * 10**9 + stamps[0][1])
+
+    def __enter__(self) -> Gate:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._undo.close()
+
+
+def packet(source: str, destination: str, number: int) -> bytes:
+    """Returns the IP packet of a client's echo request; the kernel fills in length and checksum of its header."""
+    payload = echo_request(_CLIENT, number)
+    header = struct.pack(
+        "!BBHHHBBH4s4s",
+        *(0x45, 0, 20 + len(payload), number, 0, 64, socket.IPPROTO_ICMP, 0),
+        *(socket.inet_aton(source), socket.inet_aton(destination)),
+    )
+    return header + payload
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Makes Python's threads change often, so that a client is not kept waiting by the creation of a container."""
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(old)
+
+
+def serve(gate: Gate, clients: Clients, create: Callable[[int], None]) -> None:
+    """Creates the container of each client when its first frame is there, and passes the frame on.
+
+    Args:
+        create: creates the container of a client, counted from 1; raises ProvisionError.
+    """
+    numbers = {destination: number for number, (_, destination) in enumerate(clients.addresses, start=1)}
+    made: set[int] = set()
+    with short_turns():
+        gate.begin()
+        for frame in gate.arrivals():
+            number = numbers.get(socket.inet_ntoa(frame[16:20])) if len(frame) >= 20 else None
+            if number is None or number in made:
+                continue
+            create(number)
+            made.add(number)
+            gate.pass_on(frame)
+    unanswered = [number for number in numbers.values() if number not in clients.answered_ns]
+    if unanswered:
+        raise ProvisionError(f"the first frame of client {unanswered[0]:,} was not answered")

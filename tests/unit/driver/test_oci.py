@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The bundle of an OCI container, and the choice of its runtime."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
+from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.oci.config import bundle, page_size
+from pytest_icbench.driver.node.oci.node import runtime
+from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.errors import Unsupported
+
+V1 = Layout((Hierarchy("/sys/fs/cgroup/cpuset", "", frozenset({"cpuset"}), False),))
+V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True),))
+
+
+def config(spec: NodeSpec, **more: Any) -> dict[str, Any]:
+    skeleton = Skeleton(Path("/run/x/rootfs"), (Path("/usr"),))
+    given = {"command": ["/w", "pause"], "env": {"A": "b"}, "cgroup": "/icbx/n", "devices": {}, **more}
+    return bundle(spec, skeleton=skeleton, **given)
+
+
+def test_a_container_has_its_cpus_its_group_and_a_root_that_it_cannot_write() -> None:
+    data = config(NodeSpec("icbx-n", [3, 1, 2]))
+    assert data["linux"]["resources"]["cpu"] == {"cpus": "1-3"}
+    assert data["linux"]["cgroupsPath"] == "/icbx/n"
+    assert data["root"] == {"path": "/run/x/rootfs", "readonly": True}
+    assert (data["hostname"], data["process"]["args"], data["process"]["env"]) == ("icbx-n", ["/w", "pause"], ["A=b"])
+    assert "CAP_NET_RAW" in data["process"]["capabilities"]["bounding"]
+    assert {space["type"] for space in data["linux"]["namespaces"]} >= {"pid", "network", "mount"}
+
+
+def test_sockets_are_bound_for_writing_and_programs_for_reading() -> None:
+    mounts = {mount["destination"]: mount for mount in config(NodeSpec("n", [0], sockets=[Path("/run/s")]))["mounts"]}
+    assert mounts["/run/s"]["options"] == ["bind", "rw"]
+    assert mounts["/usr"]["options"] == ["bind", "ro"]
+    assert list(mounts).index("/run") < list(mounts).index("/run/s"), "else /run would hide it"
+
+
+def test_all_devices_are_barred_but_those_given() -> None:
+    device = Path("/dev/full")
+    data = config(NodeSpec("n", [0], devices=[device]), devices={device: device.stat()})
+    rules = data["linux"]["resources"]["devices"]
+    assert rules[0] == {"allow": False, "access": "rwm"}
+    assert rules[-1] == {"allow": True, "type": "c", "major": 1, "minor": 7, "access": "rw"}
+    assert data["linux"]["devices"][0]["path"] == "/dev/full"
+
+
+def test_huge_pages_are_barred_unless_granted() -> None:
+    def limits(granted: bool) -> list[Any]:
+        spec = NodeSpec("n", [0], hugepages=granted)
+        limited: list[Any] = config(spec, hugepage_sizes_kib=[2048])["linux"]["resources"]["hugepageLimits"]
+        return limited
+
+    assert limits(False) == [{"pageSize": "2MB", "limit": 0}]
+    assert limits(True) == []
+    assert [page_size(kib) for kib in (64, 2048, 1 << 20)] == ["64KB", "2MB", "1GB"]
+
+
+def test_an_unknown_capability_is_refused() -> None:
+    with pytest.raises(ValueError, match="capability fly is not known"):
+        config(NodeSpec("n", [0], capabilities=["fly"]))
+
+
+def having(*names: str) -> Callable[[str], str | None]:
+    return lambda name: f"/usr/bin/{name}" if name in names else None
+
+
+def test_crun_is_preferred_where_it_knows_the_cgroups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", having("runc", "crun"))
+    assert (runtime(V1), runtime(V2)) == ("runc", "crun")
+
+
+def test_a_missing_runtime_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", having("crun"))
+    with pytest.raises(Unsupported, match=r"crun refuses cgroup v1 and v2 together.*apt install runc"):
+        runtime(V1)
+    monkeypatch.setattr(shutil, "which", having())
+    with pytest.raises(Unsupported, match="need runc or crun: apt install runc"):
+        runtime(V2)
