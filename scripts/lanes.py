@@ -88,9 +88,9 @@ def lane(name: str, options: Sequence[str]) -> Lane:
         return Lane(
             (
                 Part("tests/plugin", 80, plugin),
-                Part("lint", 15, rule("lint")),
-                Part("C tests", 40, rule("test-c")),
                 Part("tests/unit", 60, unit),
+                Part("C tests", 40, rule("test-c")),
+                Part("lint", 30, rule("lint")),
             ),
             Part("tests on the host", 125, host),
         )

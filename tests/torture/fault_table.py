@@ -112,7 +112,7 @@ def _kernel() -> Iterator[Fault]:
         "namespace": ("deleted", "ip netns delete $NETNS"),
     }
     # What the set-up misses is an error of its step, what a launch misses a verdict.
-    says = r"INVALID|the address of no interface|there is no link|namespace \S+ cannot be entered"
+    says = r"INVALID|the address of no interface|there is no link|\S+ cannot be entered|the link did not come up"
     for subject, (what, action) in broken.items():
         for when in _MOMENTS:
             yield Fault(subject, what, when, "linux-bridge", "fails", says, action)
