@@ -77,21 +77,34 @@ static bool is_control(const struct forward *f, void *frame)
 	return kind_of(f, frame) > IMPAIR_FIRST;
 }
 
-static void transmit(struct forward *f, struct forward_way *w, void *frames[], unsigned n)
+static void find_control(const struct forward *f, void *frames[], unsigned n, bool control[])
+{
+	for (unsigned i = 0; i < n; i++)
+		control[i] = is_control(f, frames[i]);
+}
+
+/* Offers frames to the port, and counts the control frames among those that it takes. */
+static int offer_counted(struct forward *f, struct forward_way *w, void *frames[], unsigned n)
 {
 	bool control[FRAMES_MAX];
 	int taken;
 
 	/* Before they go: a port that takes a frame may release it. */
-	for (unsigned i = 0; f->r->o->accounts && i < n; i++)
-		control[i] = is_control(f, frames[i]);
+	find_control(f, frames, n, control);
 	taken = f->ops->tx(f->io, w->to, frames, n);
+	for (unsigned i = 0; i < n && (int)i < taken; i++)
+		w->control_sent += control[i];
+	return taken;
+}
+
+static void transmit(struct forward *f, struct forward_way *w, void *frames[], unsigned n)
+{
+	int taken = f->r->o->accounts ? offer_counted(f, w, frames, n) : f->ops->tx(f->io, w->to, frames, n);
+
 	if (taken < 0) {
 		run_failed(f->r, "send", errno);
 		taken = 0;
 	}
-	for (unsigned i = 0; f->r->o->accounts && i < (unsigned)taken; i++)
-		w->control_sent += control[i];
 	w->sent += (unsigned)taken;
 	w->refused += n - (unsigned)taken;
 }
