@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What do applications get over each path? Real servers and their own clients, closed loop.
+"""What do applications get over each path? Real servers, asked by their own clients or at a fixed rate.
 
 The reference link beside each case is a direct veth, the nearest that two containers have to a loopback.
 """
@@ -27,4 +27,10 @@ def test_applications(icbench: Icbench) -> None:
 )
 def test_more_applications(icbench: Icbench) -> None:
     """The same with more connections, longer messages, handshakes, and streams in parallel."""
+    icbench.gate(icbench.measure())
+
+
+@pytest.mark.icbench(switch="all", app=["tcp_rr", "udp_rr", "redis_open", "memcached_open", "http_open"], **SHORT)
+def test_response_times_at_a_fixed_rate(icbench: Icbench) -> None:
+    """How long do answers take over this path at 2,000 requests per second, from when they were due?"""
     icbench.gate(icbench.measure())

@@ -94,8 +94,8 @@ class Options(FunctionOptions):
     )
     app: tuple[str, ...] | None = option(
         "LIST",
-        "replace the applications of the scenarios that have some: NAME[:MODE][:cN][:NB], N connections or streams and"
-        " messages of N bytes (redis, redis:set:c16, iperf3:c4, iperf3:udp), or all",
+        "replace the applications of the scenarios that have some: NAME[:MODE][:cN][:NB][:rN], N connections or"
+        " streams, messages of N bytes, N requests per second of an open loop (redis:set:c16, tcp_rr:r5000), or all",
         values.applications,
         marker="None",
     )

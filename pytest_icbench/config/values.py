@@ -276,7 +276,7 @@ def applications(text: str, where: str) -> tuple[str, ...]:
     loads = parse_words(text, where)
     for load in loads:
         if not is_load(load):
-            raise UsageError(f"{where}: '{load}' is no application; write NAME[:MODE][:cN][:NB], as redis:set:c16")
+            raise UsageError(f"{where}: '{load}' is no application; write NAME[:MODE][:cN][:NB][:rN], as redis:set:c16")
     return loads
 
 

@@ -24,6 +24,7 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
         "operations_per_second": ("application", "higher"),
         "response_p50_ns": ("application", "lower"),
         "response_p99_ns": ("application", "lower"),
+        "response_p99_9_ns": ("application", "lower"),
         "server_cpu_ns_per_operation": ("application", "lower"),
         "birth_ns": ("birth", "lower"),
         "rtt_p50_ns": ("latency", "lower"),

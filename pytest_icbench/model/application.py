@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The load of an application on a case, as users name it, and what one launch of it counted. Frozen, pure.
 
-A load is ``NAME[:MODE][:cN][:NB]``: the application, its way to ask, its connections (or streams), and the bytes of a
-message: ``redis``, ``redis:set:c16``, ``nginx:1024B``. What is left out is the application's natural choice.
+A load is ``NAME[:MODE][:cN][:NB][:rN]``: the application, its way to ask, its connections (or streams), the bytes of a
+message, and the requests per second of an open loop: ``redis``, ``redis:set:c16``, ``nginx:1024B``, ``tcp_rr:r5000``.
+What is left out is the application's natural choice.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Unit = Literal["requests", "megabits"]
 _NAME = re.compile(r"[a-z]\w*")
 _CONNECTIONS = re.compile(r"c(\d{1,6})")
 _BYTES = re.compile(r"(\d{1,9})B")
+_RATE = re.compile(r"r(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class ApplicationTraits(Protocol):
 
     Attributes:
         modes: its ways to ask, the natural one first; empty for a single one.
-        connections, message_bytes: None where it offers no choice.
+        connections, message_bytes, rate: None where it offers no choice.
     """
 
     @property
@@ -48,16 +50,19 @@ class ApplicationTraits(Protocol):
     def connections(self) -> Bounds | None: ...
     @property
     def message_bytes(self) -> Bounds | None: ...
+    @property
+    def rate(self) -> Bounds | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationLoad:
-    """A load with every choice made. ``connections`` and ``message_bytes`` are 0 where there is no choice."""
+    """A load with every choice made; a number is 0 where there is none. ``rate``: requests per second of a pair."""
 
     name: str
     mode: str = ""
     connections: int = 0
     message_bytes: int = 0
+    rate: int = 0
 
 
 def load_of(text: str, known: Mapping[str, ApplicationTraits], where: str) -> ApplicationLoad:
@@ -85,6 +90,7 @@ def load_of(text: str, known: Mapping[str, ApplicationTraits], where: str) -> Ap
         str(chosen.get("mode", traits.modes[0] if traits.modes else "")),
         int(chosen.get("connections", traits.connections.natural if traits.connections else 0)),
         int(chosen.get("message_bytes", traits.message_bytes.natural if traits.message_bytes else 0)),
+        int(chosen.get("rate", traits.rate.natural if traits.rate else 0)),
     )
 
 
@@ -97,6 +103,8 @@ def label_of(load: ApplicationLoad, traits: ApplicationTraits) -> str:
         parts.append(f"c{load.connections}")
     if traits.message_bytes is not None and load.message_bytes != traits.message_bytes.natural:
         parts.append(f"{load.message_bytes}B")
+    if traits.rate is not None and load.rate != traits.rate.natural:
+        parts.append(f"r{load.rate}")
     return ":".join(parts)
 
 
@@ -106,6 +114,7 @@ def _part(part: str, traits: ApplicationTraits, where: str) -> tuple[str, int | 
     for key, pattern, bounds, noun in (
         ("connections", _CONNECTIONS, traits.connections, "connections"),
         ("message_bytes", _BYTES, traits.message_bytes, "bytes"),
+        ("rate", _RATE, traits.rate, "requests per second"),
     ):
         match = pattern.fullmatch(part)
         if match is None:
@@ -126,6 +135,8 @@ def choices(traits: ApplicationTraits) -> str:
         parts.append(f"c{traits.connections.least} to c{traits.connections.most}")
     if traits.message_bytes is not None:
         parts.append(f"{traits.message_bytes.least}B to {traits.message_bytes.most}B")
+    if traits.rate is not None:
+        parts.append(f"r{traits.rate.least} to r{traits.rate.most}")
     return f"it takes {', '.join(parts)}" if parts else "it takes nothing more"
 
 
@@ -144,8 +155,11 @@ class ClientFigures:
         seconds: the time that it took for them.
         errors: requests without a good answer; None where the client does not say.
         payload_bytes: bytes of payload received at the far end (a stream), or in all answers; None if not known.
-        mean_ns, p50_ns, p90_ns, p99_ns, max_ns: response times, closed loop; None where the client has none.
+        mean_ns, …, max_ns: response times; None where the client has none, or too few to tell. In an open loop they
+            begin when a request was intended, and requests without an answer count as slower than any percentile.
         retransmits: TCP segments sent again; None where the client does not say.
+        unanswered: requests of an open loop that were due and have no answer.
+        cpu_ns: CPU time that the client itself counted, without its start; None where it counts none.
     """
 
     operations: float
@@ -158,6 +172,9 @@ class ClientFigures:
     p99_ns: float | None = None
     max_ns: float | None = None
     retransmits: int | None = None
+    p99_9_ns: float | None = None
+    unanswered: int = 0
+    cpu_ns: int | None = None
 
     @property
     def operations_per_second(self) -> float:
@@ -176,6 +193,7 @@ class ApplicationRun:
             their time, unless the kernel counts these apart.
         received_bytes, received_frames: what the interface at the far end of the payload counted.
         proofs: what was checked, in words.
+        open_loop: whether the client asked at a rate of its own, whatever the server did.
     """
 
     pair: int
@@ -187,6 +205,7 @@ class ApplicationRun:
     received_bytes: int | None = None
     received_frames: int | None = None
     proofs: tuple[str, ...] = ()
+    open_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,9 +233,9 @@ class Launch:
         application: of an application, else null: ``seconds`` of the run, ``softirq_ns``, and ``runs``, one a pair:
             ``pair``, ``unit`` (``requests`` or ``megabits``), ``client`` (its own ``operations``, ``seconds``,
             ``errors``, ``payload_bytes``, ``retransmits``, ``mean_ns``, ``p50_ns``, ``p90_ns``, ``p99_ns``,
-            ``max_ns``), ``server_operations``, ``client_cpu_ns``, ``server_cpu_ns``, ``received_bytes`` and
-            ``received_frames`` at the server's interface, and ``proofs`` in words. Rates of frames are then 0, without
-            pairs and windows.
+            ``p99_9_ns``, ``max_ns``, ``unanswered``, ``cpu_ns``), ``open_loop``, ``server_operations``,
+            ``client_cpu_ns``, ``server_cpu_ns``, ``received_bytes`` and ``received_frames`` at the server's interface,
+            and ``proofs`` in words. Rates of frames are then 0, without pairs and windows.
         repeated: ``case`` or ``reference``: whose launch this was, if it was disturbed and repeated; else null.
         stationary: whether rate or median round trip became stationary; null if nothing waited for it, or too few
             windows have a median.

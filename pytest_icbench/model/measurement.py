@@ -77,8 +77,7 @@ class Measurement:
         rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
         bottleneck, bottleneck_evidence: what limited the rate, and how that is known in a sentence.
         lower_bound: the rate is "at least".
-        throughput_pps: frames received per second, total over pairs, median over launches; of a search its conditional
-            throughput.
+        throughput_pps: frames received per second, all pairs, median over launches; of searches conditional throughput.
         throughput_per_pair_pps: the above over the number of pairs.
         fairness: greatest pair over least; null when a pair received nothing.
         throughput_gbps: layer 2: frames with FCS.
@@ -102,9 +101,9 @@ class Measurement:
         floor_p50_ns, floor_p90_ns, floor_p99_ns, floor_samples: round-trip time of the reference link, or null.
         cycles_per_packet: the switch's busy cycles per received frame, median over launches.
         operations_per_second, operations, goodput_gbps, response_mean_ns, response_p50_ns, response_p90_ns,
-            response_p99_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation, client_cycles_per_operation,
-            server_cycles_per_operation, softirq_ns_per_operation: of an application; response times: launches' median,
-            slowest pair.
+            response_p99_ns, response_p99_9_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation,
+            client_cycles_per_operation, server_cycles_per_operation, softirq_ns_per_operation: of an application;
+            response times: launches' median, slowest pair.
         birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, birth_first_p50_ns, births: of created containers.
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
@@ -225,6 +224,7 @@ class Measurement:
     response_p50_ns: Estimate | None = None
     response_p90_ns: Estimate | None = None
     response_p99_ns: Estimate | None = None
+    response_p99_9_ns: Estimate | None = None
     client_cpu_ns_per_operation: Estimate | None = None
     server_cpu_ns_per_operation: Estimate | None = None
     client_cycles_per_operation: Estimate | None = None

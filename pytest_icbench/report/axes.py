@@ -25,6 +25,7 @@ METRIC_NAMES = {
     "pdr": "partial-drop rate",
     "creation": "time to create a container",
     "closed-loop": "rate of an application's own client",
+    "open-loop": "rate of requests that were answered, at a rate of their own",
     "fixed": "rate received at a fixed offered load",
 }
 

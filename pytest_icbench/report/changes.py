@@ -29,6 +29,7 @@ _NAMES: Mapping[str, tuple[str, str, float]] = {
     "operations_per_second": ("rate", "operations/s", 1.0),
     "response_p50_ns": ("median response", "µs", 1e-3),
     "response_p99_ns": ("99th percentile response", "µs", 1e-3),
+    "response_p99_9_ns": ("99.9th percentile response", "µs", 1e-3),
     "server_cpu_ns_per_operation": ("CPU of the server", "µs an operation", 1e-3),
     "rtt_p50_ns": ("median RTT", "µs", 1e-3),
     "rtt_mean_ns": ("mean RTT", "µs", 1e-3),

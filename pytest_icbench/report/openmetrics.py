@@ -64,7 +64,7 @@ def _families(
         rate = _plain(results, partial(_throughput, of))
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
         operations = _plain(results, partial(_operations, of))
-        text = f"Operations of an application per second over all pairs, closed loop; of a stream megabits{end_text}."
+        text = f"Operations of an application per second over all pairs; of a stream megabits{end_text}."
         yield f"icbench_operations{end}_per_second", "", text, operations
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
         ratio = _plain(results, partial(_to_baseline, of))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.application.protocol import Application, Program
 from pytest_icbench.driver.application.registry import application, applications
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
+from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 
@@ -32,6 +34,8 @@ def versions(cls: type[Application]) -> dict[str, str]:
 
 
 def _version(cls: type[Application], program: Program) -> str:
+    if program.name == WORKLOAD:
+        return _workload(cls)
     path = shutil.which(program.name)
     if path is None:
         remedy = program.remedy or f"apt install {program.package}"
@@ -42,6 +46,13 @@ def _version(cls: type[Application], program: Program) -> str:
         raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
     match = re.search(program.version_pattern, told.stdout + told.stderr)
     return match[1] if match else "unknown"
+
+
+def _workload(cls: type[Application]) -> str:
+    try:
+        return workload_version().workload
+    except WorkloadError as error:
+        raise Unsupported(f"{cls.name}: {error}") from None
 
 
 def probed(label: str) -> Application:

@@ -10,7 +10,6 @@ from pytest_icbench.driver.application.protocol import Application, Ask, Program
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 
-_VALUE = "icbench-value"
 #: memcaslap asks for keys of its own, and counts windows and preparation apart.
 _TOTALS = ("cmd_get", "cmd_set", "get_misses", "verify_misses", "verify_failed")
 
@@ -34,9 +33,13 @@ class Memcached(Application):
         return Start((*argv, "-X", str(self.load.message_bytes), "-t", f"{seconds:.0f}s", "-v", "0.1"))
 
     def prepare(self, ask: Ask) -> tuple[str, ...]:
-        self._expect(ask, f"set icbench 0 0 {len(_VALUE)}\r\n{_VALUE}\r\n", "STORED\r\n")
-        self._expect(ask, "get icbench\r\n", f"VALUE icbench 0 {len(_VALUE)}\r\n{_VALUE}\r\nEND\r\n")
+        self.write_and_read_back(ask, "icbench-value")
         return ("the value read back is the one written", "memcaslap compared every tenth value")
+
+    def write_and_read_back(self, ask: Ask, value: str) -> None:
+        """Raises Wrong if the server does not give the value that it was given for the key ``icbench``."""
+        self._expect(ask, f"set icbench 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n")
+        self._expect(ask, "get icbench\r\n", f"VALUE icbench 0 {len(value)}\r\n{value}\r\nEND\r\n")
 
     def _expect(self, ask: Ask, request: str, wanted: str) -> None:
         answer = ask(Question(self.port, request, length=len(wanted)))

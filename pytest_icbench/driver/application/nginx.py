@@ -40,7 +40,7 @@ _REPORT = """done = function(summary, latency, requests)
   io.write(string.format('{"requests": %d, "bytes": %d, "us": %d, "errors": %d, "mean": %.3f, "max": %d',
     summary.requests, summary.bytes, summary.duration, e.connect + e.read + e.write + e.status + e.timeout,
     latency.mean, latency.max))
-  for _, p in ipairs({50, 90, 99}) do io.write(string.format(', "p%d": %d', p, latency:percentile(p))) end
+  for _, p in ipairs({50, 90, 99, 99.9}) do io.write(string.format(', "p%g": %d', p, latency:percentile(p))) end
   io.write('}\\n')
 end
 """
@@ -130,6 +130,7 @@ class Nginx(_Http):
                 p50_ns=told["p50"] * 1e3,
                 p90_ns=told["p90"] * 1e3,
                 p99_ns=told["p99"] * 1e3,
+                p99_9_ns=told["p99.9"] * 1e3,
                 max_ns=told["max"] * 1e3,
             )
         except (ValueError, KeyError, TypeError):

@@ -72,7 +72,8 @@ class Application(ABC):
         port: the port at which the server listens.
         transport: protocol of that port.
         unit: what an operation is.
-        modes, connections, message_bytes: the choices of a load; see ``model.application``.
+        modes, connections, message_bytes, rate: the choices of a load; see ``model.application``.
+        open_loop: whether the client asks at a rate of its own, whatever the server does.
         counted: whether the client takes a number of operations and not a time.
         first_operations: what a ``counted`` client asks for in its first run, which warms up and tells how many
             operations fill the time.
@@ -90,6 +91,8 @@ class Application(ABC):
     modes: ClassVar[tuple[str, ...]] = ()
     connections: ClassVar[Bounds | None] = None
     message_bytes: ClassVar[Bounds | None] = None
+    rate: ClassVar[Bounds | None] = None
+    open_loop: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     first_operations: ClassVar[int] = 2000
     whole_seconds: ClassVar[bool] = True

@@ -8,12 +8,24 @@ from collections.abc import Iterable, Mapping
 from pytest_icbench.driver.application.iperf3 import Iperf3
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx, Tls
+from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen, RedisOpen, TcpRr, UdpRr
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.model.application import label_of, load_of
 
-_BUILTIN: tuple[type[Application], ...] = (Iperf3, Redis, Memcached, Nginx, Tls)
+_BUILTIN: tuple[type[Application], ...] = (
+    Iperf3,
+    Redis,
+    Memcached,
+    Nginx,
+    Tls,
+    TcpRr,
+    UdpRr,
+    RedisOpen,
+    MemcachedOpen,
+    HttpOpen,
+)
 
 _known: dict[str, type[Application]] = {cls.name: cls for cls in _BUILTIN}
 

@@ -286,13 +286,13 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         involuntary_switches=head.involuntary_switches,
         sent=decode(SentTotals, data, where) if head.role in ("sender", "client") else None,
         received=decode(ReceivedTotals, data, where) if head.role != "sender" else None,
-        rtt=_histogram(data.get("rtt_ns"), unanswered, f"{where}: rtt_ns") if client else None,
-        rtt_actual=_histogram(data.get("rtt_actual_ns"), unanswered, f"{where}: rtt_actual_ns") if client else None,
-        lateness=_histogram(data["lateness_ns"], 0, f"{where}: lateness_ns") if "lateness_ns" in data else None,
-        spacing_error=_histogram(data["spacing_error_ns"], 0, f"{where}: spacing_error_ns")
+        rtt=histogram(data.get("rtt_ns"), unanswered, f"{where}: rtt_ns") if client else None,
+        rtt_actual=histogram(data.get("rtt_actual_ns"), unanswered, f"{where}: rtt_actual_ns") if client else None,
+        lateness=histogram(data["lateness_ns"], 0, f"{where}: lateness_ns") if "lateness_ns" in data else None,
+        spacing_error=histogram(data["spacing_error_ns"], 0, f"{where}: spacing_error_ns")
         if "spacing_error_ns" in data
         else None,
-        rtt_first=_histogram(data["rtt_first_ns"], 0, f"{where}: rtt_first_ns")
+        rtt_first=histogram(data["rtt_first_ns"], 0, f"{where}: rtt_first_ns")
         if client and "rtt_first_ns" in data
         else None,
         rtt_from=_rtt_from(data, where),
@@ -308,7 +308,8 @@ def _rtt_from(data: dict[str, Any], where: str) -> int:
     return number
 
 
-def _histogram(data: Any, lost: int, where: str) -> Histogram:
+def histogram(data: Any, lost: int, where: str) -> Histogram:
+    """Returns a histogram of a summary, with so many lost requests. Raises DamagedData."""
     decoded = decode(_Histogram, data, where)
     values = [value for value, _ in decoded.counts]
     if values != sorted(set(values)) or any(number < 0 for _, number in decoded.counts):

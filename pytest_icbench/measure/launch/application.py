@@ -112,11 +112,12 @@ class _Run:
                 unit=application.unit,
                 client=figures,
                 server_operations=_difference(told[follower], counted[follower]),
-                client_cpu_ns=clients[leader].cpu_ns,
+                client_cpu_ns=clients[leader].cpu_ns if figures.cpu_ns is None else figures.cpu_ns,
                 server_cpu_ns=_cpu(servers[follower], done[follower]),
                 proofs=proofs[place],
                 received_bytes=done[follower].rx_bytes - servers[follower].rx_bytes,
                 received_frames=done[follower].rx_packets - servers[follower].rx_packets,
+                open_loop=application.open_loop,
             )
             runs.append(run)
         softirq = _softirq(busy, work)

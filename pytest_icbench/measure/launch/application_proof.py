@@ -32,6 +32,7 @@ def _counts(application: Application, run: ApplicationRun) -> str | None:
     if there is None:
         return None
     allowed = COUNT_SHARE * here if application.unit == "megabits" else application.tolerance(run.client)
+    allowed += run.client.unanswered
     if abs(there - here) <= allowed:
         return None
     return (

@@ -13,16 +13,23 @@ from pytest_icbench.model.application import ApplicationLaunch, of_application
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, median
 
-#: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace.
-CLOSED_LOOP = "closed-loop"
+#: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace; or it
+#: asks at a rate of its own.
+CLOSED_LOOP, OPEN_LOOP = "closed-loop", "open-loop"
 #: Figures of each launch, whose median over launches the measurement has.
 _FIGURES = (
     "operations_per_second",
-    *(f"response_{name}_ns" for name in ("mean", "p50", "p90", "p99")),
+    *(f"response_{name}_ns" for name in ("mean", "p50", "p90", "p99", "p99_9")),
     "client_cpu_ns_per_operation",
     "server_cpu_ns_per_operation",
     "softirq_ns_per_operation",
 )
+
+
+def application_metric(launches: Sequence[Launch]) -> str:
+    """Returns the metric of an application's launches."""
+    runs = [run for launch in launches if launch.application is not None for run in launch.application.runs]
+    return OPEN_LOOP if any(run.open_loop for run in runs) else CLOSED_LOOP
 
 
 def application_fields(launches: Sequence[Launch]) -> dict[str, Any]:
@@ -34,6 +41,7 @@ def application_fields(launches: Sequence[Launch]) -> dict[str, Any]:
         **dict.fromkeys(("throughput_pps", "throughput_per_pair_pps", "throughput_gbps", "throughput_l1_gbps")),
         "fairness": _fairness(runs),
         "operations": sum(run.operations for run in runs) if runs else None,
+        "rtt_lost": sum(one.client.unanswered for run in runs for one in run.runs),
         "goodput_gbps": kept(rate, 1e-3) if any(_is_stream(run) for run in runs) else None,
         **{name: _estimate(launches, name) for name in _FIGURES},
     }

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_icbench.measure.launch import hops, ports
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summary.application import CLOSED_LOOP, application_bottleneck, application_fields
+from pytest_icbench.measure.summary.application import application_bottleneck, application_fields, application_metric
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
 from pytest_icbench.measure.summary.rounds import over
@@ -88,11 +88,6 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
     return case.traffic.line_pps(float(mbps))
 
 
-def metric(case: Case) -> str:
-    """Returns the metric of the case's rate, or of an application, whose own client sets the pace."""
-    return case.rate.metric if case.app is None else CLOSED_LOOP
-
-
 def main_figure(case: Case, launch: Launch) -> float:
     """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
     if launch.application is not None:
@@ -124,7 +119,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=metric(case),
+        metric=case.rate.metric if case.app is None else application_metric(launches),
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,

@@ -26,7 +26,7 @@ def output(name: str) -> str:
 
 WRK = (
     '{"requests": 84439, "bytes": 26598285, "us": 1003428, "errors": 0, "mean": 463.1, "max": 5420,'
-    ' "p50": 30, "p90": 1850, "p99": 4050}'
+    ' "p50": 30, "p90": 1850, "p99": 4050, "p99.9": 5000}'
 )
 
 
@@ -61,7 +61,7 @@ def test_wrk_reports_exact_numbers_by_its_own_hook() -> None:
     figures = application("nginx").parse(f"Running 1s test\n{WRK}\n", 0)
     assert (figures.operations, figures.payload_bytes, figures.errors) == (84439, 26598285, 0)
     assert figures.operations_per_second == pytest.approx(84439 / 1.003428)
-    assert figures.p99_ns == 4_050_000
+    assert (figures.p99_ns, figures.p99_9_ns) == (4_050_000, 5_000_000)
 
 
 def test_iperf3_tells_megabits_received_at_both_ends() -> None:
@@ -166,6 +166,7 @@ def test_a_label_is_read_back(name: str, data: st.DataObject) -> None:
         data.draw(st.sampled_from(cls.modes)) if cls.modes else "",
         data.draw(st.integers(cls.connections.least, cls.connections.most)) if cls.connections else 0,
         data.draw(st.integers(cls.message_bytes.least, cls.message_bytes.most)) if cls.message_bytes else 0,
+        data.draw(st.integers(cls.rate.least, cls.rate.most)) if cls.rate else 0,
     )
     label = label_of(load, cls)
     assert is_load(label)

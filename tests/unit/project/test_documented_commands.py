@@ -38,6 +38,7 @@ NOT_RUN = {
     "setsid --wait": "changes the priority of the session of a shell",
     "python3 -m venv": "makes an environment on another host",
     "icbench-workload": "the grammar of a command line; tests/unit/driver/workload compares its options with the page",
+    "python benchmarks/": "takes minutes of a quiet machine",
     "options ─►": "a drawing",
     "─► Launch": "a drawing",
 }

@@ -13,7 +13,9 @@
 	ROW(server)                                                                                          \
 	ROW(replay)                                                                                          \
 	ROW(capture)                                                                                         \
-	ROW(forward)
+	ROW(forward)                                                                                         \
+	ROW(ask)                                                                                             \
+	ROW(echo)
 
 #define APPS_DECLARE(name) extern const struct application app_##name;
 APPS(APPS_DECLARE)

@@ -15,6 +15,7 @@ struct application {
 	bool sends;      /* offers frames unasked */
 	bool round_trip; /* each frame is answered, and the sender waits for the answer */
 	bool any_frame;  /* carries frames of any kind, from or into a FILE */
+	bool sockets;    /* opens sockets of its own for a protocol; has one address, the server's */
 	bool forwards;   /* opens ports of its own, in pairs; has no addresses */
 
 	/* Opens files, before the port is: a bad one has changed nothing. It may fit o to them. False, and a

@@ -38,6 +38,8 @@ static const char *positions(const struct application *app)
 		return "";
 	if (app && app->any_frame)
 		return "FILE [LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC] ";
+	if (app && app->sockets)
+		return "SERVER_IP ";
 	return "LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC ";
 }
 
@@ -53,6 +55,7 @@ void options_help(FILE *out, const struct application *const apps[], const struc
 		        "       icbench-workload replay FILE | capture FILE [options] [-- EAL options]\n"
 		        "       icbench-workload forward -R IF -R IF [options]\n"
 		        "       icbench-workload dpdk-forward [options] -- EAL options\n"
+		        "       icbench-workload ask SERVER_IP | echo SERVER_IP [options]\n"
 		        "       icbench-workload pause\n"
 		        "       icbench-workload --version | --options | --help | APP --help\n"
 		        "APP is %s, or one of these with dpdk- in front.\n"

@@ -9,6 +9,10 @@
 #include "base/frame.h"
 #include "option/table.h"
 
+/* An echo's message has a number and something to compare; a datagram fits into IPv4. */
+#define MESSAGE_MIN 16u
+#define DATAGRAM_MAX 65507u
+
 /* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
 struct failure {
 	char *text;
@@ -136,9 +140,13 @@ static bool store_address(struct options *o, unsigned position, const char *text
 		        o->app_name);
 		return false;
 	}
+	if (o->app->sockets && position > 0) {
+		snprintf(f->text, f->size, "unexpected argument '%.60s' behind the server's address", text);
+		return false;
+	}
 	switch (position) {
 	case 0:
-		ok = inet_pton(AF_INET, text, &o->ends.local_ip) == 1;
+		ok = inet_pton(AF_INET, text, o->app->sockets ? &o->ends.remote_ip : &o->ends.local_ip) == 1;
 		break;
 	case 1:
 		ok = parse_mac(text, o->ends.local_mac);
@@ -154,7 +162,8 @@ static bool store_address(struct options *o, unsigned position, const char *text
 		return false;
 	}
 	if (!ok)
-		snprintf(f->text, f->size, "%s must be %s, not '%.60s'", NAMES[position],
+		snprintf(f->text, f->size, "%s must be %s, not '%.60s'",
+		        o->app->sockets ? "SERVER_IP" : NAMES[position],
 		        position % 2 ? "a MAC address such as 02:00:00:00:00:01"
 		                     : "an IPv4 address such as 10.0.0.1",
 		        text);
@@ -191,7 +200,9 @@ static bool check_positions(const struct options *o, unsigned positions, struct 
 
 	if (o->app->any_frame && !o->file)
 		snprintf(f->text, f->size, "%.40s needs a FILE in pcap format", o->app_name);
-	else if (addresses < 4 && !o->app->forwards && !(o->app->any_frame && !addresses))
+	else if (o->app->sockets && !addresses)
+		snprintf(f->text, f->size, "%.40s needs the server's IPv4 address", o->app_name);
+	else if (addresses < 4 && !o->app->sockets && !o->app->forwards && !(o->app->any_frame && !addresses))
 		snprintf(f->text, f->size,
 		        "%.40s needs LOCAL_IP LOCAL_MAC REMOTE_IP REMOTE_MAC, and %u of them were given",
 		        o->app_name, addresses);
@@ -227,6 +238,24 @@ static bool check_forwarder(const struct options *o, struct failure *f)
 		}
 	}
 	return true;
+}
+
+/* What ask and echo need of their options. */
+static bool check_sockets(const struct options *o, struct failure *f)
+{
+	if (o->io != IO_UDP)
+		snprintf(f->text, f->size, "%.40s has sockets of its own: leave out dpdk-, -R, -X and --io",
+		        o->app_name);
+	else if (o->protocol <= PROTOCOL_TCP &&
+	         (o->message < MESSAGE_MIN || (o->protocol == PROTOCOL_UDP && o->message > DATAGRAM_MAX)))
+		snprintf(f->text, f->size,
+		        "--message %u is no length of an echo: take %u or more, of udp at most %u",
+		        o->message, MESSAGE_MIN, DATAGRAM_MAX);
+	else if (!o->duration_s && o->app->sends)
+		snprintf(f->text, f->size, "%.40s needs a --duration", o->app_name);
+	else
+		return true;
+	return false;
 }
 
 /* What no single row can say. */
@@ -267,7 +296,8 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);
 	else
-		return !o->app->forwards || check_forwarder(o, f);
+		return (!o->app->forwards || check_forwarder(o, f)) &&
+		       (!o->app->sockets || check_sockets(o, f));
 	return false;
 }
 

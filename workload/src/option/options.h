@@ -13,6 +13,15 @@
 #include "option/application.h"
 
 enum io_kind { IO_UDP, IO_RAW, IO_XDP, IO_DPDK, IO_NULL };
+/* What a request and its answer are. The first two are echoes: the answer is the request. */
+enum protocol {
+	PROTOCOL_UDP,
+	PROTOCOL_TCP,
+	PROTOCOL_RESP,
+	PROTOCOL_MEMCACHED,
+	PROTOCOL_HTTP,
+	PROTOCOLS, /* how many there are */
+};
 enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 
 /* The largest frame without VLAN tag on a link with an MTU of 1500, with FCS: for which those that carry
@@ -52,6 +61,9 @@ struct options {
 	bool accounts;   /* looks at every frame, so that control frames are told from data */
 	double delay_us; /* 0: none */
 	uint32_t delay_queue, drop_every, duplicate_every, reorder_every, cost_cycles;
+	enum protocol protocol; /* ask and echo only, to the end */
+	uint32_t connections, message;
+	const char *key;
 	int eal_argc; /* what stood behind "--" */
 	char **eal_argv;
 };
@@ -70,6 +82,8 @@ enum options_outcome {
 	OPTIONS_PAUSE,   /* the application is `pause` */
 	OPTIONS_BAD,     /* err holds one sentence */
 };
+
+extern const char *const PROTOCOL_NAMES[PROTOCOLS];
 
 /* Parses a whole command line for one of `apps` (NULL behind the last); argv[0] may be an application's name
  * too. o keeps pointers into argv. */

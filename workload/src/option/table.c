@@ -49,7 +49,8 @@ const struct option_row OPTION_TABLE[] = {
                 "cap on the burst with which a late sender catches up; the rest is not_offered; 0 is no cap"},
         {0, "stream-id", "N", KIND_U16, AT(stream_id), 1, 65535,
                 "the stream to send and to count; the low byte tells pairs apart, the high one launches"},
-        {0, "port", "N", KIND_U16, AT(ends.udp_port), 1, 65535, "UDP port, both ends"},
+        {0, "port", "N", KIND_U16, AT(ends.udp_port), 1, 65535,
+                "port, both ends; of ask and echo the server's"},
         {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
                 "descriptors a ring (DPDK), or frames that a socket's buffers hold at least (never less than "
                 "4 MiB)"},
@@ -90,6 +91,13 @@ const struct option_row OPTION_TABLE[] = {
                 "forward: send each N-th frame of a direction twice; 0 is none"},
         {0, "cost", "CYCLES", KIND_U32, AT(cost_cycles), 0, 1e9,
                 "forward: be busy that many TSC cycles for each frame"},
+        {0, "protocol", "NAME", KIND_PROTOCOL, AT(protocol), 0, 0,
+                "ask, echo: udp (unless given) or tcp, which are echoes; resp, memcached or http, a GET of "
+                "--key"},
+        {0, "connections", "N", KIND_U32, AT(connections), 1, 512, "ask: connections, which take turns"},
+        {0, "message", "BYTES", KIND_U32, AT(message), 1, 1e6,
+                "ask, echo: of an echo's request and answer, 16 or more; else of the value in each answer"},
+        {0, "key", "NAME", KIND_TEXT, AT(key), 0, 0, "ask: what is asked for; icbench unless given"},
 };
 
 const size_t OPTION_ROWS = sizeof(OPTION_TABLE) / sizeof(OPTION_TABLE[0]);
@@ -104,6 +112,9 @@ const struct options OPTION_DEFAULTS = {
         .stream_id = 1,
         .ends.udp_port = 9,
         .loop = 1,
+        .connections = 1,
+        .message = 64,
+        .key = "icbench",
 };
 
 const struct option_row *option_by_name(const char *name, size_t length)

@@ -20,6 +20,7 @@ enum option_kind {
 	KIND_TRAIN,
 	KIND_SIZES,
 	KIND_FLOWS,
+	KIND_PROTOCOL,
 };
 
 struct option_row {

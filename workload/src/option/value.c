@@ -131,6 +131,19 @@ static bool parse_flows(const struct option_row *row, const char *text, struct o
 	return *text == '\0';
 }
 
+const char *const PROTOCOL_NAMES[PROTOCOLS] = {"udp", "tcp", "resp", "memcached", "http"};
+
+static bool parse_protocol(const char *text, struct options *o)
+{
+	for (unsigned i = 0; i < PROTOCOLS; i++) {
+		if (strcmp(text, PROTOCOL_NAMES[i]) == 0) {
+			o->protocol = (enum protocol)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 void option_expectation(const struct option_row *row, char *text, size_t size)
 {
 	switch (row->kind) {
@@ -141,6 +154,9 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		break;
 	case KIND_IO:
 		snprintf(text, size, "'null'");
+		break;
+	case KIND_PROTOCOL:
+		snprintf(text, size, "udp, tcp, resp, memcached or http");
 		break;
 	case KIND_FAULT:
 		snprintf(text, size, "drop:N, duplicate:N or reorder:N with N from %.15g to %.15g", row->min,
@@ -190,6 +206,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	case KIND_IO:
 		o->io = IO_NULL;
 		return strcmp(text, "null") == 0;
+	case KIND_PROTOCOL:
+		return parse_protocol(text, o);
 	case KIND_FAULT:
 		return parse_fault(row, text, o);
 	case KIND_TRAIN:

@@ -284,7 +284,7 @@ static int open_and_run(struct run *r)
 /* Who measures knows how fast its CPU is. */
 static bool has_canary(const struct options *o)
 {
-	return !o->app->forwards && !o->app->any_frame;
+	return !o->app->forwards && !o->app->any_frame && !o->app->sockets;
 }
 
 int run(struct options *o)
@@ -292,9 +292,10 @@ int run(struct options *o)
 	const struct application *app = o->app;
 	struct run r = {.o = o};
 	char err[256] = "";
+	const bool has_port = !app->forwards && !app->sockets;
 	int code;
 
-	if (!app->forwards && !(r.ops = choose_ops(o))) {
+	if (has_port && !(r.ops = choose_ops(o))) {
 		fprintf(stderr, "icbench-workload %s: built without %s and build again\n", o->app_name,
 		        o->io == IO_XDP ? "AF_XDP; install libxdp-dev" : "DPDK; install libdpdk-dev");
 		return EXIT_SETUP;
@@ -325,7 +326,7 @@ int run(struct options *o)
 	if (has_canary(o))
 		canary_init(&r.canary);
 	clock_calibrate(&r.clock);
-	code = app->forwards ? app->loop(&r) : open_and_run(&r);
+	code = has_port ? open_and_run(&r) : app->loop(&r);
 	emit_close(&r.emit);
 	json_free(&r.json);
 	canary_free(&r.canary);

@@ -31,7 +31,7 @@ struct run_error {
 
 struct run {
 	const struct options *o;
-	const struct io_ops *ops; /* NULL for a forwarder: it has ports of its own kind */
+	const struct io_ops *ops; /* NULL for a forwarder and for ask and echo: they open what they need */
 	struct io *io;
 	struct clock clock;
 	struct emit emit;

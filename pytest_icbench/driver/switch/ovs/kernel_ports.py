@@ -16,6 +16,7 @@ from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 
 _AFXDP, _TAP = "afxdp", "tap"
 #: Open vSwitch's type of interface, by port kind.
@@ -25,7 +26,9 @@ TYPES: Mapping[str, str] = MappingProxyType(
 PORTS = tuple(TYPES)
 #: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB, and the MTU of a tap that has moved is
 #: unknown to the daemon, which cuts what is longer.
-FRAME_BYTES: Mapping[str, int] = MappingProxyType({_AFXDP: 1518, "afxdp-nonpmd": 1518, _TAP: 1518})
+FRAME_BYTES: Mapping[str, int] = MappingProxyType(
+    dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
+)
 #: A userspace datapath reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
 _UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
 

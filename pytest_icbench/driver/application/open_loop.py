@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Requests of the workload itself at a fixed rate: echoes, and GETs of redis, memcached and nginx.
+
+The client asks whether or not the server has answered, and times each answer from the moment for which its request was
+intended. So a server that stops costs all the requests that were due meanwhile, as it would cost their users.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from pytest_icbench.driver.application.memcached import Memcached
+from pytest_icbench.driver.application.nginx import Nginx
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.driver.workload.asked import parse_asked
+from pytest_icbench.driver.workload.executable import NAME
+from pytest_icbench.model.application import Bounds, ClientFigures
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.rig import LOCAL_WORKLOAD, Question
+
+_WORKLOAD = Program(NAME, "pytest-icbench", remedy="install the package (`make`)")
+#: How long the client waits for answers after its last request, in seconds.
+_DRAIN_S = 2
+
+
+class OpenLoop(Application):
+    """A client that asks at a fixed rate; the connections take turns."""
+
+    client: ClassVar[Program] = _WORKLOAD
+    connections: ClassVar[Bounds | None] = Bounds(1, 1, 512)
+    rate: ClassVar[Bounds | None] = Bounds(2000, 1, 1_000_000)
+    counted: ClassVar[bool] = False
+    whole_seconds: ClassVar[bool] = False
+    open_loop: ClassVar[bool] = True
+    #: The protocol as the workload names it, and what it asks for.
+    protocol: ClassVar[str]
+    key: ClassVar[str] = "icbench"
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        argv = [LOCAL_WORKLOAD, "ask", address, "--port", str(self.port), "--protocol", self.protocol]
+        argv += ["--key", self.key, "--message", str(self.load.message_bytes), "--rate", str(self.load.rate)]
+        argv += ["--connections", str(self.load.connections), "--duration", f"{seconds:g}", "--drain", str(_DRAIN_S)]
+        return Start(tuple(argv))
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        line = next((line for line in output.splitlines() if '"role":"ask"' in line), "")
+        try:
+            asked = parse_asked(line)
+        except DamagedData:
+            raise unreadable(self.client, "summary", output) from None
+        counts, times = asked.counts, asked.rtt
+        return ClientFigures(
+            operations=counts.answered,
+            seconds=counts.duration_ns / 1e9,
+            errors=counts.wrong,
+            payload_bytes=counts.payload_bytes,
+            mean_ns=times.mean,
+            p50_ns=times.percentile(0.5),
+            p90_ns=times.percentile(0.9),
+            p99_ns=times.percentile(0.99),
+            p99_9_ns=times.percentile(0.999),
+            max_ns=None if counts.unanswered else times.maximum,
+            unanswered=counts.unanswered,
+            cpu_ns=counts.cpu_ns,
+        )
+
+
+class _Echo(OpenLoop):
+    """The workload's own echo server, which counts what it has sent back."""
+
+    server: ClassVar[Program] = _WORKLOAD
+    port: ClassVar[int] = 7007
+
+    def serve(self, address: str) -> Start:
+        argv = (LOCAL_WORKLOAD, "echo", address, "--port", str(self.port), "--protocol", self.protocol)
+        return Start((*argv, "--message", str(self.load.message_bytes)))
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        self.served(ask)
+        return ("the answer is the request, byte by byte",)
+
+    def served(self, ask: Ask) -> float | None:
+        answer = ask(Question(self.port, "stats\n", via="udp" if self.transport == "udp" else "tcp"))
+        match = re.fullmatch(r"answered (\d+)\n", answer)
+        if match is None:
+            raise Wrong(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no echo of icbench")
+        return float(match[1])
+
+
+class TcpRr(_Echo):
+    """Requests and answers of the same bytes over TCP."""
+
+    name: ClassVar[str] = "tcp_rr"
+    summary: ClassVar[str] = "requests and answers over TCP at a fixed rate, our own server"
+    message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 1_000_000)
+    protocol: ClassVar[str] = "tcp"
+
+
+class UdpRr(_Echo):
+    """Requests and answers of the same bytes over UDP, where a lost one stays without an answer."""
+
+    name: ClassVar[str] = "udp_rr"
+    summary: ClassVar[str] = "requests and answers over UDP at a fixed rate, our own server"
+    transport: ClassVar[str] = "udp"
+    message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 65507)
+    protocol: ClassVar[str] = "udp"
+
+
+class RedisOpen(OpenLoop, Redis):
+    """A redis-server asked GET."""
+
+    name: ClassVar[str] = "redis_open"
+    summary: ClassVar[str] = "redis-server asked GET at a fixed rate by the workload"
+    modes: ClassVar[tuple[str, ...]] = ("get",)
+    protocol: ClassVar[str] = "resp"
+
+
+class MemcachedOpen(OpenLoop, Memcached):
+    """A memcached asked get."""
+
+    name: ClassVar[str] = "memcached_open"
+    summary: ClassVar[str] = "memcached asked get at a fixed rate by the workload"
+    protocol: ClassVar[str] = "memcached"
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        self.write_and_read_back(ask, "x" * self.load.message_bytes)
+        return ("the value read back is the one written",)
+
+    def tolerance(self, figures: ClientFigures) -> float:
+        """Nothing: every get has its answer, or is counted as without one."""
+        return 0.0
+
+
+class HttpOpen(OpenLoop, Nginx):
+    """An nginx asked GET over HTTP/1.1."""
+
+    name: ClassVar[str] = "http_open"
+    summary: ClassVar[str] = "nginx asked GET over HTTP/1.1 at a fixed rate by the workload"
+    protocol: ClassVar[str] = "http"
+    key: ClassVar[str] = "body"
+
+    def tolerance(self, figures: ClientFigures) -> float:
+        """The question for the status itself."""
+        return 1.0

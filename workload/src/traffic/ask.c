@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "traffic/ask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/stream.h"
+#include "traffic/client.h"
+
+/* A request this late is given up, as one of a client of frames. */
+#define BACKLOG_S 2.0
+/* A sleep ends up to this late: the rest of the wait for the next request polls. */
+#define SPIN_NS 100000u
+/* An answer is polled for this long; who waits longer sleeps until it comes. */
+#define PATIENCE_NS 10e6
+/* Requests that are sent before answers are looked for. */
+#define AT_ONCE 64u
+#define READ_BYTES 65536u
+#define EVENTS 64
+
+static bool is_echo(const struct ask *a)
+{
+	return a->r->o->protocol <= PROTOCOL_TCP;
+}
+
+static bool is_udp(const struct ask *a)
+{
+	return a->r->o->protocol == PROTOCOL_UDP;
+}
+
+static bool open_connection(struct ask *a, struct ask_connection *c, char *err, size_t err_len)
+{
+	const struct options *o = a->r->o;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+
+	c->waiting = calloc(ASK_DEPTH, sizeof(*c->waiting));
+	c->out = request_new(o->protocol, o->key, o->message, &a->request_length);
+	c->in = malloc(a->in_size);
+	if (!c->waiting || !c->out || !c->in) {
+		snprintf(err, err_len, "out of memory for %u connections", o->connections);
+		return false;
+	}
+	c->out_sent = a->request_length;
+	c->fd = stream_connect(o->ends.remote_ip, o->ends.udp_port, is_udp(a), err, err_len);
+	if (c->fd < 0)
+		return false;
+	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, c->fd, &event) == 0)
+		return true;
+	snprintf(err, err_len, "cannot wait for a connection: %s", strerror(errno));
+	return false;
+}
+
+bool ask_init(struct ask *a, struct run *r, char *err, size_t err_len)
+{
+	const struct options *o = r->o;
+	bool ok;
+
+	*a = (struct ask){.r = r, .epoll = epoll_create1(EPOLL_CLOEXEC)};
+	pace_init(&a->pace, r->clock.hz, o->rate_pps, 1, 0, clock_ns_to_cycles(&r->clock, BACKLOG_S * 1e9));
+	a->in_size = READ_BYTES + CODEC_HEAD_MAX + o->message;
+	a->first_body = malloc(o->message);
+	a->connections = calloc(o->connections, sizeof(*a->connections));
+	ok = rtt_init(&a->intended, o->histogram_digits) && rtt_init(&a->actual, o->histogram_digits) &&
+	     rtt_init(&a->lateness, 2);
+	if (!ok || !a->first_body || !a->connections || a->epoll < 0) {
+		snprintf(err, err_len, "out of memory or descriptors");
+		return false;
+	}
+	for (unsigned i = 0; i < o->connections; i++)
+		a->connections[i].fd = -1;
+	for (unsigned i = 0; i < o->connections; i++)
+		if (!open_connection(a, &a->connections[i], err, err_len))
+			return false;
+	prctl(PR_SET_TIMERSLACK, 1);
+	return true;
+}
+
+void ask_free(struct ask *a)
+{
+	for (unsigned i = 0; a->connections && i < a->r->o->connections; i++) {
+		struct ask_connection *c = &a->connections[i];
+
+		if (c->fd >= 0)
+			close(c->fd);
+		free(c->waiting);
+		free(c->out);
+		free(c->in);
+	}
+	free(a->connections);
+	free(a->first_body);
+	if (a->epoll >= 0)
+		close(a->epoll);
+	rtt_free(&a->intended);
+	rtt_free(&a->actual);
+	rtt_free(&a->lateness);
+}
+
+/* Sends what is left of a connection's request. False if some is left still. */
+static bool flush(struct ask *a, struct ask_connection *c)
+{
+	long n;
+
+	if (c->out_sent == a->request_length)
+		return true;
+	n = stream_send(c->fd, c->out + c->out_sent, a->request_length - c->out_sent);
+	if (n < 0)
+		run_failed(a->r, "send", errno);
+	else
+		c->out_sent += (size_t)n;
+	return c->out_sent == a->request_length;
+}
+
+/* Makes room for one more request. A datagram that was lost makes room for the next one. */
+static bool has_room(struct ask *a, struct ask_connection *c)
+{
+	if (c->tail - c->head < ASK_DEPTH)
+		return true;
+	if (!is_udp(a))
+		return false;
+	c->head++;
+	return true;
+}
+
+/* Sends a request that was due at `intended`. False if the connection does not take it now. */
+static bool offer(struct ask *a, struct ask_connection *c, uint64_t intended)
+{
+	uint64_t now;
+	long n;
+
+	if (!flush(a, c) || !has_room(a, c))
+		return false;
+	if (is_echo(a))
+		message_number(c->out, c->tail);
+	now = clock_cycles();
+	n = stream_send(c->fd, c->out, a->request_length);
+	if (n < 0)
+		run_failed(a->r, "send", errno);
+	if (n <= 0)
+		return false;
+	c->out_sent = (size_t)n;
+	c->waiting[c->tail % ASK_DEPTH] = (struct ask_request){intended, now};
+	c->tail++;
+	a->sent++;
+	a->last_sent = now;
+	rtt_record(&a->lateness, clock_cycles_to_ns(&a->r->clock, now - intended), 1);
+	return true;
+}
+
+/* The request that an answer belongs to; NULL for one that none waits for any more. Streams keep their order.
+ */
+static struct ask_request *request_of(struct ask *a, struct ask_connection *c, const struct answer *answer)
+{
+	uint64_t number = is_udp(a) ? message_sequence(answer->body) : c->head;
+	struct ask_request *request = &c->waiting[number % ASK_DEPTH];
+
+	if (number < c->head || number >= c->tail || !request->sent)
+		return NULL;
+	return request;
+}
+
+/* Whether the answer has the value: of an echo the request's bytes, else as many as were asked for, and those
+ * of the first answer. */
+static bool is_right(struct ask *a, const struct ask_connection *c, const struct answer *answer)
+{
+	const size_t length = a->r->o->message, skip = CODEC_SEQUENCE_BYTES;
+
+	if (!answer->body || answer->body_length != length)
+		return false;
+	if (is_echo(a))
+		return (is_udp(a) || message_sequence(answer->body) == c->head) &&
+		       memcmp(answer->body + skip, c->out + skip, length - skip) == 0;
+	if (!a->first_known)
+		memcpy(a->first_body, answer->body, length);
+	a->first_known = true;
+	return memcmp(a->first_body, answer->body, length) == 0;
+}
+
+static void take(struct ask *a, struct ask_connection *c, const struct answer *answer, uint64_t now)
+{
+	struct ask_request *request = request_of(a, c, answer);
+
+	if (!request) {
+		a->late += is_udp(a);
+		a->wrong += !is_udp(a);
+		return;
+	}
+	if (is_right(a, c, answer)) {
+		const struct clock *clock = &a->r->clock;
+
+		rtt_record(&a->intended, clock_cycles_to_ns(clock, now - request->intended), 1);
+		rtt_record(&a->actual, clock_cycles_to_ns(clock, now - request->sent), 1);
+		a->answered++;
+		a->payload += answer->body_length;
+	} else {
+		a->wrong++;
+	}
+	a->last_answer = now;
+	request->sent = 0;
+	while (c->head < c->tail && !c->waiting[c->head % ASK_DEPTH].sent)
+		c->head++;
+}
+
+/* Bytes that are no answer: says what they are. */
+static void refuse(struct ask *a, const uint8_t *data, size_t n)
+{
+	char text[41];
+	size_t length = n < sizeof(text) - 1 ? n : sizeof(text) - 1;
+
+	for (size_t i = 0; i < length; i++)
+		text[i] = data[i] >= ' ' && data[i] < 127 ? (char)data[i] : '.';
+	text[length] = '\0';
+	fprintf(stderr, "icbench-workload %s: the server's answer is not of the protocol %s: '%s'\n",
+	        a->r->o->app_name, PROTOCOL_NAMES[a->r->o->protocol], text);
+	run_failed(a->r, "answer", EPROTO);
+}
+
+/* Takes the whole answers out of what a connection has received. */
+static void take_all(struct ask *a, struct ask_connection *c, uint64_t now)
+{
+	const struct options *o = a->r->o;
+	struct answer answer;
+	size_t at = 0;
+
+	while (at < c->in_used) {
+		enum answer_kind kind =
+		        answer_parse(o->protocol, c->in + at, c->in_used - at, o->message, &answer);
+
+		if (kind == ANSWER_BAD || (kind == ANSWER_PART && !at && c->in_used == a->in_size)) {
+			refuse(a, c->in + at, c->in_used - at);
+			return;
+		}
+		if (kind == ANSWER_PART)
+			break;
+		take(a, c, &answer, now);
+		at += answer.length;
+	}
+	c->in_used -= at;
+	memmove(c->in, c->in + at, c->in_used);
+}
+
+static void receive(struct ask *a, struct ask_connection *c)
+{
+	for (unsigned i = 0; i < AT_ONCE && !a->r->error.call; i++) {
+		long n = stream_receive(c->fd, c->in + c->in_used, a->in_size - c->in_used);
+
+		if (n < 0)
+			run_failed(a->r, "receive", errno);
+		if (n <= 0)
+			return;
+		c->in_used += (size_t)n;
+		take_all(a, c, clock_cycles());
+		if (!is_udp(a)) /* what else is there comes with the next look */
+			return;
+	}
+}
+
+static uint64_t unanswered(const struct ask *a)
+{
+	return a->sent - a->answered - a->wrong;
+}
+
+/* Takes in what has come. */
+static void poll_answers(struct ask *a)
+{
+	struct epoll_event events[EVENTS];
+	int n;
+
+	for (unsigned i = 0; i < a->r->o->connections; i++)
+		flush(a, &a->connections[i]);
+	if (a->r->o->connections == 1) {
+		receive(a, &a->connections[0]);
+		return;
+	}
+	n = epoll_wait(a->epoll, events, EVENTS, 0);
+	for (int i = 0; i < n; i++)
+		receive(a, events[i].data.ptr);
+}
+
+/* Sleeps until something comes, or until shortly before `until`, unless an answer is about to come. */
+static void rest(struct ask *a, uint64_t until)
+{
+	const struct clock *clock = &a->r->clock;
+	uint64_t now = clock_cycles(), ns;
+	struct pollfd ready = {.fd = a->epoll, .events = POLLIN};
+	struct timespec pause;
+
+	if (!unanswered(a) && a->pace.unlimited)
+		return;
+	if (unanswered(a) && now - a->last_sent < clock_ns_to_cycles(clock, PATIENCE_NS))
+		return;
+	ns = (int64_t)(until - now) > 0 ? clock_cycles_to_ns(clock, until - now) : 0;
+	if (ns <= SPIN_NS)
+		return;
+	ns -= SPIN_NS;
+	pause = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+	ppoll(&ready, 1, &pause, NULL);
+}
+
+/* Each connection that has its answer asks again. */
+static void ask_again(struct ask *a)
+{
+	for (unsigned i = 0; i < a->r->o->connections; i++) {
+		struct ask_connection *c = &a->connections[i];
+
+		if (c->head == c->tail && offer(a, c, clock_cycles()))
+			a->scheduled++;
+	}
+}
+
+/* Sends what is due, of what was intended before `end`. */
+static void ask_due(struct ask *a, uint64_t end)
+{
+	struct pace_due due;
+
+	for (unsigned i = 0; i < AT_ONCE && !a->r->error.call; i++) {
+		uint64_t now = clock_cycles();
+		bool given_up;
+
+		if ((int64_t)(a->pace.next - end) >= 0 || !pace_due(&a->pace, now, &due))
+			return;
+		given_up = pace_overdue(&a->pace, now);
+		if (!given_up &&
+		        !offer(a, &a->connections[a->scheduled % a->r->o->connections], due.intended))
+			return;
+		a->not_offered += given_up;
+		a->scheduled++;
+		pace_next(&a->pace);
+	}
+}
+
+static bool goes_on(const struct ask *a)
+{
+	return !a->r->error.call && !control_stopped();
+}
+
+void ask_run(struct ask *a)
+{
+	const struct options *o = a->r->o;
+	const struct clock *clock = &a->r->clock;
+	uint64_t end = a->r->start + clock_ns_to_cycles(clock, o->duration_s * 1e9), last;
+
+	pace_start(&a->pace, a->r->start);
+	while (goes_on(a) && (int64_t)(clock_cycles() - end) < 0) {
+		if (a->pace.unlimited)
+			ask_again(a);
+		else
+			ask_due(a, end);
+		poll_answers(a);
+		rest(a, a->pace.unlimited || (int64_t)(a->pace.next - end) > 0 ? end : a->pace.next);
+	}
+	/* What was due in a stall until now is still asked for, and late by all of it. */
+	last = end + clock_ns_to_cycles(clock, o->drain_s * 1e9);
+	while (goes_on(a) && (int64_t)(clock_cycles() - last) < 0) {
+		if (!a->pace.unlimited)
+			ask_due(a, end);
+		poll_answers(a);
+		if (!unanswered(a) && (a->pace.unlimited || (int64_t)(a->pace.next - end) >= 0))
+			break;
+		rest(a, last);
+	}
+	/* Told to stop, or the server took no more: what was due is missing. */
+	while (!a->pace.unlimited && (int64_t)(a->pace.next - end) < 0 &&
+	        (int64_t)(clock_cycles() - a->pace.next) >= 0) {
+		a->not_offered++;
+		a->scheduled++;
+		pace_next(&a->pace);
+	}
+}
+
+void ask_json(struct ask *a, struct json *j)
+{
+	const struct options *o = a->r->o;
+	uint64_t ran = clock_ns_to_cycles(&a->r->clock, o->duration_s * 1e9);
+
+	if ((int64_t)(a->last_answer - (a->r->start + ran)) > 0)
+		ran = a->last_answer - a->r->start;
+	json_string(j, "protocol", PROTOCOL_NAMES[o->protocol]);
+	json_u64(j, "connections", o->connections);
+	json_u64(j, "duration_ns", clock_cycles_to_ns(&a->r->clock, ran));
+	json_u64(j, "scheduled", a->scheduled);
+	json_u64(j, "not_offered", a->not_offered);
+	json_u64(j, "sent", a->sent);
+	json_u64(j, "answered", a->answered);
+	json_u64(j, "wrong", a->wrong);
+	json_u64(j, "late", a->late);
+	json_u64(j, "unanswered", unanswered(a) + a->not_offered);
+	json_u64(j, "payload_bytes", a->payload);
+	client_histogram_json(j, "rtt_ns", &a->intended);
+	client_histogram_json(j, "rtt_actual_ns", &a->actual);
+	client_histogram_json(j, "lateness_ns", &a->lateness);
+}
