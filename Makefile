@@ -32,31 +32,31 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 demo: install ## every switch that this host can run, in 3 minutes, results in reports/
 	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
 
-test: install ## checks, C tests with sanitizers, Python, packets over every switch here; 6 minutes at most
+test: install ## lint, C tests, every test that is not slow: packets over every switch here; 6 minutes at most; host tests need root
 	@$(VENV)/bin/python scripts/lanes.py test $(ARGS)
 
-test-all: install ## what make test leaves out: faults at length, two hosts, builds; 19 minutes; needs root
+test-all: install ## the slow tests: faults at length, two hosts, searches, builds; 19 minutes at most; needs root
 	@$(VENV)/bin/python scripts/lanes.py test-all $(ARGS)
 
-test-c: install ## the C tests, with address and undefined-behaviour sanitizers too
+test-c: install ## C tests as shipped, and with address and undefined-behaviour sanitizers; the fuzz targets for seconds
 	scripts/test-c.sh
 
-test-unit: install ## Python tests that change nothing on the host, slow ones too; need no root
+test-unit: install ## Python tests that change nothing on the host, slow ones too
 	$(PYTEST) tests/unit tests/plugin $(addprefix --ignore=,$(END_TO_END)) $(ARGS)
 
 test-host: install ## containers, switches, packets, faults, slow ones too; needs root
 	$(PYTEST) tests/host $(END_TO_END) $(ARGS)
 
-conformance: install ## what each switch does with frames, against what its driver declares; every port, 12 minutes; needs root
+conformance: install ## what each switch does with frames, against what its driver declares; every port, 12 minutes (test-all has a short form); needs root
 	$(PYTEST) --pyargs pytest_icbench.conformance --icbench-port all $(ARGS)
 
-test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable
+test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable; needs root
 	scripts/test-dpdk.sh
 
-test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes
+test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes; make test says when it last ran; needs root, Debian
 	ARGS="$(ARGS)" scripts/test-sriov.sh
 
-test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes
+test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes; needs root, Debian
 	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
 
 lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, clang --analyze, gcc -fanalyzer
@@ -72,13 +72,13 @@ lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, cla
 	else echo "no cppcheck here: install it to have the C program analysed"; fi
 	@echo "clang --analyze, gcc -fanalyzer"; $(VENV)/bin/python scripts/analyse.py $(filter workload/src/%.c,$(SOURCES_C))
 
-fuzz: install ## the workload's parsers under sanitizers, ten minutes each, side by side; shorter by ARGS=-max_total_time=20
+fuzz: install ## the workload's parsers under sanitizers, ten minutes each, from what earlier runs found; shorter by ARGS=-max_total_time=20
 	scripts/fuzz.sh $(ARGS)
 
-torture: install ## an hour of kills, faults and hostile inputs: docs/explanation/torture.md; parts by ARGS="--only kills --count 20"; needs root
+torture: install ## an hour of kills, faults and hostile inputs (test-all has a short form): docs/explanation/torture.md; parts by ARGS="--only kills --count 20"; needs root
 	$(VENV)/bin/python -m tests.torture $(ARGS)
 
-bench: install ## the tool against other tools, side by side
+bench: install ## the tool against other tools, side by side; needs root
 	@for program in $$(grep -l __main__ benchmarks/*.py); do \
 		echo "== $$program"; $(VENV)/bin/python $$program $(ARGS) || failed=yes; \
 	done; [ -z "$$failed" ]

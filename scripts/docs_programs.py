@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of what programs take: the workload, from its C source, and the command `icbench`, from its parser."""
+"""The tables of what programs take: the workload, from its C source, `icbench`, from its parser, and make."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_icbench.cli.main import parser
 
+MAKEFILE = Path(__file__).parents[1] / "Makefile"
 SOURCE = Path(__file__).parents[1] / "workload" / "src"
 
 _ROW = re.compile(
@@ -99,3 +100,9 @@ def expanded(command: argparse.ArgumentParser, argument: argparse.Action) -> str
     """The help of an argument with its default, as a cell of a table holds it."""
     text = command._get_formatter()._expand_help(argument)
     return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*").replace("[...]", "\\[...\\]")
+
+
+def targets() -> str:
+    """The targets of make, as `make help` lists them."""
+    found = re.findall(r"^([a-z-]+):.*## (.*)$", MAKEFILE.read_text(encoding="utf-8"), flags=re.M)
+    return "\n".join(["| command | what |", "| --- | --- |", *(f"| `make {name}` | {what} |" for name, what in found)])

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs_programs import subcommands, workload_options
+from docs_programs import subcommands, targets, workload_options
 
 from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
@@ -324,6 +324,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "switches.md": {"frames": frames},
     "workload.md": {"options": workload_options},
     "command.md": {"commands": subcommands},
+    "../../CONTRIBUTING.md": {"targets": targets},
     "result-format.md": {
         "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),
@@ -371,11 +372,11 @@ def main(arguments: list[str]) -> int:
     stale = [page for page in WRITTEN if written(page) != (REFERENCE / page).read_text(encoding="utf-8")]
     if "--check" in arguments:
         for page in stale:
-            print(f"docs/reference/{page} is not what the code says: run python scripts/docs_reference.py")
+            print(f"{Path(page).name} is not what the code says: run python scripts/docs_reference.py")
         return int(bool(stale))
     for page in stale:
         (REFERENCE / page).write_text(written(page), encoding="utf-8")
-        print(f"docs/reference/{page}")
+        print(Path(page).name)
     return 0
 
 
