@@ -167,6 +167,15 @@ def frames() -> str:
     return "\n".join(rows)
 
 
+def ports() -> str:
+    """The port kinds and worker cores of each switch."""
+    rows = ["| switch | ports | worker cores |", "| --- | --- | --- |"]
+    for name, driver in builtin_switches().items():
+        cores = ("1, or up to 2 a pair" if driver.scalable else "1") if driver.default_cores else "none"
+        rows.append(f"| `{name}` | {', '.join(driver.ports)} | {cores} |")
+    return "\n".join(rows)
+
+
 def frames_of(name: str, declared: Abilities) -> str:
     """The row of a switch, as its driver declares it."""
     age = "\N{EN DASH}" if declared.least_ageing_s is None else f"{declared.least_ageing_s:g} s"
@@ -321,7 +330,7 @@ def measurement_members() -> str:
 #: The parts that stand in the files, by page.
 WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "options.md": {"options": options, "ini": ini_values},
-    "switches.md": {"frames": frames},
+    "switches.md": {"ports": ports, "frames": frames},
     "workload.md": {"options": workload_options},
     "command.md": {"commands": subcommands},
     "../../CONTRIBUTING.md": {"targets": targets},
