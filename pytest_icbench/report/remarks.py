@@ -18,6 +18,7 @@ from pytest_icbench.wording import counted, percent, span
 NOTABLE_DRIFT = 0.01
 #: Metrics of rates that are searched for.
 SEARCHES = ("ndr", "pdr")
+_PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
 def is_search(result: Result) -> bool:
@@ -50,15 +51,14 @@ def relevant_bounds(result: Result) -> str:
     return f"{', '.join(ends)} (offered load over all pairs, RFC 9971)"
 
 
+def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
+    """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
+    return {name: getattr(result, f"{stem}_{name.replace('.', '_')}_ns") for name in names}
+
+
 def round_trips(result: Measurement) -> dict[str, Estimate | None]:
     """Returns the percentiles of round trips (ns) by name."""
-    return {
-        "p50": result.rtt_p50_ns,
-        "p90": result.rtt_p90_ns,
-        "p99": result.rtt_p99_ns,
-        "p99.9": result.rtt_p99_9_ns,
-        "p99.99": result.rtt_p99_99_ns,
-    }
+    return times(result, "rtt", *_PERCENTILES)
 
 
 def unanswered(result: Measurement) -> str:
@@ -85,18 +85,12 @@ def unanswered(result: Measurement) -> str:
 
 def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:
     """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return {"p50": result.rtt_first_p50_ns, "p99": result.rtt_first_p99_ns}
+    return times(result, "rtt_first", "p50", "p99")
 
 
 def variation(result: Measurement) -> dict[str, Estimate | None]:
     """Returns the percentiles of the delay variation (ns)."""
-    return {
-        "p50": result.pdv_p50_ns,
-        "p90": result.pdv_p90_ns,
-        "p99": result.pdv_p99_ns,
-        "p99.9": result.pdv_p99_9_ns,
-        "p99.99": result.pdv_p99_99_ns,
-    }
+    return times(result, "pdv", *_PERCENTILES)
 
 
 def floor(result: Measurement) -> dict[str, float | None]:

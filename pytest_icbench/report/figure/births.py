@@ -10,6 +10,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, is_birth, path_of, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, y_axis
+from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import median
 
 #: The greatest number of points of a line; neighbours share one, their median.
@@ -30,10 +31,7 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         results: results of all dimensions.
         order: all series of the page.
     """
-    born = sorted(
-        (result for result in results if is_birth(result) and result.births is not None),
-        key=lambda result: order.index(path_of(result)),
-    )
+    born = in_order((result for result in results if is_birth(result) and result.births is not None), order)
     times = tuple(row for result in born for row in _times(result))
     memory = tuple(row for result in born for row in _memory(result))
     figures = []

@@ -10,6 +10,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, is_latency, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import merge
 
 #: Percentiles of a curve: a hundredth of the requests each at the ends, five hundredths between.
@@ -34,9 +35,7 @@ def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]
     for key, group in grouped(times, traffic).items():
         if len(figures) == MOST:
             break
-        rows = tuple(
-            row for result in sorted(group, key=lambda item: order.index(path_of(item))) for row in _rows(result)
-        )
+        rows = tuple(row for result in in_order(group, order) for row in _rows(result))
         if rows:
             figures.append(
                 Figure(

@@ -10,6 +10,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, y_axis
+from pytest_icbench.report.figure.figures import scaled
 
 _COLUMNS = (
     CASE,
@@ -93,12 +94,8 @@ def _row(result: Result, carried: dict[tuple[str, Traffic], float]) -> tuple[Any
     if p50 is None or not load:
         return None
     edge = carried.get((path_of(result), _without_rate(result)))
-    times = [_micro(value) for value in (p50, p50.low, p50.high, result.rtt_p99_ns)]
+    times = [scaled(value, 1e-3) for value in (p50, p50.low, p50.high, result.rtt_p99_ns)]
     return result.case, path_of(result), _mega(load), *times, None if edge is None else _mega(edge)
-
-
-def _micro(time_ns: float | None) -> float | None:
-    return None if time_ns is None else float(f"{time_ns / 1e3:.7g}")
 
 
 def _mega(pps: float) -> float:

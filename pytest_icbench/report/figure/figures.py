@@ -40,15 +40,21 @@ def row(
         result.case,
         path_of(result),
         x,
-        _scaled(figure, factor),
-        _scaled(figure.low, factor),
-        _scaled(figure.high, factor),
+        scaled(figure, factor),
+        scaled(figure.low, factor),
+        scaled(figure.high, factor),
         result.lower_bound if least is None else least,
         MEASURED,
     )
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
+def in_order(results: Iterable[Result], order: Sequence[str]) -> list[Result]:
+    """Returns the results in the order of their series."""
+    return sorted(results, key=lambda result: order.index(path_of(result)))
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """Returns a value in the unit of a chart, with seven digits."""
     return None if value is None else float(f"{value * factor:.7g}")
 
 
@@ -59,7 +65,7 @@ def published_rows(result: Result, x: float, factor: float) -> list[tuple[Any, .
             result.case,
             f"{path_of(result)}: {publication.label}",
             x,
-            _scaled(publication.value, factor),
+            scaled(publication.value, factor),
             None,
             None,
             False,
@@ -150,7 +156,7 @@ def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...
 
 def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
     offered = (point.load_pps or point.offered_pps) / 1e6
-    received = _scaled(point.throughput_pps, 1e-6)
+    received = scaled(point.throughput_pps, 1e-6)
     return (result.case, path_of(result), offered, received, None, None, False, MEASURED)
 
 

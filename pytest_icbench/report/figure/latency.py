@@ -18,13 +18,8 @@ from pytest_icbench.report.figure.figure import (
     interval_spec,
     offsets,
 )
-from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row
+from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.remarks import round_trips
-
-#: Number of points of a percentile curve for each decade.
-PER_DECADE = 8
-#: Number of samples beyond a percentile without which it is not shown.
-SAMPLES_BEYOND = 10
 
 _NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
 
@@ -56,7 +51,7 @@ def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
             for result in group
         ]
         known = [
-            (*point, _micro(number(result, result.rtt_p99_ns)), *_mean(result))
+            (*point, scaled(number(result, result.rtt_p99_ns), 1e-3), *_mean(result))
             for point, result in points
             if point is not None
         ]
@@ -86,11 +81,7 @@ _CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_l
 
 def _mean(result: Result) -> tuple[float | None, ...]:
     mean = number(result, result.rtt_mean_ns)
-    return (None, None, None) if mean is None else tuple(map(_micro, (mean, mean.low, mean.high)))
-
-
-def _micro(time_ns: float | None) -> float | None:
-    return None if time_ns is None else float(f"{time_ns / 1e3:.7g}")
+    return (None, None, None) if mean is None else tuple(scaled(time, 1e-3) for time in (mean, mean.low, mean.high))
 
 
 _COLUMNS = (

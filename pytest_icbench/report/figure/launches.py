@@ -19,6 +19,7 @@ from pytest_icbench.report.axes import (
 )
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.report.remarks import bands, is_search
 from pytest_icbench.wording import signed_percent
 
@@ -54,7 +55,7 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
     )
     drawn = []
     for (dimension, metric, key), group in groups.items():
-        ordered = sorted(group, key=lambda result: order.index(path_of(result)))
+        ordered = in_order(group, order)
         rows = tuple(row for result in ordered for row in _rows(result))
         spread = max(row[4] for row in rows) - min(row[4] for row in rows)
         drawn.append((spread, dimension, metric, key, ordered, rows))

@@ -11,6 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, path_of, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.wording import counted
 
 _STEP = 44
@@ -38,7 +39,7 @@ def loss_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure
     figures = []
     groups = grouped(long_runs, lambda result: (result.dimension, traffic(result)))
     for place, ((dimension, key), group) in enumerate(groups.items()):
-        ordered = sorted(group, key=lambda result: order.index(path_of(result)))
+        ordered = in_order(group, order)
         rows = tuple(row for result in ordered for row in _rows(result))
         length = max(max(result.duration_s for result in group), max(row[3] for row in rows))
         figures.append(

@@ -8,12 +8,10 @@ from typing import Any
 
 from pytest_icbench.report.axes import short
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import MEASURED, Column, interval_columns, y_axis
+from pytest_icbench.report.figure.figure import CROSS, MEASURED, Column, interval_columns, y_axis
 
 #: Height of a row in pixels.
 STEP = 36
-#: The mark of a second value, as a text.
-CROSS = "\u00d7"
 
 
 def dot_columns(x: Column, y: Column, *beside: Column) -> tuple[Column, ...]:

@@ -10,7 +10,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, is_latency, maxima, number, path_of, traffic
 from pytest_icbench.report.figure.delay import covered
 from pytest_icbench.report.figure.figure import Column, Figure
-from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row
+from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
 from pytest_icbench.report.figure.ranked import STEP, dot_columns, dot_rows, dot_spec
 
 _P99 = Column("p99", "99th percentile RTT, µs")
@@ -96,7 +96,7 @@ def _figure(
 
 def _time(result: Result, x: float) -> tuple[Any, ...] | None:
     point, p99 = row(result, x, result.rtt_p50_ns, 1e-3, least=False), number(result, result.rtt_p99_ns)
-    return None if point is None else (*point, None if p99 is None else float(f"{p99 / 1e3:.7g}"))
+    return None if point is None else (*point, scaled(p99, 1e-3))
 
 
 def _any_rate(result: Result) -> Traffic:

@@ -21,6 +21,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
     treatment, identity = result.treatment, result.identity
     switch: dict[str, Any] = dict(treatment.get("switch") or {})
     rtt, first, pdv = remarks.round_trips(result), remarks.first_round_trips(result), remarks.variation(result)
+    responses = remarks.times(result, "response", "mean", "p50", "p90", "p99")
     of_rfc, of_reference = "round-trip time less the least (RFC 5481)", "of the reference link, with no switch between"
     facts: list[tuple[str, object]] = [
         ("verdict", _joined(result.verdict, result.reason)),
@@ -32,7 +33,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("losses", longruns.losses(result)),
         ("lost by hop", chains.losses(result)),
         ("chain", chains.crowding(result)),
-        ("response times", _times(result, _responses(result), None, None)),
+        ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),
         ("round trips", _times(result, rtt, result.rtt_max_ns, result.rtt_samples)),
         ("first of a burst", _times(result, first, None, result.rtt_first_samples)),
@@ -76,11 +77,6 @@ def _times(
 ) -> str:
     text = remarks.percentiles(times, greatest) if result.is_number else ""
     return text and _joined(text, samples and f"{samples:,} answers", *more)
-
-
-def _responses(result: Result) -> dict[str, float | None]:
-    """Returns the response times as an application's own client has them, which waits for each answer."""
-    return {name: getattr(result, f"response_{name}_ns") for name in ("mean", "p50", "p90", "p99")}
 
 
 def _cpu_time(result: Result) -> str:
