@@ -186,7 +186,7 @@ def _scale(changes: Sequence[Change], title: str) -> dict[str, Any]:
     low, high = min(ends), max(ends)
     axis = {
         "title": title,
-        "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
+        "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'",
         "tickCount": 5,
     }
     if low > 0 and (high > _WIDE or low < 1 / _WIDE):

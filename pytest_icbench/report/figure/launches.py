@@ -156,7 +156,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         "scale": scale,
         "axis": {
             "title": "a launch over the median",
-            "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
+            "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'",
             "tickCount": 5,
         },
     }
