@@ -8,6 +8,7 @@ process alone.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -29,7 +30,8 @@ class SessionBusyError(UsageError):
 class HostLock:
     """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``run_directory.hold``.
 
-    Raises SessionBusyError at once if it is taken, OpenDirectoryError if others can write to its directory.
+    Raises SessionBusyError at once if it is taken, OpenDirectoryError if others can write to its directory, UsageError
+    if it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,6 +45,12 @@ class HostLock:
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
                 continue
+            except OSError as error:
+                alien = error.errno in (errno.EISDIR, errno.ELOOP)
+                remedy = "it is no session's, remove it" if alien else "make its directory writable"
+                raise UsageError(
+                    f"the lock of sessions, {path}, cannot be opened ({error.strerror}): {remedy}"
+                ) from None
             os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
             try:
                 fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -83,15 +83,26 @@ class HostSession:
                 )
             self.recovered = recovery.sentences()
             self.warnings = recovery.refused
-            run_directory.make(self.dir)
-            self.journal = Journal(self.dir / "journal", kinds, base=self.root.base)
-            self.journal.record("processes", session=self.id)
+            self.journal = self._begun(kinds)
         except BaseException:
             with suppress(OSError):  # a full disk leaves a directory without a whole journal
                 remove_tree(self.dir)
             self._lock.release()
             self._lock = None
             raise
+
+    def _begun(self, kinds: Mapping[str, UndoKind]) -> Journal:
+        """Makes the session's directory and returns its journal. Raises ProvisionError if they cannot be written."""
+        try:
+            run_directory.make(self.dir)
+            journal = Journal(self.dir / "journal", kinds, base=self.root.base)
+            journal.record("processes", session=self.id)
+        except OSError as error:
+            raise ProvisionError(
+                f"{self.dir.parent}, where sessions record what they change, cannot be written ({error.strerror}):"
+                " make room there"
+            ) from None
+        return journal
 
     def _prepare(
         self,

@@ -50,6 +50,16 @@ def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("obstacle", ["directory", "link"])
+def test_what_is_no_file_is_named_with_the_remedy(tmp_path: Path, obstacle: str) -> None:
+    path = tmp_path / "run" / "lock"
+    path.parent.mkdir(mode=0o700)
+    path.mkdir() if obstacle == "directory" else path.symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match=rf"^the lock of sessions, {path}, cannot be opened \(.+\): .* remove it$"):
+        HostLock(path)
+    assert path.is_dir() or path.is_symlink()
+
+
 def test_a_second_one_in_this_process(tmp_path: Path) -> None:
     lock = HostLock(tmp_path / "lock")
     with pytest.raises(SessionBusyError, match="this process already has a session"):

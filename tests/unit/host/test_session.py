@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from pytest_icbench.errors import Unsupported
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
@@ -17,6 +19,19 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 def test_without_root_it_is_a_skip_and_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Unsupported, match="needs root: run pytest as root"):
+        HostSession(UNDO_KINDS, run_dir=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")
+def test_a_disk_without_room_for_the_journal_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Journal, "_append", full)
+    with pytest.raises(
+        ProvisionError, match=r"/run, where .* cannot be written \(No space left on device\): make room"
+    ):
         HostSession(UNDO_KINDS, run_dir=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
