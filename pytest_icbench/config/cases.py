@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from pytest_icbench.config import candidates, values
+from pytest_icbench.config import candidates, frames, values
 from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
 from pytest_icbench.config.bit_rate import BitRate
 from pytest_icbench.config.choices import choose, cores_of
@@ -38,7 +38,7 @@ class Request:
 
     Attributes:
         switch: names and groups, as written.
-        packet_size, mix: the frames to send: those of one length, then those of a mix; each with all ``flows``.
+        packet_size, mix: frames of one length, then mixes; each with each ``header`` and all ``flows``.
         api, port: names or ``all``.
         app, birth: loads of applications, or containers to create; None for frames of the workload.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
@@ -55,6 +55,7 @@ class Request:
     packet_size: tuple[Traffic, ...] = (SHORTEST,)
     mix: tuple[Traffic, ...] = ()
     flows: tuple[str | None, ...] = (None,)
+    header: tuple[str | None, ...] = (None,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
@@ -332,8 +333,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
     """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
     asked = request if options.packet_size is None and options.mix is None else options
-    frames = (*(asked.packet_size or ()), *(asked.mix or ()))
-    return tuple(replace(traffic, flows=flows) for traffic in frames for flows in options.flows or request.flows)
+    labels = (options.header or request.header, options.flows or request.flows)
+    return frames.combined((*(asked.packet_size or ()), *(asked.mix or ())), *labels)
 
 
 def _of_applications(

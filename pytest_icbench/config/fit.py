@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.config.frames import flows_misfit
+from pytest_icbench.config.frames import flows_misfit, header_misfit
 from pytest_icbench.config.options import too_large_burst
 from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
 from pytest_icbench.model.switch_traits import SwitchTraits
@@ -34,7 +34,8 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         plural = "" if cls.max_pairs == 1 else "s"
         ports = "" if case.function is None else " of ports (the functions' among them)"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
-    if (reason := flows_misfit(case, case.resolved_api(cls)) or remote_misfit(case, cls)) is not None:
+    api = case.resolved_api(cls)
+    if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or remote_misfit(case, cls)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):
         known = cls.mode_help or " ".join(cls.modes) or "none"

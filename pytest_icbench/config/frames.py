@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import product
+
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
+from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
+from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
 
 #: How a list of whole numbers is written, for help.
@@ -16,7 +22,7 @@ SPEC = (
     " the suffixes k and M are allowed"
 )
 
-#: Help of the two options.
+#: Help of the options.
 MIX_HELP = (
     "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
     " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)"
@@ -25,6 +31,18 @@ FLOWS_HELP = (
     "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
     " :zipf unless all come equally often (1 64k 1M:macs:zipf)"
 )
+HEADER_HELP = (
+    "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
+    " frames have 64, 76, 84 and 96 bytes, with a tag 4 more"
+)
+
+
+def combined(
+    lengths: Iterable[Traffic], headers: Iterable[str | None], flows: Iterable[str | None]
+) -> tuple[Traffic, ...]:
+    """Returns frames of each length or mix, each with each of the headers, each with all flows."""
+    labels = tuple(product(headers, flows))
+    return tuple(replace(traffic, header=header, flows=flow) for traffic in lengths for header, flow in labels)
 
 
 def packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
@@ -52,6 +70,38 @@ def flows_misfit(case: Case, api: str) -> str | None:
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
     if case.dimension == "latency" and differ_by_port(case.traffic.flows):
         return "answers come back to one port, so flows cannot differ by ports; take addresses or macs"
+    return None
+
+
+def headers(text: str, where: str) -> tuple[str | None, ...]:
+    """Parses headers: ``udp4 tcp6 udp6+vlan100``. Raises UsageError."""
+    words = text.replace(",", " ").split()
+    if not words:
+        raise UsageError(f"{where}: no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100")
+    labels: dict[str | None, None] = {}
+    for word in words:
+        try:
+            labels[header_labels.parse(word)] = None
+        except ValueError as error:
+            raise UsageError(f"{where}: '{word[:60]}' are no headers: {error}") from None
+    return tuple(labels)
+
+
+def header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why the path or the endpoints cannot have the headers of a case, or None."""
+    header = case.traffic.header
+    if (reason := case.traffic.misfit) is not None or header is None:
+        return reason
+    if api.startswith("udp"):
+        return (
+            f"a UDP socket sends udp4, not {header}; take --icbench-api raw or raw-mmsg, or leave --icbench-header out"
+        )
+    if not header_labels.is_ipv4(header) and cls.hops is not None:
+        return f"{case.switch} forwards IPv4 packets and nothing else, so not {header}; take udp4 or tcp4"
+    if header_labels.has_tag(header) and api == "xdp":
+        return f"an AF_XDP socket may not get to see the VLAN tag of {header}; take --icbench-api raw or raw-mmsg"
+    if header_labels.has_tag(header) and (not cls.vlan or cls.filters):
+        return f"{case.switch} does not pass frames with a VLAN tag; leave +vlan out of {header}"
     return None
 
 

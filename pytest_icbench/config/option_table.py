@@ -62,6 +62,7 @@ class Options(FunctionOptions):
     )
     mix: tuple[Traffic, ...] | None = option("LIST", frames.MIX_HELP, frames.mixes, marker="None")
     flows: tuple[str | None, ...] | None = option("LIST", frames.FLOWS_HELP, frames.flows, marker="1")
+    header: tuple[str | None, ...] | None = option("LIST", frames.HEADER_HELP, frames.headers, marker="'udp4'")
     burst: tuple[int, ...] | None = option(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",

@@ -200,7 +200,7 @@ class Case:
     def from_dict(cls, data: dict[str, Any]) -> Case:
         """Returns the case of ``to_dict``.
 
-        Raises DamagedData for a wrong type, ValueError for an unknown rate, mix or flows.
+        Raises DamagedData for a wrong type, ValueError for an unknown rate, mix, flows or header.
         """
         check_fields(_Axes, data, "axes")
         traffic = Traffic.from_axes(data)
@@ -220,6 +220,7 @@ class _Axes:
     packet_size: int
     mix: str | None
     flows: str | None
+    header: str | None
     burst: int
     pairs: int
     dimension: Dimension

@@ -377,7 +377,7 @@ def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     data["rate"] = None  # one that a later version knows
     with suppress(ValueError):
         return Case.from_dict(data)
-    return Case.from_dict({**data, "mix": None, "flows": None})  # likewise
+    return Case.from_dict({**data, "mix": None, "flows": None, "header": None})  # likewise
 
 
 _AXES = {**Case("").to_dict(), "function": None}

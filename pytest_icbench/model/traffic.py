@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The traffic over a path and the length of its frames. No other module knows lengths of frames. Pure.
 
-A frame's length is RFC 2544's: Ethernet with FCS. All frames of a case have one length, or those of a mix in turn. An
-extension (other headers) changes ``Traffic``, its options and its label, but no module that uses it.
+A frame's length is RFC 2544's: Ethernet with FCS, and the VLAN tag if it has one. All frames of a case have one length,
+or those of a mix in turn. An extension changes ``Traffic``, its options and its label, but no module that uses it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.model import flows as flow_labels
-from pytest_icbench.model import mix
+from pytest_icbench.model import headers, mix
 
 #: Least and greatest frame in bytes.
 MIN_FRAME_BYTES = 64
@@ -22,7 +22,9 @@ FCS_BYTES = 4
 #: Bytes of a frame beyond its layer 3 MTU: Ethernet header and FCS.
 L2_BYTES = 14 + FCS_BYTES
 #: Bytes before the payload: Ethernet, IPv4 and UDP.
-HEADERS_BYTES = 14 + 20 + 8
+HEADERS_BYTES = headers.length(None)
+#: Bytes that the workload writes at the beginning of a payload.
+STAMP_BYTES = 18
 #: Preamble, start of frame and least gap of Ethernet, for each frame.
 L1_OVERHEAD_BYTES = 20
 #: Layer 3 MTU unless a case needs a greater one, and the longest frame that it carries. Longer frames are jumbo frames.
@@ -30,7 +32,7 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{mix.LABEL})(?:-f{flow_labels.LABEL})?"
+LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?"
 
 
 def carries_jumbo(mtu: int) -> bool:
@@ -57,11 +59,13 @@ class Traffic:
             the workload.
         mix: the label of the mix whose lengths frames have in turn; None: all have one.
         flows: the label of the flows, ``64k:ports``; None: a single one.
+        header: the label of the headers, ``tcp6+vlan100``; None: Ethernet, IPv4 and UDP.
     """
 
     packet_size: int = MIN_FRAME_BYTES
     mix: str | None = None
     flows: str | None = None
+    header: str | None = None
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -73,13 +77,23 @@ class Traffic:
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
         frames = self.mix or f"{self.packet_size}B"
-        return frames if self.flows is None else f"{frames}-f{self.flows}"
+        parts = (frames, self.header, None if self.flows is None else f"f{self.flows}")
+        return "-".join(part for part in parts if part is not None)
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
-        frames, _, flows = label.partition("-f")
+        rest, _, flows = label.partition("-f")
+        frames, _, header = rest.partition("-")
         traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
-        return replace(traffic, flows=flow_labels.parse(flows) if flows else None)
+        return traffic.with_labels(flows or None, header or None)
+
+    def with_labels(self, flows: str | None, header: str | None) -> Traffic:
+        """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
+        return replace(
+            self,
+            flows=None if flows is None else flow_labels.parse(flows),
+            header=None if header is None else headers.parse(header),
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -89,7 +103,7 @@ class Traffic:
     def to_axes(self) -> dict[str, Any]:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
         axes: dict[str, Any] = {"packet_size": self.packet_size}
-        more = {"mix": self.mix, "flows": self.flows}
+        more = {"mix": self.mix, "flows": self.flows, "header": self.header}
         return axes | {name: label for name, label in more.items() if label is not None}
 
     @classmethod
@@ -97,13 +111,27 @@ class Traffic:
         """Returns the traffic of a case; ``axes`` are those of the whole case. Raises ValueError for unknown ones."""
         named = axes.get("mix")
         traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
-        return replace(traffic, flows=None if axes.get("flows") is None else flow_labels.parse(axes["flows"]))
+        return traffic.with_labels(axes.get("flows"), axes.get("header"))
 
     @property
     def options(self) -> list[str]:
         """Its options on the workload's command line."""
         lengths = ["-p", str(self.packet_size)] if self.mix is None else ["--sizes", ",".join(map(str, self.sizes))]
-        return lengths if self.flows is None else [*lengths, "--flows", self.flows]
+        more = {"--flows": self.flows, "--header": self.header}
+        return lengths + [word for name, label in more.items() if label is not None for word in (name, label)]
+
+    @property
+    def headers_bytes(self) -> int:
+        """The bytes before the payload of a frame."""
+        return headers.length(self.header)
+
+    @property
+    def misfit(self) -> str | None:
+        """Why its shortest frame does not hold its headers and the stamp, as a sentence; None if it does."""
+        least, shortest = self.headers_bytes + STAMP_BYTES + FCS_BYTES, min(self.sizes)
+        if shortest >= least:
+            return None
+        return f"{shortest} bytes do not hold {self.header or headers.PLAIN} headers; take frames of {least} or more"
 
     @property
     def longest_bytes(self) -> int:

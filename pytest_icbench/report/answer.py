@@ -236,7 +236,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
 
 
 def _frames(load: Traffic) -> str:
-    return ", ".join(filter(None, (load.frames, load.flows and f"{load.flows} flows")))
+    return ", ".join(filter(None, (load.frames, load.header, load.flows and f"{load.flows} flows")))
 
 
 def _key(ranking: Ranking) -> tuple[str, str, Traffic]:

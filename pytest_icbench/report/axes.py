@@ -41,6 +41,7 @@ class Traffic(NamedTuple):
     host: str = ""
     mix: str = ""
     flows: str = ""
+    header: str = ""
 
     @property
     def frames(self) -> str:
@@ -55,6 +56,7 @@ class Traffic(NamedTuple):
         parts = {
             "packet_size": self.frames,
             "burst": f"bursts of {self.burst}",
+            **({"header": self.header} if self.header else {}),
             **({"flows": f"{self.flows} flows"} if self.flows else {}),
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
@@ -79,6 +81,7 @@ def traffic(result: Result) -> Traffic:
         result.host or "",
         point.traffic.mix or "",
         point.traffic.flows or "",
+        point.traffic.header or "",
         point.app or "",
         point.birth is not None,
     )

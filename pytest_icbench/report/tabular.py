@@ -25,6 +25,7 @@ _AXES = (
     "packet_size",
     "mix",
     "flows",
+    "header",
     "function",
     "app",
     "burst",

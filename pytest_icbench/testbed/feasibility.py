@@ -257,6 +257,11 @@ class Feasibility:
                 f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
                 " in containers"
             )
+        if case.traffic.header is not None and not component.any_frame:
+            raise Unsupported(
+                f"function {function} is for IPv4 and UDP without a VLAN tag, not for {case.traffic.header}:"
+                " leave --icbench-header out"
+            )
         _refuse(self._function_reason(component, function))
         return component
 

@@ -12,15 +12,13 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.traffic import HEADERS_BYTES
 from pytest_icbench.testbed.exchange import Captured, replay_commands
 from pytest_icbench.testbed.rig import Rig
 
 TIMEOUT_S = 30.0
 _SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
-#: Second half-word of the stamp with which the payload begins: the window. 65535 is a control frame, which announces an
-#: endpoint before the switch can know it.
-_WINDOW = slice(HEADERS_BYTES + 2, HEADERS_BYTES + 4)
+#: The window of a control frame, which announces an endpoint before the switch can know it: the second half-word of the
+#: stamp with which the payload begins.
 _CONTROL = b"\xff\xff"
 
 
@@ -76,4 +74,5 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
     finally:
         rig.end(launch)
     frames = [frame for capture in captured for frame in capture.fresh()]
-    return WatchedLaunch(summaries[receiver], [frame for frame in frames if frame[_WINDOW] != _CONTROL])
+    window = slice(case.traffic.headers_bytes + 2, case.traffic.headers_bytes + 4)
+    return WatchedLaunch(summaries[receiver], [frame for frame in frames if frame[window] != _CONTROL])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For test_frames.py: "make SIZE STREAM WINDOW SEQUENCE TIME PORT SEAL LOCAL_IP LOCAL_MAC REMOTE_IP
- * REMOTE_MAC" prints a frame as hex, made as the backends make it; "parse PORT HEX" prints what the receive
- * path sees in one.
+/* For test_frames.py: "make HEADER SIZE STREAM WINDOW SEQUENCE TIME PORT SEAL LOCAL_IP LOCAL_MAC REMOTE_IP
+ * REMOTE_MAC" prints a frame as hex, made as the backends make it; SEAL is 2 for blank padding. "parse HEADER
+ * PORT HEX" prints what the receive path sees in one.
  */
 #include "base/frame.h"
 
@@ -18,25 +18,38 @@ static void print_hex(const uint8_t *bytes, size_t n)
 	putchar('\n');
 }
 
+/* The options of an application with raw frames, or exit status 2. */
+static bool read_options(struct options *o, char **argv, int n)
+{
+	char err[200];
+
+	if (options_parse(o, APPLICATIONS, n, argv, err, sizeof(err)) == OPTIONS_RUN)
+		return true;
+	fprintf(stderr, "%s\n", err);
+	return false;
+}
+
+#define WORD(text) ((char *)(uintptr_t)(text))
+
 static int make(char **a)
 {
-	char *argv[] = {(char *)(uintptr_t) "frames", (char *)(uintptr_t) "send", a[7], a[8], a[9], a[10],
-	        (char *)(uintptr_t) "-p", a[0], (char *)(uintptr_t) "--port", a[5]};
-	uint8_t frame[FRAME_PACKET_MAX];
+	char *argv[] = {WORD("frames"), WORD("send"), a[8], a[9], a[10], a[11], WORD("-p"), a[1],
+	        WORD("--port"), a[6], WORD("-R"), WORD("eth0"), WORD("--header"), a[0]};
+	uint8_t frame[FRAME_PACKET_MAX] = {0};
 	struct options o;
-	char err[200];
-	struct frame_label label = {(uint16_t)atoi(a[1]), (uint16_t)atoi(a[2]), strtoull(a[3], NULL, 0)};
+	struct frame_label label = {(uint16_t)atoi(a[2]), (uint16_t)atoi(a[3]), strtoull(a[4], NULL, 0)};
+	uint8_t *payload;
+	int seal = atoi(a[7]);
 
-	if (options_parse(&o, APPLICATIONS, sizeof(argv) / sizeof(argv[0]), argv, err, sizeof(err)) !=
-	        OPTIONS_RUN) {
-		fprintf(stderr, "%s\n", err);
+	if (!read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
 		return 2;
-	}
+	payload = frame + frame_header_bytes(&o.ends.header);
 	frame_write_headers(frame, &o.ends, o.packet_size);
-	frame_stamp(frame + FRAME_HEADER_BYTES, label, strtoull(a[4], NULL, 0));
-	frame_fill(frame + FRAME_HEADER_BYTES, frame_payload_bytes(o.packet_size), label.sequence);
-	if (atoi(a[6]))
-		frame_seal(frame);
+	frame_stamp(payload, label, strtoull(a[5], NULL, 0));
+	if (seal != 2)
+		frame_fill(payload, frame_payload_bytes(&o.ends.header, o.packet_size), label.sequence);
+	if (seal)
+		frame_seal(frame, &o.ends.header, seal == 2);
 	print_hex(frame, o.packet_size - FRAME_FCS_BYTES);
 	return 0;
 }
@@ -46,34 +59,44 @@ static int make(char **a)
 static int parse(char **a)
 {
 	uint8_t frame[FRAME_PACKET_MAX + 64];
-	size_t n = strlen(a[1]) / 2;
+	char *argv[] = {WORD("frames"), WORD("recv"), WORD("0.0.0.0"), WORD("02:00:00:00:00:01"),
+	        WORD("0.0.0.0"), WORD("02:00:00:00:00:01"), WORD("--port"), a[1], WORD("-R"), WORD("eth0"),
+	        WORD("--header"), a[0], WORD("-p"), WORD("9216")};
+	size_t n = strlen(a[2]) / 2;
+	struct frame_header seen;
+	struct frame_match match;
+	struct options o;
 	uint16_t length;
 	const uint8_t *payload;
 
-	if (n > sizeof(frame))
+	if (n > sizeof(frame) || !read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
 		return 2;
 	for (size_t i = 0; i < n; i++)
-		sscanf(a[1] + 2 * i, "%2hhx", &frame[i]);
-	payload = frame_parse(frame, (uint32_t)n, (uint16_t)atoi(a[0]), &length);
+		sscanf(a[2] + 2 * i, "%2hhx", &frame[i]);
+	match = frame_match(&o.ends.header, o.ends.udp_port);
+	payload = frame_parse(frame, (uint32_t)n, &match, &length);
 	if (!payload || length < FRAME_STAMP_BYTES) {
 		puts("foreign");
 		return 0;
 	}
+	seen = frame_detect(frame, (uint32_t)n);
+	if (memcmp(&seen, &o.ends.header, sizeof(seen)) != 0)
+		return 2;
 	struct frame_label label = frame_label(payload);
 
 	printf("%u %u %u %llu %llu %d %d\n", length, label.stream, label.window,
 	        (unsigned long long)label.sequence, (unsigned long long)frame_time(payload),
-	        frame_checksums_ok(frame), frame_filled(payload, length, label.sequence));
-	frame_reflect(frame);
+	        frame_checksums_ok(frame, &o.ends.header), frame_filled(payload, length, label.sequence));
+	frame_reflect(frame, &o.ends.header);
 	print_hex(frame, n);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 13 && strcmp(argv[1], "make") == 0)
+	if (argc == 14 && strcmp(argv[1], "make") == 0)
 		return make(argv + 2);
-	if (argc == 4 && strcmp(argv[1], "parse") == 0)
+	if (argc == 5 && strcmp(argv[1], "parse") == 0)
 		return parse(argv + 2);
 	fprintf(stderr, "usage: see the head of frames.c\n");
 	return 2;

@@ -95,31 +95,47 @@ static void bad_flows(void)
 }
 
 /* Frames of different flows differ, those of one do not, and all are whole. */
-static void headers(const char *text, unsigned offset, unsigned length)
+static void headers_with(const char *header, const char *text, unsigned offset, unsigned length)
 {
 	static const struct io_ops OPS = {.sees_l2 = true};
-	struct options o = flows_of(text, NULL);
-	uint8_t l2[FRAME_PACKET_MIN], plain[FRAME_PACKET_MIN] = {0}, seen[2][6];
-	uint8_t *payload = l2 + FRAME_HEADER_BYTES;
+	const char *argv[] = {
+	        "icbench-workload", "dpdk-send", ADDRESSES, "--header", header, "--flows", text, "-p", "100"};
+	struct options o;
+	uint8_t l2[100] = {0}, plain[100] = {0}, seen[2][16];
+	uint32_t header_bytes;
+	struct frame_match match;
+	uint8_t *payload;
 
+	CHECK(parse_line(&o, 12, argv) == OPTIONS_RUN);
+	CHECK(shape_prepare(&o.shape));
+	header_bytes = frame_header_bytes(&o.ends.header);
+	match = frame_match(&o.ends.header, o.ends.udp_port);
+	payload = l2 + header_bytes;
 	frame_write_headers(plain, &o.ends, o.packet_size);
 	memcpy(l2, plain, sizeof(l2));
 	for (uint64_t i = 0; i < 3 * o.shape.flows; i++) {
 		uint16_t payload_len;
 
 		dress_frames(&o, &OPS, NULL, &payload, 1, i);
-		CHECK(frame_parse(l2, sizeof(l2), o.ends.udp_port, &payload_len) == payload);
-		CHECK(frame_checksums_ok(l2));
+		dress_seal(&o, &OPS, payload);
+		CHECK(frame_parse(l2, o.packet_size - FRAME_FCS_BYTES, &match, &payload_len) == payload);
+		CHECK(frame_checksums_ok(l2, &o.ends.header));
 		if (i % o.shape.flows < 2) {
 			if (i >= o.shape.flows)
 				CHECK(memcmp(seen[i % o.shape.flows], l2 + offset, length) == 0);
 			memcpy(seen[i % o.shape.flows], l2 + offset, length);
 		}
-		CHECK((memcmp(l2, plain, FRAME_HEADER_BYTES) == 0) == (i % o.shape.flows == 0));
+		CHECK((memcmp(l2 + offset, plain + offset, length) == 0) == (i % o.shape.flows == 0));
 	}
 	CHECK(memcmp(seen[0], seen[1], length) != 0);
 	dress_control(&o, &OPS, NULL, payload);
-	CHECK(memcmp(l2, plain, FRAME_HEADER_BYTES) == 0);
+	CHECK(memcmp(l2 + offset, plain + offset, length) == 0);
+	shape_free(&o.shape);
+}
+
+static void headers(const char *text, unsigned offset, unsigned length)
+{
+	headers_with("udp4", text, offset, length);
 }
 
 static void take(struct receiver *rx, uint64_t sequence)
@@ -195,6 +211,10 @@ int main(void)
 	headers("1000", 26, 4);
 	headers("64512:ports", 34, 2);
 	headers("70k:macs", 6, 6);
+	headers_with("tcp4+vlan7", "1000", 30, 4);
+	headers_with("udp6", "1000", 22, 16);
+	headers_with("tcp6", "1000:ports", 54, 2);
+	headers_with("udp6+vlan4094", "300:macs", 6, 6);
 	/* Exchanged across flows: none. Within: each of the second half of a block. */
 	CHECK_EQUAL(reordered("2", 1), 0);
 	CHECK_EQUAL(reordered("8", 4), 0);

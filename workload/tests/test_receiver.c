@@ -39,7 +39,8 @@ static uint16_t window_of(uint64_t sequence)
 
 static void put_frame(struct io_frame *f, uint8_t *buffer, enum sort sort, uint64_t sequence)
 {
-	uint32_t length = frame_payload_bytes(OPTIONS.packet_size);
+	const struct frame_match match = frame_match(&OPTIONS.ends.header, OPTIONS.ends.udp_port);
+	uint32_t length = frame_payload_bytes(&OPTIONS.ends.header, OPTIONS.packet_size);
 	struct frame_label label = {OPTIONS.stream_id, window_of(sequence), sequence};
 
 	if (sort == STRANGE_STREAM)
@@ -49,10 +50,9 @@ static void put_frame(struct io_frame *f, uint8_t *buffer, enum sort sort, uint6
 	frame_write_headers(buffer, &OPTIONS.ends, OPTIONS.packet_size);
 	frame_stamp(buffer + FRAME_HEADER_BYTES, label, 1);
 	frame_fill(buffer + FRAME_HEADER_BYTES, length, label.sequence);
-	frame_seal(buffer);
+	frame_seal(buffer, &OPTIONS.ends.header, false);
 	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)OPTIONS.packet_size};
-	f->payload = frame_parse(
-	        buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, OPTIONS.ends.udp_port, &f->payload_len);
+	f->payload = frame_parse(buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, &match, &f->payload_len);
 	CHECK(f->payload == buffer + FRAME_HEADER_BYTES);
 	CHECK_EQUAL(f->payload_len, length);
 	if (sort == DAMAGED)
@@ -203,7 +203,7 @@ static void take_label(struct receiver *rx, struct frame_label label)
 
 	put_frame(&f, buffer, OURS, label.sequence);
 	frame_stamp(f.payload, label, 1);
-	frame_seal(buffer);
+	frame_seal(buffer, &OPTIONS.ends.header, false);
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 

@@ -59,19 +59,23 @@ static void bad_sizes(void)
 static void headers_of_any_size(void)
 {
 	struct options o;
-	uint8_t amended[FRAME_HEADER_BYTES], made[FRAME_HEADER_BYTES];
+	uint8_t amended[FRAME_HEADER_MAX], made[FRAME_HEADER_MAX];
 	uint64_t random = 1;
 
 	CHECK(parse3(&o, NULL, NULL, NULL) == OPTIONS_RUN);
 	for (unsigned a = 0; a < 256; a++) {
-		o.ends.local_ip.s_addr = (in_addr_t)check_random(&random);
-		frame_write_headers(amended, &o.ends, FRAME_PACKET_MIN);
-		for (uint32_t i = FRAME_PACKET_MIN; i <= FRAME_PACKET_MAX; i++) {
-			uint32_t size = i % 2 ? i : FRAME_PACKET_MAX - i + FRAME_PACKET_MIN;
+		const struct frame_header h = {.ipv6 = a & 1, .tcp = a & 2, .vlan = a & 4 ? 4094 : 0};
+		const uint32_t least = frame_packet_min(&h);
 
-			frame_set_size(amended, size);
+		o.ends.header = h;
+		o.ends.local_ip.s_addr = (in_addr_t)check_random(&random);
+		frame_write_headers(amended, &o.ends, least);
+		for (uint32_t i = least; i <= FRAME_PACKET_MAX; i++) {
+			uint32_t size = i % 2 ? i : FRAME_PACKET_MAX - i + least;
+
+			frame_set_size(amended, &h, size);
 			frame_write_headers(made, &o.ends, size);
-			CHECK(memcmp(amended, made, sizeof(made)) == 0);
+			CHECK(memcmp(amended, made, frame_header_bytes(&h)) == 0);
 		}
 	}
 }
@@ -90,7 +94,7 @@ static unsigned port_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	(void)io;
 	n = n < FRAMES ? n : FRAMES;
 	for (unsigned i = 0; i < n; i++)
-		payload[i] = port.l2[i] + FRAME_HEADER_BYTES;
+		payload[i] = port.l2[i] + frame_header_bytes(&port.o->ends.header);
 	return n;
 }
 
@@ -107,7 +111,8 @@ static int port_commit(struct io *io, unsigned n)
 	(void)io;
 	for (unsigned i = 0; i < taken; i++) {
 		uint16_t length;
-		uint8_t *payload = frame_parse(port.l2[i], port.bytes[i], port.o->ends.udp_port, &length);
+		const struct frame_match match = frame_match(&port.o->ends.header, port.o->ends.udp_port);
+		uint8_t *payload = frame_parse(port.l2[i], port.bytes[i], &match, &length);
 		struct frame_label label;
 		uint32_t size;
 
@@ -115,8 +120,8 @@ static int port_commit(struct io *io, unsigned n)
 		label = frame_label(payload);
 		size = shape_size(&port.o->shape, label.window, label.sequence, port.o->packet_size);
 		CHECK_EQUAL(port.bytes[i] + FRAME_FCS_BYTES, size);
-		CHECK_EQUAL(length, frame_payload_bytes(size));
-		CHECK(frame_checksums_ok(port.l2[i]));
+		CHECK_EQUAL(length, frame_payload_bytes(&port.o->ends.header, size));
+		CHECK(frame_checksums_ok(port.l2[i], &port.o->ends.header));
 		CHECK(!port.o->touch || frame_filled(payload, length, label.sequence));
 		if (label.window == FRAME_WINDOW_CONTROL)
 			continue;

@@ -43,6 +43,7 @@ class ForwarderFunction(Function):
     chains = True
     hugepages_mib = 160
     memory_mib = 16
+    any_frame = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts"}
 
     def __init__(self) -> None:

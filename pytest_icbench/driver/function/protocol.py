@@ -159,6 +159,7 @@ class Function(Protocol):
         chains: whether several can follow each other, and ``proof`` says what ``Ends.hops`` of them do together.
         hugepages_mib: huge pages of one function over ports in user space.
         memory_mib: memory that one function takes besides, with its node.
+        any_frame: whether it takes frames of any headers, not only IPv4 and UDP without a VLAN tag.
         config_keys: keys of the user's configuration, with the kind of each value.
     """
 
@@ -170,6 +171,7 @@ class Function(Protocol):
     chains: ClassVar[bool] = False
     hugepages_mib: ClassVar[int] = 0
     memory_mib: ClassVar[int] = 8
+    any_frame: ClassVar[bool] = False
     config_keys: ClassVar[Mapping[str, Kind]] = {}
 
     @classmethod

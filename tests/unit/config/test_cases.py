@@ -37,6 +37,9 @@ class _Kernel:
     max_frame_bytes: ClassVar[int] = 9216
     max_pairs: ClassVar[int | None] = None
     by_name_only: ClassVar[bool] = False
+    vlan: ClassVar[bool] = True
+    filters: ClassVar[bool] = False
+    hops: ClassVar[int | None] = None
     mode_help: ClassVar[str] = ""
     modes: ClassVar[tuple[str, ...]] = ()
 
@@ -392,4 +395,51 @@ def test_endpoints_that_cannot_have_flows(
 ) -> None:
     case = Case("bridge", traffic=Traffic(flows=flows), api=api, dimension=dimension)
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+def test_headers_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), header="udp4 tcp6+vlan100", packet_size=[128], flows="1 2") == [
+        f"poll-{label}-b32-1vs1-Rmax" for label in ("128B", "128B-f2", "128B-tcp6+vlan100", "128B-tcp6+vlan100-f2")
+    ]
+    assert ids(Options(switch=("dpdk",), header=("udp6",)), mix="aab", header="tcp4") == ["poll-aab-udp6-b32-1vs1-Rmax"]
+    with pytest.raises(UsageError, match=r"^t: icbench marker: header: 'tcp5' are no headers: write one of udp4, tcp4"):
+        parse_marker((), {"header": "tcp5"}, "t")
+    with pytest.raises(UsageError, match=r"^t: icbench marker: header: no headers given; write udp4"):
+        parse_marker((), {"header": ""}, "t")
+
+
+@pytest.mark.parametrize(
+    ("api", "header", "size", "reason"),
+    [
+        ("udp", "tcp4", 128, "a UDP socket sends udp4, not tcp4; take --icbench-api raw"),
+        (None, "udp6", 128, "a UDP socket sends udp4, not udp6"),
+        ("raw", "udp6", 83, "83 bytes do not hold udp6 headers; take frames of 84 or more"),
+        ("raw", "udp6", 84, None),
+        ("raw", "tcp6+vlan7", 100, None),
+        ("xdp", "udp6+vlan7", 128, "an AF_XDP socket may not get to see the VLAN tag of udp6+vlan7"),
+        ("xdp", "udp6", 128, None),
+        ("af_packet", "udp6+vlan7", 128, None),
+        ("udp", None, 64, None),
+    ],
+)
+def test_endpoints_that_cannot_have_headers(api: str | None, header: str | None, size: int, reason: str | None) -> None:
+    case = Case("bridge", traffic=Traffic(size, header=header), api=api)
+    found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("traits", "header", "reason"),
+    [
+        ({"vlan": False}, "udp4+vlan7", "poll does not pass frames with a VLAN tag; leave +vlan out of udp4+vlan7"),
+        ({"filters": True}, "udp4+vlan7", "poll does not pass frames with a VLAN tag"),
+        ({"vlan": False, "filters": True}, "tcp6", None),
+        ({"hops": 1}, "udp6", "poll forwards IPv4 packets and nothing else, so not udp6; take udp4 or tcp4"),
+        ({"hops": 1}, "tcp4", None),
+    ],
+)
+def test_switches_that_cannot_have_headers(traits: dict[str, Any], header: str, reason: str | None) -> None:
+    cls = type("Other", (SWITCHES["poll"],), traits)
+    found = unsupported_reason(Case("poll", traffic=Traffic(128, header=header)), cls, 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)

@@ -37,10 +37,12 @@ mixes = st.one_of(
     st.sampled_from(mix.NAMES), genomes, weighted.map(lambda sizes: ",".join(f"{k}:{v}" for k, v in sizes.items()))
 )
 labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
+headers = st.one_of(st.none(), st.sampled_from(["tcp4", "udp6", "tcp6", "udp4+vlan7", "tcp6+vlan4094"]))
 traffics = st.builds(
-    lambda traffic, flows: replace(traffic, flows=flows),
+    lambda traffic, flows, header: replace(traffic, flows=flows, header=header),
     st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix)),
     labels,
+    headers,
 )
 
 

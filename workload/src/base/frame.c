@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/frame.h"
 
-#define OFFSET_IP FRAME_ETH_BYTES
-#define OFFSET_UDP (FRAME_ETH_BYTES + FRAME_IP_BYTES)
+#define ETHERTYPE_IPV4 0x0800u
+#define ETHERTYPE_IPV6 0x86ddu
+#define ETHERTYPE_TAG 0x8100u
+#define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
+#define HOPS 64
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -41,35 +44,83 @@ static uint16_t fold(uint64_t sum)
 	return be16toh((uint16_t)sum);
 }
 
-/* Sum over the pseudo header and the UDP datagram, checksum field included. */
-static uint16_t udp_sum(const uint8_t *l2)
+static uint8_t protocol(const struct frame_header *h)
 {
-	const uint8_t *udp = l2 + OFFSET_UDP;
-	uint16_t len = get16(udp + 4);
-	uint64_t sum = sum_words(l2 + OFFSET_IP + 12, 8, 0);
+	return h->tcp ? PROTOCOL_TCP : PROTOCOL_UDP;
+}
 
-	return fold(sum_words(udp, len, sum + htobe16(PROTOCOL_UDP) + htobe16(len)));
+/* Bytes of the UDP or TCP header and what is behind it, as IP says. */
+static uint16_t l4_bytes(const uint8_t *ip, const struct frame_header *h)
+{
+	return h->ipv6 ? get16(ip + 4) : (uint16_t)(get16(ip + 2) - FRAME_IP_BYTES);
+}
+
+/* Sum over the pseudo header and the first `summed` bytes behind IP, checksum field included. */
+static uint16_t l4_sum(const uint8_t *l2, const struct frame_header *h, uint32_t summed)
+{
+	const uint8_t *ip = l2 + frame_ip_offset(h);
+	uint64_t sum = h->ipv6 ? sum_words(ip + 8, 32, 0) : sum_words(ip + 12, 8, 0);
+
+	sum += htobe16(protocol(h)) + htobe16(l4_bytes(ip, h));
+	return fold(sum_words(l2 + frame_l4_offset(h), summed, sum));
+}
+
+void frame_ipv6(uint8_t ipv6[16], struct in_addr ip)
+{
+	static const uint8_t PREFIX[12] = {0xfd, 0x69, 0x63, 0x62, 0x65, 0x6e, 0x63, 0x68};
+
+	memcpy(ipv6, PREFIX, sizeof(PREFIX));
+	memcpy(ipv6 + sizeof(PREFIX), &ip, 4);
+}
+
+static void write_ip(uint8_t *ip, const struct frame_ends *ends, uint32_t l4_len)
+{
+	const struct frame_header *h = &ends->header;
+
+	if (h->ipv6) {
+		ip[0] = 0x60;
+		put16(ip + 4, (uint16_t)l4_len);
+		ip[6] = protocol(h);
+		ip[7] = HOPS;
+		frame_ipv6(ip + 8, ends->local_ip);
+		frame_ipv6(ip + 24, ends->remote_ip);
+		return;
+	}
+	ip[0] = 0x45;
+	put16(ip + 2, (uint16_t)(FRAME_IP_BYTES + l4_len));
+	ip[8] = HOPS;
+	ip[9] = protocol(h);
+	memcpy(ip + 12, &ends->local_ip, 4);
+	memcpy(ip + 16, &ends->remote_ip, 4);
+	put16(ip + 10, (uint16_t)~fold(sum_words(ip, FRAME_IP_BYTES, 0)));
 }
 
 void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t packet_size)
 {
-	uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;
-	uint16_t ip_len = (uint16_t)(packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES);
+	const struct frame_header *h = &ends->header;
+	uint8_t *ip = l2 + frame_ip_offset(h), *l4 = l2 + frame_l4_offset(h);
+	uint32_t l4_len = packet_size - FRAME_FCS_BYTES - frame_l4_offset(h);
 
-	memset(l2, 0, FRAME_HEADER_BYTES);
+	memset(l2, 0, frame_header_bytes(h));
 	memcpy(l2, ends->remote_mac, 6);
 	memcpy(l2 + 6, ends->local_mac, 6);
-	put16(l2 + 12, 0x0800);
-	ip[0] = 0x45;
-	put16(ip + 2, ip_len);
-	ip[8] = 64;
-	ip[9] = PROTOCOL_UDP;
-	memcpy(ip + 12, &ends->local_ip, 4);
-	memcpy(ip + 16, &ends->remote_ip, 4);
-	put16(ip + 10, (uint16_t)~fold(sum_words(ip, FRAME_IP_BYTES, 0)));
-	put16(udp, ends->udp_port);
-	put16(udp + 2, ends->udp_port);
-	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
+	if (h->vlan) {
+		put16(l2 + 12, ETHERTYPE_TAG);
+		put16(l2 + 14, h->vlan);
+	}
+	put16(ip - 2, h->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+	write_ip(ip, ends, l4_len);
+	put16(l4, ends->udp_port);
+	put16(l4 + 2, ends->udp_port);
+	if (!h->tcp) {
+		put16(l4 + 4, (uint16_t)l4_len);
+		return;
+	}
+	l4[7] = 1;     /* sequence number */
+	l4[11] = 1;    /* acknowledged */
+	l4[12] = 0x50; /* words of the header: five */
+	l4[13] = 0x10; /* ACK */
+	put16(l4 + 14, UINT16_MAX);
 }
 
 /* The checksum after a word that it covers has become another (RFC 1624, equation 3). */
@@ -81,23 +132,33 @@ static uint16_t amended(uint16_t checksum, uint16_t before, uint16_t after)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-void frame_set_size(uint8_t *l2, uint32_t packet_size)
+void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_size)
 {
-	uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;
-	uint16_t ip_len = (uint16_t)(packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES), before = get16(ip + 2);
+	uint8_t *ip = l2 + frame_ip_offset(h), *l4 = l2 + frame_l4_offset(h);
+	uint16_t l4_len = (uint16_t)(packet_size - FRAME_FCS_BYTES - frame_l4_offset(h));
+	uint16_t ip_len = (uint16_t)(l4_len + FRAME_IP_BYTES), before = get16(ip + 2);
 
-	if (ip_len == before)
+	if (h->ipv6) {
+		put16(ip + 4, l4_len);
+	} else if (ip_len == before) {
 		return;
-	put16(ip + 2, ip_len);
-	put16(ip + 10, amended(get16(ip + 10), before, ip_len));
-	put16(udp + 4, (uint16_t)(ip_len - FRAME_IP_BYTES));
+	} else {
+		put16(ip + 2, ip_len);
+		put16(ip + 10, amended(get16(ip + 10), before, ip_len));
+	}
+	if (!h->tcp)
+		put16(l4 + 4, l4_len);
 }
 
-void frame_set_source_ip(uint8_t *l2, struct in_addr source)
+void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr source)
 {
-	uint8_t *ip = l2 + OFFSET_IP, wanted[4];
+	uint8_t *ip = l2 + frame_ip_offset(h), wanted[4];
 	uint16_t sum = get16(ip + 10);
 
+	if (h->ipv6) {
+		frame_ipv6(ip + 8, source);
+		return;
+	}
 	memcpy(wanted, &source, sizeof(wanted));
 	if (memcmp(ip + 12, wanted, sizeof(wanted)) == 0)
 		return;
@@ -106,9 +167,9 @@ void frame_set_source_ip(uint8_t *l2, struct in_addr source)
 	memcpy(ip + 12, wanted, sizeof(wanted));
 }
 
-void frame_set_source_port(uint8_t *l2, uint16_t port)
+void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port)
 {
-	put16(l2 + OFFSET_UDP, port);
+	put16(l2 + frame_l4_offset(h), port);
 }
 
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
@@ -116,58 +177,156 @@ void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
 	memcpy(l2 + 6, mac, 6);
 }
 
-uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len)
+unsigned frame_checks(
+        const struct frame_header *h, uint16_t port, struct frame_check checks[FRAME_CHECKS_MAX])
 {
-	const uint8_t *ip = l2 + OFFSET_IP, *udp = l2 + OFFSET_UDP;
-	uint16_t ip_len, udp_len;
+	uint8_t ip = (uint8_t)frame_ip_offset(h), l4 = (uint8_t)frame_l4_offset(h);
+	unsigned n = 0;
+
+	if (h->vlan) {
+		checks[n++] = (struct frame_check){12, 2, 0xffff, ETHERTYPE_TAG};
+		checks[n++] = (struct frame_check){14, 2, 0x0fff, h->vlan};
+	}
+	checks[n++] =
+	        (struct frame_check){(uint8_t)(ip - 2), 2, 0xffff, h->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4};
+	if (h->ipv6) {
+		checks[n++] = (struct frame_check){ip, 1, 0xf0, 0x60};
+		checks[n++] = (struct frame_check){(uint8_t)(ip + 6), 1, 0xff, protocol(h)};
+	} else {
+		checks[n++] = (struct frame_check){ip, 1, 0xff, 0x45};
+		/* More fragments, or an offset. */
+		checks[n++] = (struct frame_check){(uint8_t)(ip + 6), 2, 0x3fff, 0};
+		checks[n++] = (struct frame_check){(uint8_t)(ip + 9), 1, 0xff, protocol(h)};
+	}
+	checks[n++] = (struct frame_check){(uint8_t)(l4 + 2), 2, 0xffff, port};
+	if (h->tcp)
+		/* No options, and of an open connection: a reset comes from a kernel that was not asked. */
+		checks[n++] = (struct frame_check){(uint8_t)(l4 + 12), 2, 0xf007, 0x5000};
+	return n;
+}
+
+struct frame_match frame_match(const struct frame_header *h, uint16_t port)
+{
+	struct frame_match match = {.header = *h, .header_bytes = frame_header_bytes(h)};
+	struct frame_check checks[FRAME_CHECKS_MAX];
+	uint8_t mask[FRAME_HEADER_MAX] = {0}, value[FRAME_HEADER_MAX] = {0};
+	unsigned n = frame_checks(h, port, checks);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct frame_check *c = &checks[i];
+
+		if (c->bytes == 2) {
+			put16(mask + c->offset, c->mask);
+			put16(value + c->offset, c->value);
+		} else {
+			mask[c->offset] = (uint8_t)c->mask;
+			value[c->offset] = (uint8_t)c->value;
+		}
+	}
+	/* The last word ends with the headers, so none reaches beyond. */
+	for (uint32_t at = 8; at < match.header_bytes; at += 8) {
+		uint32_t offset = at + 8 <= match.header_bytes ? at : match.header_bytes - 8;
+		uint32_t w = match.words;
+
+		match.offset[w] = (uint8_t)offset;
+		memcpy(&match.mask[w], mask + offset, 8);
+		memcpy(&match.value[w], value + offset, 8);
+		match.words += match.mask[w] != 0;
+	}
+	return match;
+}
+
+static bool matches(const struct frame_match *match, const uint8_t *l2)
+{
+	uint64_t differing = 0;
+
+	for (uint32_t i = 0; i < match->words; i++) {
+		uint64_t word;
+
+		memcpy(&word, l2 + match->offset[i], sizeof(word));
+		differing |= (word & match->mask[i]) ^ match->value[i];
+	}
+	return !differing;
+}
+
+uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, const struct frame_match *match, uint16_t *payload_len)
+{
+	const struct frame_header *h = &match->header;
+	uint32_t l4 = frame_l4_offset(h), behind_ip;
 
 	*payload_len = 0;
-	if (bytes < FRAME_HEADER_BYTES || get16(l2 + 12) != 0x0800 || ip[0] != 0x45 || ip[9] != PROTOCOL_UDP)
+	if (bytes < match->header_bytes || !matches(match, l2))
 		return NULL;
-	if (get16(ip + 6) & 0x3fff) /* more fragments, or an offset */
+	if (!h->ipv6 && get16(l2 + frame_ip_offset(h) + 2) < FRAME_IP_BYTES)
 		return NULL;
-	ip_len = get16(ip + 2);
-	udp_len = get16(udp + 4);
-	if (ip_len > bytes - FRAME_ETH_BYTES || udp_len < FRAME_UDP_BYTES ||
-	        ip_len != FRAME_IP_BYTES + udp_len)
+	behind_ip = l4_bytes(l2 + frame_ip_offset(h), h);
+	if (behind_ip > bytes - l4 || behind_ip < match->header_bytes - l4)
 		return NULL;
-	if (get16(udp + 2) != udp_port)
+	if (!h->tcp && get16(l2 + l4 + 4) != behind_ip)
 		return NULL;
-	*payload_len = (uint16_t)(udp_len - FRAME_UDP_BYTES);
-	return l2 + FRAME_HEADER_BYTES;
+	*payload_len = (uint16_t)(behind_ip - (match->header_bytes - l4));
+	return l2 + match->header_bytes;
+}
+
+struct frame_header frame_detect(const uint8_t *l2, uint32_t bytes)
+{
+	struct frame_header h = {0};
+	const uint8_t *ip;
+
+	if (bytes < FRAME_HEADER_BYTES)
+		return h;
+	if (get16(l2 + 12) == ETHERTYPE_TAG)
+		h.vlan = get16(l2 + 14) & 0x0fff;
+	ip = l2 + frame_ip_offset(&h);
+	h.ipv6 = get16(ip - 2) == ETHERTYPE_IPV6;
+	h.tcp = ip[h.ipv6 ? 6 : 9] == PROTOCOL_TCP;
+	return h;
 }
 
 static void swap_bytes(uint8_t *a, uint8_t *b, size_t n)
 {
-	uint8_t t[6];
+	uint8_t t[16];
 
 	memcpy(t, a, n);
 	memcpy(a, b, n);
 	memcpy(b, t, n);
 }
 
-void frame_reflect(uint8_t *l2)
+void frame_reflect(uint8_t *l2, const struct frame_header *h)
 {
+	uint8_t *ip = l2 + frame_ip_offset(h), *l4 = l2 + frame_l4_offset(h);
+
 	swap_bytes(l2, l2 + 6, 6);
-	swap_bytes(l2 + OFFSET_IP + 12, l2 + OFFSET_IP + 16, 4);
-	swap_bytes(l2 + OFFSET_UDP, l2 + OFFSET_UDP + 2, 2);
+	if (h->ipv6)
+		swap_bytes(ip + 8, ip + 24, 16);
+	else
+		swap_bytes(ip + 12, ip + 16, 4);
+	swap_bytes(l4, l4 + 2, 2);
 }
 
-void frame_seal(uint8_t *l2)
+void frame_seal(uint8_t *l2, const struct frame_header *h, bool blank)
 {
-	uint8_t *field = l2 + OFFSET_UDP + 6;
+	uint8_t *field = l2 + frame_l4_offset(h) + (h->tcp ? 16 : 6);
+	uint32_t summed = blank ? frame_header_bytes(h) - frame_l4_offset(h) + FRAME_STAMP_BYTES
+	                        : l4_bytes(l2 + frame_ip_offset(h), h);
 	uint16_t sum;
 
 	put16(field, 0);
-	sum = (uint16_t)~udp_sum(l2);
-	put16(field, sum ? sum : 0xffff); /* RFC 768: 0 means none */
+	sum = (uint16_t)~l4_sum(l2, h, summed);
+	put16(field, sum || h->tcp ? sum : 0xffff); /* RFC 768: 0 means none */
 }
 
-bool frame_checksums_ok(const uint8_t *l2)
+bool frame_checksums_ok(const uint8_t *l2, const struct frame_header *h)
 {
-	if (fold(sum_words(l2 + OFFSET_IP, FRAME_IP_BYTES, 0)) != 0xffff)
+	const uint8_t *ip = l2 + frame_ip_offset(h);
+
+	if (!h->ipv6 && fold(sum_words(ip, FRAME_IP_BYTES, 0)) != 0xffff)
 		return false;
-	return get16(l2 + OFFSET_UDP + 6) == 0 || udp_sum(l2) == 0xffff;
+	if (!frame_needs_seal(h) && get16(l2 + frame_l4_offset(h) + 6) == 0)
+		return true;
+	if (!h->tcp && get16(l2 + frame_l4_offset(h) + 6) == 0)
+		return false;
+	return l4_sum(l2, h, l4_bytes(ip, h)) == 0xffff;
 }
 
 /* The padding's words are a Weyl sequence that starts elsewhere for each frame: cheap to make, and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The measuring frame: Ethernet, IPv4 and UDP headers, then an 18-byte stamp, then padding.
+/* The measuring frame: Ethernet, IPv4 and UDP headers (or others), then an 18-byte stamp, then padding.
  *
  * Lengths named "bytes" are those of the buffer, without FCS; a packet size counts the FCS (RFC 2544).
  */
@@ -14,12 +14,19 @@
 
 #define FRAME_FCS_BYTES 4u
 #define FRAME_ETH_BYTES 14u
+#define FRAME_VLAN_BYTES 4u
 #define FRAME_IP_BYTES 20u
+#define FRAME_IPV6_BYTES 40u
 #define FRAME_UDP_BYTES 8u
+#define FRAME_TCP_BYTES 20u
+/* Of Ethernet, IPv4 and UDP. */
 #define FRAME_HEADER_BYTES (FRAME_ETH_BYTES + FRAME_IP_BYTES + FRAME_UDP_BYTES)
 #define FRAME_STAMP_BYTES 18u
 /* Two VLAN tags, which a frame may have beyond its packet size where frames of any kind are carried. */
 #define FRAME_TAGS_BYTES 8u
+/* The longest headers: a tag, IPv6, TCP. */
+#define FRAME_HEADER_MAX (FRAME_ETH_BYTES + FRAME_VLAN_BYTES + FRAME_IPV6_BYTES + FRAME_TCP_BYTES)
+#define FRAME_VLAN_LAST 4094u
 #define FRAME_PACKET_MIN 64u
 #define FRAME_PACKET_MAX 9216u
 #define FRAME_SEQUENCE_BITS 48
@@ -32,11 +39,18 @@
 _Static_assert(FRAME_HEADER_BYTES + FRAME_STAMP_BYTES + FRAME_FCS_BYTES == FRAME_PACKET_MIN,
         "the stamp fills the least Ethernet frame exactly");
 
+/* Which headers stand before the stamp; all zero: Ethernet, IPv4, UDP. */
+struct frame_header {
+	bool ipv6, tcp;
+	uint16_t vlan; /* of the tag, 1 to 4094; 0: none */
+};
+
 /* Both ends of a flow, as its frames' headers name them. */
 struct frame_ends {
 	struct in_addr local_ip, remote_ip;
 	uint8_t local_mac[6], remote_mac[6];
-	uint16_t udp_port; /* of both */
+	uint16_t udp_port; /* of both, of TCP too */
+	struct frame_header header;
 };
 
 /* The first ten bytes of a stamp: who sent it, in which window, which one. */
@@ -45,10 +59,51 @@ struct frame_label {
 	uint64_t sequence; /* 48 bits */
 };
 
-/* Payload bytes behind UDP of a frame of that packet size. */
-static inline uint32_t frame_payload_bytes(uint32_t packet_size)
+static inline uint32_t frame_ip_offset(const struct frame_header *h)
 {
-	return packet_size - FRAME_FCS_BYTES - FRAME_HEADER_BYTES;
+	return FRAME_ETH_BYTES + (h->vlan ? FRAME_VLAN_BYTES : 0);
+}
+
+/* Of the UDP or TCP header. */
+static inline uint32_t frame_l4_offset(const struct frame_header *h)
+{
+	return frame_ip_offset(h) + (h->ipv6 ? FRAME_IPV6_BYTES : FRAME_IP_BYTES);
+}
+
+static inline uint32_t frame_header_bytes(const struct frame_header *h)
+{
+	return frame_l4_offset(h) + (h->tcp ? FRAME_TCP_BYTES : FRAME_UDP_BYTES);
+}
+
+/* The least packet size with these headers: 64, 76 with TCP, 84 with IPv6, 96 with both, 4 more with a tag.
+ */
+static inline uint32_t frame_packet_min(const struct frame_header *h)
+{
+	return frame_header_bytes(h) + FRAME_STAMP_BYTES + FRAME_FCS_BYTES;
+}
+
+/* Whether it is Ethernet, IPv4 and UDP. */
+static inline bool frame_is_plain(const struct frame_header *h)
+{
+	return !h->ipv6 && !h->tcp && !h->vlan;
+}
+
+/* Whether no frame goes without a checksum behind IP: only UDP over IPv4 does. */
+static inline bool frame_needs_seal(const struct frame_header *h)
+{
+	return h->ipv6 || h->tcp;
+}
+
+/* Bytes of a packet size that are no payload. */
+static inline uint32_t frame_around_bytes(const struct frame_header *h)
+{
+	return frame_header_bytes(h) + FRAME_FCS_BYTES;
+}
+
+/* Payload bytes behind UDP or TCP of a frame of that packet size. */
+static inline uint32_t frame_payload_bytes(const struct frame_header *h, uint32_t packet_size)
+{
+	return packet_size - frame_around_bytes(h);
 }
 
 /* Stream and window as the upper half of the stamp's first eight bytes. */
@@ -103,30 +158,61 @@ static inline uint64_t frame_time(const uint8_t *payload)
 	return be64toh(time);
 }
 
-/* Writes the 42 bytes of headers of a frame of that packet size from the local end, UDP checksum 0. */
+/* The IPv6 address of an end: fd69:6362:656e:6368::/96 (RFC 4193), and its IPv4 address. */
+void frame_ipv6(uint8_t ipv6[16], struct in_addr ip);
+
+/* Writes the headers of a frame of that packet size from the local end, UDP or TCP checksum 0. A TCP segment
+ * is one of an open connection: ACK, and always the same numbers. */
 void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t packet_size);
 
-/* Makes such a frame one of another packet size: its lengths and the IPv4 checksum, a UDP checksum not. */
-void frame_set_size(uint8_t *l2, uint32_t packet_size);
+/* Makes such a frame one of another packet size: its lengths and the IPv4 checksum, no other checksum. */
+void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_size);
 
-/* Makes such a frame one of another source, the IPv4 checksum too, a UDP checksum not. */
-void frame_set_source_ip(uint8_t *l2, struct in_addr ip);
-void frame_set_source_port(uint8_t *l2, uint16_t port);
+/* Makes such a frame one of another source, the IPv4 checksum too, no other checksum. */
+void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
+void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);
 
-/* Start of the UDP payload and its length, or NULL if these bytes are no unfragmented IPv4/UDP frame to that
- * UDP port whose lengths agree. Reads only within [l2, l2 + bytes). */
-uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, uint16_t udp_port, uint16_t *payload_len);
+/* What tells a frame with an end's headers from others: the `bytes` (1 or 2) at `offset`, a big-endian
+ * number, are `value` under the mask. */
+struct frame_check {
+	uint8_t offset, bytes;
+	uint16_t mask, value;
+};
+
+#define FRAME_CHECKS_MAX 8u
+
+/* Returns how many there are. They do not compare lengths. */
+unsigned frame_checks(
+        const struct frame_header *h, uint16_t port, struct frame_check checks[FRAME_CHECKS_MAX]);
+
+/* The same checks as words to compare, for many frames. */
+struct frame_match {
+	struct frame_header header;
+	uint32_t header_bytes, words;
+	uint8_t offset[FRAME_CHECKS_MAX];
+	uint64_t mask[FRAME_CHECKS_MAX], value[FRAME_CHECKS_MAX];
+};
+
+struct frame_match frame_match(const struct frame_header *h, uint16_t port);
+
+/* Start of the payload behind UDP or TCP and its length, or NULL if these bytes are no unfragmented frame
+ * with such headers to that port whose lengths agree. Reads only within [l2, l2 + bytes). */
+uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, const struct frame_match *match, uint16_t *payload_len);
+
+/* The headers that a frame seems to have, for frame_parse() to find out. */
+struct frame_header frame_detect(const uint8_t *l2, uint32_t bytes);
 
 /* Swaps MAC addresses, IP addresses and ports in place; the checksums stay right. */
-void frame_reflect(uint8_t *l2);
+void frame_reflect(uint8_t *l2, const struct frame_header *h);
 
-/* Writes the UDP checksum of a frame made by frame_write_headers(). */
-void frame_seal(uint8_t *l2);
+/* Writes the UDP or TCP checksum of a frame made by frame_write_headers(). `blank`: the padding is all zero.
+ */
+void frame_seal(uint8_t *l2, const struct frame_header *h, bool blank);
 
-/* Whether the IPv4 header's checksum is right, and the UDP checksum too unless it is 0. For frames that
- * frame_parse() has accepted. */
-bool frame_checksums_ok(const uint8_t *l2);
+/* Whether the IPv4 header's checksum is right, and that of UDP or TCP too unless it is UDP's 0 over IPv4. For
+ * frames that frame_parse() has accepted. */
+bool frame_checksums_ok(const uint8_t *l2, const struct frame_header *h);
 
 /* Fills, or compares, the padding behind the stamp: a pattern that depends on the sequence number. */
 void frame_fill(uint8_t *payload, uint32_t payload_len, uint64_t sequence);

@@ -106,7 +106,9 @@ enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, uint16_t udp_port)
 {
 	struct frame_label label;
 	uint16_t length;
-	const uint8_t *payload = frame_parse(l2, bytes, udp_port, &length);
+	const struct frame_header header = frame_detect(l2, bytes);
+	const struct frame_match match = frame_match(&header, udp_port);
+	const uint8_t *payload = frame_parse(l2, bytes, &match, &length);
 
 	if (!payload || length < FRAME_STAMP_BYTES)
 		return IMPAIR_DATA;

@@ -25,7 +25,8 @@
 /* Bursts refused in a row, before the link is asked for. */
 #define REFUSED_CHECK (1u << 16)
 
-/* The bytes of a header that say "IPv4, UDP, this length, this port", as three words to compare. */
+/* The bytes of a plain header (frame_is_plain()) that say "IPv4, UDP, this length, this port", as three words
+ * to compare. */
 struct header_match {
 	uint64_t at12, at12_mask; /* EtherType, version and length, (TOS), total length, (identification) */
 	uint32_t at20, at20_mask; /* fragment, (TTL), protocol */
@@ -35,9 +36,9 @@ struct header_match {
 struct io {
 	struct dpdk_port port;
 	struct header_match match;
-	uint16_t udp_port;
-	uint16_t payload_len; /* of all frames; 0: of a mix, each says its own */
-	uint32_t least_bytes; /* of a frame that is looked at */
+	struct frame_match ours; /* what header_match says in few words, for any headers */
+	uint16_t payload_len;    /* of all frames; 0: of a mix, each says its own */
+	uint32_t least_bytes;    /* of a frame that is looked at */
 	unsigned lent, received, refused_bursts;
 	struct rte_mbuf *tx[IO_BURST_MAX];
 	struct rte_mbuf *rx[IO_BURST_MAX];
@@ -115,14 +116,17 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 		return NULL;
 	}
 	memset(io, 0, sizeof(*io));
-	io->udp_port = o->ends.udp_port;
-	io->payload_len = o->shape.cycle ? 0 : (uint16_t)frame_payload_bytes(o->packet_size);
-	io->match = make_match(o);
+	io->ours = frame_match(&o->ends.header, o->ends.udp_port);
+	io->payload_len = o->shape.cycle ? 0 : (uint16_t)frame_payload_bytes(&o->ends.header, o->packet_size);
+	if (frame_is_plain(&o->ends.header))
+		io->match = make_match(o);
 	if (!open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len)) {
 		free(io);
 		return NULL;
 	}
 	io->least_bytes = o->shape.cycle ? FRAME_PACKET_MIN - FRAME_FCS_BYTES : io->port.frame_bytes;
+	if (!frame_is_plain(&o->ends.header))
+		io->least_bytes = UINT32_MAX; /* all are looked at by frame_parse() */
 	return io;
 }
 
@@ -176,7 +180,7 @@ static bool dpdk_peer_left(struct io *io)
 
 static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 {
-	uint16_t bytes = (uint16_t)io->port.frame_bytes;
+	uint16_t bytes = (uint16_t)io->port.frame_bytes, header = (uint16_t)io->ours.header_bytes;
 
 	if (n > io->lent) {
 		/* The pool's own call: buffers in a pool have one reference, one segment and no successor. */
@@ -195,7 +199,7 @@ static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 		}
 	}
 	for (unsigned i = 0; i < n; i++)
-		payload[i] = rte_pktmbuf_mtod_offset(io->tx[i], uint8_t *, FRAME_HEADER_BYTES);
+		payload[i] = rte_pktmbuf_mtod_offset(io->tx[i], uint8_t *, header);
 	return n;
 }
 
@@ -232,7 +236,7 @@ static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io
 	frame->l2_len = mbuf->data_len;
 	frame->payload = NULL;
 	if (whole)
-		frame->payload = frame_parse(frame->l2, mbuf->data_len, io->udp_port, &frame->payload_len);
+		frame->payload = frame_parse(frame->l2, mbuf->data_len, &io->ours, &frame->payload_len);
 }
 
 /* Payload bytes of an expected frame of a mix; 0 if its lengths do not agree. */
@@ -297,7 +301,7 @@ static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
 			io->rest[rest++] = mbuf;
 			continue;
 		}
-		frame_reflect(rte_pktmbuf_mtod(mbuf, uint8_t *));
+		frame_reflect(rte_pktmbuf_mtod(mbuf, uint8_t *), &io->ours.header);
 		mbuf->ol_flags = 0; /* what the driver found out on receipt would be orders when sending */
 		out[kept++] = mbuf;
 	}

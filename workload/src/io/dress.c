@@ -5,10 +5,11 @@
 
 #include "base/frame.h"
 
-static void set_size(const struct io_ops *ops, struct io *io, uint8_t *payload, unsigned i, uint32_t size)
+static void set_size(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload,
+        unsigned i, uint32_t size)
 {
 	if (ops->sees_l2)
-		frame_set_size(payload - FRAME_HEADER_BYTES, size);
+		frame_set_size(payload - frame_header_bytes(&o->ends.header), &o->ends.header, size);
 	if (ops->tx_resize)
 		ops->tx_resize(io, i, size - FRAME_FCS_BYTES);
 }
@@ -27,10 +28,11 @@ static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
 	case SHAPE_ADDRESSES:
 		if (flow)
 			source.s_addr = htonl(0x64400000u + flow);
-		frame_set_source_ip(l2, source);
+		frame_set_source_ip(l2, &ends->header, source);
 		break;
 	case SHAPE_PORTS:
-		frame_set_source_port(l2, flow ? (uint16_t)(SHAPE_PORT_FIRST + flow) : ends->udp_port);
+		frame_set_source_port(
+		        l2, &ends->header, flow ? (uint16_t)(SHAPE_PORT_FIRST + flow) : ends->udp_port);
 		break;
 	case SHAPE_MACS:
 		frame_set_source_mac(l2, flow ? other : mac);
@@ -41,9 +43,10 @@ static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
 static void dress_flows(const struct options *o, uint8_t *payload[], unsigned n, uint64_t first)
 {
 	struct shape_place at = shape_place(&o->shape, first);
+	uint32_t header = frame_header_bytes(&o->ends.header);
 
 	for (unsigned i = 0; i < n; i++)
-		set_flow(o, payload[i] - FRAME_HEADER_BYTES, shape_next_flow(&o->shape, &at));
+		set_flow(o, payload[i] - header, shape_next_flow(&o->shape, &at));
 }
 
 void dress_frames(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload[],
@@ -58,7 +61,7 @@ void dress_frames(const struct options *o, const struct io_ops *ops, struct io *
 		return;
 	at = (uint32_t)(first % s->cycle);
 	for (unsigned i = 0; i < n; i++) {
-		set_size(ops, io, payload[i], i, s->sizes[at]);
+		set_size(o, ops, io, payload[i], i, s->sizes[at]);
 		at = at + 1 == s->cycle ? 0 : at + 1;
 	}
 }
@@ -66,7 +69,15 @@ void dress_frames(const struct options *o, const struct io_ops *ops, struct io *
 void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload)
 {
 	if (o->shape.cycle)
-		set_size(ops, io, payload, 0, o->packet_size);
+		set_size(o, ops, io, payload, 0, o->packet_size);
 	if (shape_has_flows(&o->shape) && ops->sees_l2)
-		set_flow(o, payload - FRAME_HEADER_BYTES, 0);
+		set_flow(o, payload - frame_header_bytes(&o->ends.header), 0);
+}
+
+void dress_seal(const struct options *o, const struct io_ops *ops, uint8_t *payload)
+{
+	const struct frame_header *h = &o->ends.header;
+
+	if (ops->sees_l2 && (o->touch || frame_needs_seal(h)))
+		frame_seal(payload - frame_header_bytes(h), h, !o->touch);
 }

@@ -19,4 +19,7 @@ void dress_frames(const struct options *o, const struct io_ops *ops, struct io *
 /* The same for one control frame, which has the packet size and is of flow 0. */
 void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload);
 
+/* Gives a stamped frame its UDP or TCP checksum, with --touch or where it needs one. */
+void dress_seal(const struct options *o, const struct io_ops *ops, uint8_t *payload);
+
 #endif

@@ -39,8 +39,7 @@ static bool send_copy(struct io *f, const uint8_t *payload)
 				dress_control(f->o, f->ops, f->io, out);
 			else
 				dress_frames(f->o, f->ops, f->io, &out, 1, label.sequence);
-			if (f->o->touch && f->ops->sees_l2)
-				frame_seal(out - FRAME_HEADER_BYTES);
+			dress_seal(f->o, f->ops, out);
 			taken = f->ops->tx_commit(f->io, 1);
 		}
 		if (taken)
@@ -140,7 +139,7 @@ struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const stru
 		        .io = inner,
 		        .o = o,
 		        .give_up = give_up,
-		        .length = frame_payload_bytes(o->packet_size)};
+		        .length = frame_payload_bytes(&o->ends.header, o->packet_size)};
 		f->held = malloc(FRAME_PACKET_MAX);
 		f->buffers = calloc(IO_BURST_MAX, FRAME_PACKET_MAX);
 	}

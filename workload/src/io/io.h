@@ -19,7 +19,7 @@ struct io;
 /* A received frame on loan until rx_release(). */
 struct io_frame {
 	uint8_t *l2;      /* Ethernet header, NULL where the backend does not show it */
-	uint8_t *payload; /* first byte after UDP, or NULL if this is no IPv4/UDP frame to our port */
+	uint8_t *payload; /* first byte after UDP or TCP, or NULL if this has not our headers and port */
 	uint16_t payload_len;
 	uint16_t frame_len; /* Ethernet frame with FCS */
 	uint16_t l2_len;    /* bytes there are at l2; a frame without FCS can be longer and is cut then */
@@ -34,9 +34,8 @@ struct io_facts {
 
 struct io_ops {
 	const char *name;
-	/* Whether a payload lent by tx_acquire() has its frame's 42 bytes of headers right in front of it.
-	 * With
-	 * --touch the application then writes the UDP checksum there itself (frame_seal()). */
+	/* Whether a payload lent by tx_acquire() has its frame's headers right in front of it. The
+	 * application then writes the UDP or TCP checksum there itself, where one is due (dress_seal()). */
 	bool sees_l2;
 
 	/* Sets the port up (for a serving socket: it exists when this returns; the peer need not be there).
@@ -65,7 +64,7 @@ struct io_ops {
 	int (*rx_reflect)(struct io *io, const bool *keep, unsigned n);
 
 	/* Gives the i-th lent frame a length of its own, counted without FCS from its Ethernet header, which
-	 * stands (or would stand) FRAME_HEADER_BYTES before its payload. At most the packet size, and two
+	 * stands (or would stand) frame_header_bytes() before its payload. At most the packet size, and two
 	 * VLAN tags. Who calls it calls it for each frame. NULL where frames have no length. */
 	void (*tx_resize)(struct io *io, unsigned i, uint32_t bytes);
 	/* For frames of any kind (replay, capture); NULL where a backend cannot tell. Frames that came to the

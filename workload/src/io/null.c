@@ -23,7 +23,7 @@ struct io {
 	bool started, ended;
 	unsigned slots, head, tail; /* lent for sending at head; a client's echoes wait from tail to head */
 	unsigned on_loan;           /* received frames not yet released */
-	uint32_t length;            /* payload bytes */
+	uint32_t length, around;    /* payload bytes of a frame, and the others of its packet size */
 	size_t stride;
 	uint8_t *buffers;
 };
@@ -47,7 +47,8 @@ static struct io *null_open(const struct options *o, int eal_argc, char **eal_ar
 	(void)eal_argv;
 	if (io) {
 		io->o = o;
-		io->length = frame_payload_bytes(o->packet_size);
+		io->around = frame_around_bytes(&o->ends.header);
+		io->length = frame_payload_bytes(&o->ends.header, o->packet_size);
 		io->stride = (io->length + 63) / 64 * 64;
 		io->echoes = o->app->sends && o->app->round_trip;
 		io->slots = io->echoes ? ECHO_SLOTS : IO_BURST_MAX;
@@ -109,7 +110,7 @@ static void make(
 	frame->l2 = NULL;
 	frame->payload = slot(io, i);
 	frame->frame_len = (uint16_t)size_of(io, label);
-	frame->payload_len = (uint16_t)frame_payload_bytes(frame->frame_len);
+	frame->payload_len = (uint16_t)(frame->frame_len - io->around);
 	frame_stamp(frame->payload, label, now);
 	if (io->o->touch)
 		frame_fill(frame->payload, frame->payload_len, sequence);
@@ -160,7 +161,7 @@ static int null_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 
 		frames[i] = (struct io_frame){
 		        .payload = payload,
-		        .payload_len = (uint16_t)frame_payload_bytes(size),
+		        .payload_len = (uint16_t)(size - io->around),
 		        .frame_len = (uint16_t)size,
 		};
 	}

@@ -18,36 +18,61 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
+/* Both addresses of an Ethernet header. */
+#define MACS_BYTES 12u
+
 struct io {
 	struct sock sock;
-	uint16_t udp_port;
+	struct frame_match match;
 };
 
-/* Unfragmented IPv4 without options, UDP, to our port; the kernel drops all else before it costs a copy. */
-static bool attach_filter(int fd, uint16_t port)
-{
-	struct sock_filter code[] = {
-	        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 9),
-	        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FRAME_ETH_BYTES),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x45, 0, 7),
-	        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, FRAME_ETH_BYTES + 6),
-	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 5, 0),
-	        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FRAME_ETH_BYTES + 9),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 3),
-	        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, FRAME_ETH_BYTES + FRAME_IP_BYTES + 2),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 1),
-	        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	        BPF_STMT(BPF_RET | BPF_K, 0),
-	};
-	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+/* Three checks for a tag and those of the other headers, then yes and no. */
+#define CODE_MAX (3 * (3 + FRAME_CHECKS_MAX) + 2)
 
+/* What does not compare equal jumps to the end, whose place is not known yet. */
+static void add_check(
+        struct sock_filter *code, unsigned *n, uint16_t load, uint32_t offset, uint16_t mask, uint16_t value)
+{
+	code[(*n)++] = (struct sock_filter)BPF_STMT(BPF_LD | load | BPF_ABS, offset);
+	code[(*n)++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask);
+	code[(*n)++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
+}
+
+/* The kernel drops all but frames with our headers before they cost a copy. It has taken a tag off. */
+static bool attach_filter(int fd, const struct frame_ends *ends)
+{
+	struct frame_header bare = {ends->header.ipv6, ends->header.tcp, 0};
+	struct frame_check checks[FRAME_CHECKS_MAX];
+	unsigned count = frame_checks(&bare, ends->udp_port, checks), n = 0;
+	struct sock_filter code[CODE_MAX];
+	struct sock_fprog program = {.filter = code};
+
+	if (ends->header.vlan) {
+		/* PACKET_OUTGOING and PACKET_LOOPBACK alone have this bit: a socket for all kinds sees its
+		 * own. */
+		add_check(code, &n, BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE), PACKET_OUTGOING, 0);
+		add_check(code, &n, BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT), 0xff, 1);
+		add_check(
+		        code, &n, BPF_H, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG), 0x0fff, ends->header.vlan);
+	}
+	for (unsigned i = 0; i < count; i++)
+		add_check(code, &n, checks[i].bytes == 2 ? BPF_H : BPF_B, checks[i].offset, checks[i].mask,
+		        checks[i].value);
+	for (unsigned i = 0; i < n; i++)
+		if (BPF_CLASS(code[i].code) == BPF_JMP)
+			code[i].jf = (uint8_t)(n - i);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	program.len = (unsigned short)n;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
 }
 
 static bool bind_interface(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
-	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
+	/* The kernel tells of a tag only those that listen to frames of all kinds. */
+	const uint16_t kind = o->ends.header.ipv6 ? ETH_P_IPV6 : ETH_P_IP;
+	const uint16_t protocol = o->ends.header.vlan ? ETH_P_ALL : kind;
+	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol)};
 	int on = 1;
 
 	link.sll_ifindex = (int)if_nametoindex(o->raw_interface);
@@ -57,8 +82,7 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	}
 	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	if (!attach_filter(s->fd, o->ends.udp_port) ||
-	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
+	if (!attach_filter(s->fd, &o->ends) || bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
 		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
 		return false;
 	}
@@ -66,10 +90,22 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	return true;
 }
 
+/* Room for the tag before each frame that comes. */
+static void shift_receive_buffers(struct sock_rx *rx)
+{
+	rx->capacity -= FRAME_VLAN_BYTES;
+	for (unsigned i = 0; i < rx->slots; i++) {
+		rx->vectors[i].iov_base = (uint8_t *)rx->vectors[i].iov_base + FRAME_VLAN_BYTES;
+		rx->vectors[i].iov_len = rx->capacity;
+	}
+}
+
 static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES, err, err_len))
 		return false;
+	if (o->ends.header.vlan)
+		shift_receive_buffers(&s->rx);
 	for (unsigned i = 0; i < s->tx.slots; i++)
 		frame_write_headers(sock_tx_buffer(s, i), &o->ends, o->packet_size);
 	/* Protocol 0: nothing is queued before the filter is in place. */
@@ -90,7 +126,7 @@ static struct io *raw_open(const struct options *o, int eal_argc, char **eal_arg
 	(void)eal_argc;
 	(void)eal_argv;
 	if (io)
-		io->udp_port = o->ends.udp_port;
+		io->match = frame_match(&o->ends.header, o->ends.udp_port);
 	return io;
 }
 
@@ -98,7 +134,7 @@ static unsigned raw_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 {
 	n = sock_tx_lend(&io->sock, payload, n);
 	for (unsigned i = 0; i < n; i++)
-		payload[i] += FRAME_HEADER_BYTES;
+		payload[i] += io->match.header_bytes;
 	return n;
 }
 
@@ -112,20 +148,37 @@ static int raw_tx_commit(struct io *io, unsigned n)
 	return sock_tx_send(&io->sock, n);
 }
 
+/* Puts the tag that the kernel took off back between the addresses and what followed them: the filter has
+ * seen which it was. */
+static uint8_t *put_tag_back(uint8_t *l2, uint16_t vlan)
+{
+	const uint16_t tag[2] = {htons(ETHERTYPE_VLAN), htons(vlan)};
+
+	_Static_assert(sizeof(tag) == FRAME_VLAN_BYTES, "a VLAN tag");
+	memmove(l2 - sizeof(tag), l2, MACS_BYTES);
+	memcpy(l2 - sizeof(tag) + MACS_BYTES, tag, sizeof(tag));
+	return l2 - sizeof(tag);
+}
+
 static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 {
 	struct sock_rx *rx = &io->sock.rx;
+	const uint16_t vlan = io->match.header.vlan;
 	int got = sock_receive(&io->sock, n);
 
 	for (int i = 0; i < got; i++) {
 		uint8_t *l2 = rx->vectors[i].iov_base;
-		size_t length = rx->messages[i].msg_len;
+		size_t length = rx->messages[i].msg_len, whole = length <= rx->capacity ? length : 0;
 		struct io_frame *f = &frames[i];
 
+		if (vlan) {
+			l2 = put_tag_back(l2, vlan);
+			length += FRAME_VLAN_BYTES;
+			whole += whole ? FRAME_VLAN_BYTES : 0;
+		}
 		f->l2 = l2;
 		f->frame_len = (uint16_t)(length + FRAME_FCS_BYTES);
-		f->payload = frame_parse(
-		        l2, length <= rx->capacity ? (uint32_t)length : 0, io->udp_port, &f->payload_len);
+		f->payload = frame_parse(l2, (uint32_t)whole, &io->match, &f->payload_len);
 	}
 	return got;
 }
@@ -135,13 +188,14 @@ static int raw_rx_reflect(struct io *io, const bool *keep, unsigned n)
 	struct sock_rx *rx = &io->sock.rx;
 	struct mmsghdr answers[IO_BURST_MAX];
 	struct iovec vectors[IO_BURST_MAX];
+	const size_t tag = io->match.header.vlan ? FRAME_VLAN_BYTES : 0;
 	unsigned m = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		if (!keep[i])
 			continue;
-		frame_reflect(rx->vectors[i].iov_base);
-		vectors[m] = (struct iovec){rx->vectors[i].iov_base, rx->messages[i].msg_len};
+		frame_reflect(rx->vectors[i].iov_base - tag, &io->match.header);
+		vectors[m] = (struct iovec){rx->vectors[i].iov_base - tag, rx->messages[i].msg_len + tag};
 		answers[m] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[m], .msg_iovlen = 1}};
 		m++;
 	}

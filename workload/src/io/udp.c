@@ -64,7 +64,7 @@ bool udp_set_up(struct sock *s, const struct options *o, char *err, size_t err_l
 {
 	char ip[INET_ADDRSTRLEN];
 
-	if (!sock_init(s, o, frame_payload_bytes(o->packet_size), err, err_len))
+	if (!sock_init(s, o, frame_payload_bytes(&o->ends.header, o->packet_size), err, err_len))
 		return false;
 	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s->fd < 0) {

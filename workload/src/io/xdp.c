@@ -25,7 +25,7 @@
 struct io {
 	struct xdp_port port;
 	bool blocking;
-	uint16_t udp_port;
+	struct frame_match match;
 	unsigned lent, received;
 	struct xdp_desc lent_frames[IO_BURST_MAX];
 	struct xdp_desc frames[IO_BURST_MAX]; /* on loan to the application */
@@ -127,7 +127,7 @@ static struct io *xdp_open(const struct options *o, int eal_argc, char **eal_arg
 		return NULL;
 	}
 	io->blocking = o->blocking;
-	io->udp_port = o->ends.udp_port;
+	io->match = frame_match(&o->ends.header, o->ends.udp_port);
 	if (xdp_port_open(&io->port, o, err, err_len))
 		return io;
 	free(io);
@@ -149,7 +149,7 @@ static unsigned xdp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 		        .addr = io->port.free[--io->port.free_count], .len = io->port.frame_bytes};
 	n = n < io->lent ? n : io->lent;
 	for (unsigned i = 0; i < n; i++)
-		payload[i] = io->port.memory + io->lent_frames[i].addr + FRAME_HEADER_BYTES;
+		payload[i] = io->port.memory + io->lent_frames[i].addr + io->match.header_bytes;
 	return n;
 }
 
@@ -209,7 +209,7 @@ static int xdp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 		f->l2 = io->port.memory + io->frames[i].addr;
 		f->l2_len = (uint16_t)io->frames[i].len;
 		f->frame_len = (uint16_t)(io->frames[i].len + FRAME_FCS_BYTES);
-		f->payload = frame_parse(f->l2, io->frames[i].len, io->udp_port, &f->payload_len);
+		f->payload = frame_parse(f->l2, io->frames[i].len, &io->match, &f->payload_len);
 	}
 	return (int)io->received;
 }
@@ -239,7 +239,7 @@ static int xdp_rx_reflect(struct io *io, const bool *keep, unsigned n)
 			give_back_to_fill(io, frame->addr);
 			continue;
 		}
-		frame_reflect(io->port.memory + frame->addr);
+		frame_reflect(io->port.memory + frame->addr, &io->match.header);
 		*xsk_ring_prod__tx_desc(&io->port.tx, at + sent++) = *frame;
 	}
 	io->received = 0;

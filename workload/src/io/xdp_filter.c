@@ -5,7 +5,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
-#include <net/ethernet.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,28 +23,14 @@
 #define MOVE(to, from) DO(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0)
 #define MOVE_VALUE(to, value) DO(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value)
 #define LOAD(size, to, from, offset) DO(BPF_LDX | BPF_MEM | (size), to, from, offset, 0)
-#define UNLESS_EQUAL(register, value, skip) DO(BPF_JMP | BPF_JNE | BPF_K, register, 0, skip, value)
 #define CONTEXT(to, member) LOAD(BPF_W, to, BPF_REG_1, offsetof(struct xdp_md, member))
 
-static int load_program(int map, uint16_t udp_port)
+/* Bounds, three instructions a check at most, the redirection, and the way past it. */
+#define CODE_MAX (5 + 3 * FRAME_CHECKS_MAX + 8)
+
+static int load_program(int map, const struct frame_ends *ends)
 {
-	const struct bpf_insn code[] = {
-	        CONTEXT(BPF_REG_2, data),
-	        CONTEXT(BPF_REG_3, data_end),
-	        MOVE(BPF_REG_4, BPF_REG_2),
-	        DO(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, FRAME_HEADER_BYTES),
-	        DO(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 17, 0),
-	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, 12),
-	        UNLESS_EQUAL(BPF_REG_4, htons(ETHERTYPE_IP), 15),
-	        LOAD(BPF_B, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES),
-	        UNLESS_EQUAL(BPF_REG_4, 0x45, 13),
-	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + 6),
-	        DO(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_4, 0, 0, htons(0x3fff)),
-	        UNLESS_EQUAL(BPF_REG_4, 0, 10),
-	        LOAD(BPF_B, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + 9),
-	        UNLESS_EQUAL(BPF_REG_4, IPPROTO_UDP, 8),
-	        LOAD(BPF_H, BPF_REG_4, BPF_REG_2, FRAME_ETH_BYTES + FRAME_IP_BYTES + 2),
-	        UNLESS_EQUAL(BPF_REG_4, htons(udp_port), 6),
+	const struct bpf_insn to_socket[] = {
 	        CONTEXT(BPF_REG_2, rx_queue_index),
 	        DO(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
 	        DO(0, 0, 0, 0, 0),
@@ -55,8 +40,33 @@ static int load_program(int map, uint16_t udp_port)
 	        MOVE_VALUE(BPF_REG_0, XDP_PASS),
 	        DO(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
+	const unsigned pass = sizeof(to_socket) / sizeof(to_socket[0]) - 2;
+	struct frame_check checks[FRAME_CHECKS_MAX];
+	unsigned n = frame_checks(&ends->header, ends->udp_port, checks), length = 0;
+	struct bpf_insn code[CODE_MAX];
 
-	return bpf_prog_load(BPF_PROG_TYPE_XDP, "icbench", "BSD", code, sizeof(code) / sizeof(code[0]), NULL);
+	code[length++] = CONTEXT(BPF_REG_2, data);
+	code[length++] = CONTEXT(BPF_REG_3, data_end);
+	code[length++] = MOVE(BPF_REG_4, BPF_REG_2);
+	code[length++] = DO(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_4, 0, 0, frame_header_bytes(&ends->header));
+	code[length++] = DO(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 0, 0);
+	for (unsigned i = 0; i < n; i++) {
+		const struct frame_check *c = &checks[i];
+		bool half = c->bytes == 2;
+
+		code[length++] = LOAD(half ? BPF_H : BPF_B, BPF_REG_4, BPF_REG_2, c->offset);
+		code[length++] =
+		        DO(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_4, 0, 0, half ? htons(c->mask) : c->mask);
+		code[length++] =
+		        DO(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_4, 0, 0, half ? htons(c->value) : c->value);
+	}
+	/* Now that it is known where it is: what does not match jumps to the last two. */
+	for (unsigned i = 0; i < length; i++)
+		if (BPF_CLASS(code[i].code) == BPF_JMP)
+			code[i].off = (int16_t)(length - i - 1 + pass);
+	memcpy(code + length, to_socket, sizeof(to_socket));
+	length += sizeof(to_socket) / sizeof(to_socket[0]);
+	return bpf_prog_load(BPF_PROG_TYPE_XDP, "icbench", "BSD", code, length, NULL);
 }
 
 static int attach(const struct xdp_filter *f, unsigned ifindex, uint32_t mode)
@@ -88,7 +98,7 @@ static bool attach_any(
 }
 
 bool xdp_filter_open(
-        struct xdp_filter *f, const char *interface, uint16_t udp_port, char *err, size_t err_len)
+        struct xdp_filter *f, const char *interface, const struct frame_ends *ends, char *err, size_t err_len)
 {
 	unsigned ifindex = if_nametoindex(interface);
 
@@ -99,7 +109,7 @@ bool xdp_filter_open(
 	}
 	f->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "icbench", sizeof(int), sizeof(int), QUEUES_MAX, NULL);
 	if (f->map >= 0)
-		f->program = load_program(f->map, udp_port);
+		f->program = load_program(f->map, ends);
 	if (f->program < 0) {
 		snprintf(err, err_len, "no XDP program for %.60s: %s%s", interface, strerror(errno),
 		        errno == EPERM ? " (it needs CAP_NET_ADMIN and CAP_BPF)" : "");

@@ -7,17 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/frame.h"
+
 /* It is detached when the link is closed, so a killed process leaves nothing behind. */
 struct xdp_filter {
 	int map, program, link; /* file descriptors, -1: none */
 	bool native;            /* in the driver, before the kernel makes a socket buffer of a frame */
 };
 
-/* Attaches the program: unfragmented IPv4/UDP without options to that port goes to the queue's socket, all
+/* Attaches the program: what has the ends' headers (frame_checks()) goes to the queue's socket, all
  * else to the kernel's stack. Natively if the driver can, else generically. False and a sentence on failure.
  */
-bool xdp_filter_open(
-        struct xdp_filter *f, const char *interface, uint16_t udp_port, char *err, size_t err_len);
+bool xdp_filter_open(struct xdp_filter *f, const char *interface, const struct frame_ends *ends, char *err,
+        size_t err_len);
 
 /* Has the frames of a queue go to a socket. False with errno. */
 bool xdp_filter_set(const struct xdp_filter *f, uint32_t queue, int socket);

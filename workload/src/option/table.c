@@ -18,6 +18,9 @@ const struct option_row OPTION_TABLE[] = {
         {0, "flows", "N[:FIELD][:zipf]", KIND_FLOWS, AT(shape), 1, SHAPE_FLOWS_MAX,
                 "1 to 1M flows in turn, or by Zipf's law; the sender's addresses (default), ports or macs "
                 "differ; not over UDP sockets"},
+        {0, "header", "NAME[+vlanN]", KIND_HEADER, AT(ends.header), 1, FRAME_VLAN_LAST,
+                "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
+                "sockets"},
         {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
         {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
                 "AF_PACKET raw socket on interface IF instead of UDP (socket applications), the last of "

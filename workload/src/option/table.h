@@ -21,6 +21,7 @@ enum option_kind {
 	KIND_SIZES,
 	KIND_FLOWS,
 	KIND_PROTOCOL,
+	KIND_HEADER,
 };
 
 struct option_row {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "option/header.h"
 #include "option/table.h"
 
 #include <ctype.h>
@@ -172,6 +173,11 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        ":zipf",
 		        row->min, row->max);
 		break;
+	case KIND_HEADER:
+		snprintf(text, size,
+		        "udp4, tcp4, udp6 or tcp6, and +vlan%.15g to +vlan%.15g behind it or not", row->min,
+		        row->max);
+		break;
 	case KIND_SIZES:
 		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g with commas between",
 		        SHAPE_CYCLE_MAX, row->min, row->max);
@@ -216,6 +222,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return parse_sizes(row, text, o);
 	case KIND_FLOWS:
 		return parse_flows(row, text, o);
+	case KIND_HEADER:
+		return header_store(row, text, field);
 	default:
 		break;
 	}

@@ -13,6 +13,7 @@
 #include "base/frame.h"
 #include "io/dress.h"
 #include "io/fault.h"
+#include "io/hush.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
@@ -168,7 +169,7 @@ bool run_note_start(struct run *r)
 bool run_send_control(struct run *r, uint64_t sequence)
 {
 	uint64_t deadline = clock_monotonic_ns() + CONTROL_PATIENCE_NS;
-	uint32_t length = frame_payload_bytes(r->o->packet_size);
+	uint32_t length = frame_payload_bytes(&r->o->ends.header, r->o->packet_size);
 	uint8_t *payload;
 
 	do {
@@ -178,11 +179,9 @@ bool run_send_control(struct run *r, uint64_t sequence)
 
 			dress_control(r->o, r->ops, r->io, payload);
 			frame_stamp(payload, label, clock_cycles());
-			if (r->o->touch) {
+			if (r->o->touch)
 				frame_fill(payload, length, sequence);
-				if (r->ops->sees_l2)
-					frame_seal(payload - FRAME_HEADER_BYTES);
-			}
+			dress_seal(r->o, r->ops, payload);
 			taken = r->ops->tx_commit(r->io, 1);
 			if (taken == 1)
 				return true;
@@ -269,15 +268,18 @@ static int open_and_run(struct run *r)
 {
 	const struct options *o = r->o;
 	char err[256] = "";
-	int code;
+	int code, silencer;
 
+	if (!hush_open(o, &silencer, err, sizeof(err)))
+		return port_failed(r, err);
 	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
 	if (r->io && has_fault(o))
 		r->io = io_fault_wrap(&r->ops, r->io, o, &control_abandon, err, sizeof(err));
-	if (!r->io)
-		return port_failed(r, err);
-	code = run_opened(r);
-	r->ops->close(r->io);
+	code = r->io ? run_opened(r) : port_failed(r, err);
+	if (r->io)
+		r->ops->close(r->io);
+	if (silencer >= 0)
+		close(silencer);
 	return code;
 }
 

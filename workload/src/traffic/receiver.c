@@ -9,6 +9,7 @@
 bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window, void *context)
 {
 	*rx = (struct receiver){.r = r, .on_window = on_window, .context = context};
+	rx->around = frame_around_bytes(&r->o->ends.header);
 	rx->account = account_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
 	rx->involuntary_before = run_involuntary_switches();
@@ -109,10 +110,11 @@ static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t
 {
 	const struct options *o = rx->r->o;
 
-	if (f->payload_len !=
-	        frame_payload_bytes(shape_size(&o->shape, (uint16_t)(tag >> 32), sequence, o->packet_size)))
+	if (f->payload_len + rx->around !=
+	        shape_size(&o->shape, (uint16_t)(tag >> 32), sequence, o->packet_size))
 		return false;
-	return frame_filled(f->payload, f->payload_len, sequence) && (!f->l2 || frame_checksums_ok(f->l2));
+	return frame_filled(f->payload, f->payload_len, sequence) &&
+	       (!f->l2 || frame_checksums_ok(f->l2, &o->ends.header));
 }
 
 static void take_control(struct receiver *rx, uint64_t sequence)

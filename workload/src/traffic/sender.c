@@ -132,15 +132,18 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 	for (unsigned i = 0; i < n; i++)
 		frame_stamp_tagged(payload[i], tag, s->next_sequence + i, time_be);
 	if (o->touch) {
+		const uint32_t around = frame_around_bytes(&o->ends.header);
+
 		for (unsigned i = 0; i < n; i++) {
 			uint64_t sequence = s->next_sequence + i;
 			uint32_t size = shape_size(&o->shape, s->cursor.number, sequence, o->packet_size);
 
-			frame_fill(payload[i], frame_payload_bytes(size), sequence);
-			if (s->r->ops->sees_l2)
-				frame_seal(payload[i] - FRAME_HEADER_BYTES);
+			frame_fill(payload[i], size - around, sequence);
 		}
 	}
+	if (s->r->ops->sees_l2 && (o->touch || frame_needs_seal(&o->ends.header)))
+		for (unsigned i = 0; i < n; i++)
+			dress_seal(o, s->r->ops, payload[i]);
 	if (s->sent_at) {
 		uint64_t now = clock_cycles();
 
