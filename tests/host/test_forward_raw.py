@@ -120,6 +120,29 @@ def test_faults_are_exact(endpoints: list[str], own: list[str]) -> None:
         assert (first["dropped"], first["missed"]) == (2 * (FRAMES // 100), 0)
 
 
+def test_reordering_counts_within_a_flow_and_a_drop_shows_its_flow() -> None:
+    """A frame is sent behind its successor, which is of another flow if there are two: then nothing is reordered.
+
+    With 100 flows each 100th frame is of the 100th. Headers do not matter, and control frames are found with any.
+    """
+    headers = ["--header", "tcp6+vlan7", "-p", "128"]
+    common = ["-R", "IF", "-m", "-c"]
+    with forwarding("--reorder", 50, "-m") as (path, _):
+        for flows, header, reordered in (
+            (1, [], FRAMES // 50),
+            (2, [], 0),
+            (1, headers, FRAMES // 50),
+            (2, headers, 0),
+        ):
+            sender, receiver = between(path, "send", "recv", [*common, *header, "--flows", str(flows)], PACED)
+            assert (lost(sender, receiver), receiver.summary["corrupted"]) == (0, 0)
+            assert receiver.summary["reordered"] == reordered
+    with forwarding("--drop", 100, "-m") as (path, _):
+        for header in ([], headers):
+            _, receiver = between(path, "send", "recv", [*common, *header, "--flows", "100"], PACED)
+            assert receiver.summary["worst_flows"] == [[99, FRAMES // 100]]
+
+
 def test_round_trips_under_delay() -> None:
     with forwarding("--delay", 2500.5, "-m") as (path, process):
         client, _ = between(path, "client", "server", ["-m"], ["-r", "1k", "-b", "1", "--count", "200"])
