@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
@@ -173,9 +174,11 @@ def path_of(result: Result) -> str:
 
 
 def _containers(label: str) -> str:
-    """Returns the kind of containers that were created: ``netns``, ``netns every 25ms``."""
-    kind, _, *every = label.split(":")
-    return " every ".join([kind, *every])
+    """Returns the kind of containers that were created: ``netns``, ``netns every 25 ms``."""
+    crowd = Crowd.of(label)
+    if crowd is None:  # one that a later version knows
+        return label
+    return crowd.kind if crowd.every_ms is None else f"{crowd.kind} every {crowd.every_ms} ms"
 
 
 def gbps_per_pps(result: Result) -> float:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ipaddress
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from pytest_icbench.driver.guard import make_node, probe_node
+from pytest_icbench.driver.guard import make_node, node_treatment, probe_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
@@ -221,11 +221,16 @@ def measure_births(
         case,
         settings,
         births,
-        replace(around, treatment={**around.treatment, "node": crowd.kind}),
+        replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
         failure=failure,
         started_at=started_at,
         duration_s=time.monotonic() - began,
     )
+
+
+def _of_kind(kind: str) -> Mapping[str, Any]:
+    """Returns the facts about a kind that results keep, such as versions."""
+    return {} if kind == FORK else node_treatment(kind)
 
 
 def why_no_crowd(label: str, session: HostSession) -> str | None:

@@ -134,6 +134,8 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequen
     scales, legend = theme.series_scales(series, order), {"title": None}
     x, y = columns[2:4]
     scale, title = y_axis([row[3] for row in rows], y.title)
+    if y.name == "share":
+        scale, title = {"domain": [0, 100], "nice": False}, y.title
     return {
         "layer": [
             {

@@ -99,11 +99,12 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     assert plain.births is not None
     births = replace(plain.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
     arriving = replace(plain, births=births, axes={**plain.axes, "birth": "netns:100:25ms"})
-    assert path_of(arriving) == "netns every 25ms"
+    assert path_of(arriving) == "netns every 25 ms"
     *_, trips = birth_figures([arriving], all_series([arriving]))
     assert trips.rows[49][2:] == (50.0, 50.0)
     assert trips.rows[-1][2:] == (99.0, 99.0), "one had no answer"
-    assert trips.text == "netns every 25ms: half within 50 ms."
+    assert trips.text == "netns every 25 ms: half within 50 ms."
+    assert trips.spec["layer"][0]["encoding"]["y"]["scale"] == {"domain": [0, 100], "nice": False}
     head, row = table([arriving])[1:3]
     assert "first p50   p90" in head
     assert row.split()[6:8] == ["49.5", "89.1"]
