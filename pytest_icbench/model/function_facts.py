@@ -86,9 +86,11 @@ class FunctionWork:
     """What one function did during the launches of a case: differences of its counters, and shares.
 
     Attributes:
-        cycles_per_frame: busy cycles over the frames of both directions.
-        busy_share: busy cycles over all cycles of its polls.
-        hop: its place in the chain of its pair, from side a; 1 is the first.
+        pair, hop: 1, 2, …; its place in the chain of its pair, from side a.
+        taken, given, denied: frames taken from side a, given to side b, and denied; null for what it does not count.
+        busy_share: busy cycles over all cycles of its polls, or null.
+        cycles_per_frame: busy cycles over the frames of both directions, or null.
+        memory_bytes: memory of its processes, of its control group where that is counted, or null.
     """
 
     pair: int
@@ -129,6 +131,8 @@ class ChainAccount:
     ``sent = received + sum(lost_by_hop)``. A hop is a function, counted from side a; the last hop is the receiver.
 
     Attributes:
+        pair: 1, 2, ….
+        sent, received: by the sender, and by the receiver.
         lost_by_hop: frames that reached the hop before, or left the sender, and did not leave this hop.
         lost_before_hop: of these, the frames that this hop did not take in: lost on the link, or in its full queue.
     """

@@ -112,13 +112,9 @@ class Measurement:
             llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
         vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
         switch_counters: list by port: what the switch counted in all launches; null without counters.
-        chains: list by pair: where a chain lost frames, over whole launches with their warm-up: ``sent``, ``received``,
-            ``lost_by_hop`` (the receiver is the last), and ``lost_before_hop``: of them those that the hop did not take
-            in. ``sent = received + sum(lost_by_hop)``. Null without a chain, for round trips, and where control frames
-            are not told from data.
-        functions: list by pair and ``hop``, its place in a chain: what each network function did in all launches:
-            ``taken`` from side a, ``given`` to side b, ``denied``, ``busy_share``, ``cycles_per_frame``,
-            ``memory_bytes``; null for what it does not count, and for a path without any.
+        chains: list by pair: where a chain lost frames; null without a chain, for round trips, and where control
+            frames are not told from data.
+        functions: list by pair and hop: what each network function did in all launches; null for a path without any.
         loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
         back_to_back: back-to-back frames (``icbench.back_to_back``).
         load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.

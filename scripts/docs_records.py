@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of records that stand in files, from the docstrings of their classes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+
+#: Links in the tables of records: by the record and the first name of a key's entry, a phrase of it and where it leads.
+LINKS = {
+    "Launch": {
+        "pdv": ("delay variation", "../explanation/concepts.md#latency"),
+        "endpoints": ("how evenly each process had its CPU", "#an-endpoint-of-a-launch"),
+        "application": ("an application", "../how-to/applications.md"),
+        "disturbed": ("what disturbed the launch", "../explanation/concepts.md#disturbance"),
+        "stationary": ("became stationary", "../explanation/concepts.md#warm-up"),
+        "pairs": ("the counters of each pair", "#a-pair-of-a-launch"),
+    },
+    "Search": {"trials": ("its trials", "#a-trial-of-a-search")},
+    "Measurement": {
+        "case": ("id", "ids.md"),
+        "metric": ("what a rate is", "../explanation/concepts.md#packet-size-and-rates"),
+        "verdict": ("INVALID", "../how-to/verdicts.md"),
+        "findings": ("what the gate found", "#a-finding"),
+        "bottleneck": ("what limited the rate", "../how-to/verdicts.md#what-limited-a-rate"),
+        "lower_bound": ('"at least"', "../explanation/concepts.md#bottleneck"),
+        "throughput_pps": ("conditional throughput", "#a-search"),
+        "mean_frame_bytes": ("mix", "traffic.md#lengths"),
+        "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),
+        "ratio_to_reference": ("reference link's", "../explanation/concepts.md#reference-link"),
+        "rtt_mean_ns": ("round-trip time", "../explanation/concepts.md#latency"),
+        "pdv_p50_ns": ("packet delay variation", "../explanation/concepts.md#latency"),
+        "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
+        "operations_per_second": ("application", "../how-to/applications.md#what-the-figures-say"),
+        "switch_counters": ("the switch counted", "#a-port-of-the-switch"),
+        "chains": ("where a chain lost frames", "#a-chain"),
+        "functions": ("what each network function did", "#a-function"),
+        "loss_events": ("loss events", "#a-loss-event"),
+        "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
+        "precision": ("where none is claimed", "../explanation/concepts.md#launches-and-intervals"),
+        "bands": ("two bands", "../explanation/concepts.md#launches-and-intervals"),
+        "dependence": ("depend on those before them", "../explanation/concepts.md#launches-and-intervals"),
+        "discarded_s": ("stationary", "../explanation/concepts.md#warm-up"),
+        "disturbed_launches": ("disturbed", "../explanation/concepts.md#disturbance"),
+        "side_by_side": ("how it was reached", "#side-by-side"),
+        "search_lower_pps": ("relevant bounds", "../explanation/concepts.md#searches"),
+        "search": ("a search", "#a-search"),
+        "sweep": ("points of a sweep", "#a-point-of-a-sweep"),
+        "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
+        "per_pair": ("pairs", "#a-pair-of-a-result"),
+        "per_launch": ("launches", "#a-launch"),
+        "birth_ns": ("created containers", "../how-to/births.md#what-the-figures-say"),
+    },
+}
+
+
+def cell(text: str) -> str:
+    """Text as a cell of a table holds it."""
+    return re.sub(r"(?<!\\)\|", r"\\|", text).replace("\n", " ")
+
+
+def keys_of(kind: type) -> str:
+    """The keys of a record as its docstring describes them. The ends of an interval are no keys of their own.
+
+    Raises ValueError if the docstring does not describe just the record's fields.
+    """
+    types = {field.name: str(field.type) for field in fields(kind)}
+    described = list(described_keys(kind))
+    listed = {name for names, _ in described for name in names}
+    if listed != set(types):
+        raise ValueError(f"{kind.__name__}: its docstring lists {sorted(listed ^ set(types))} wrongly")
+    ends = {name for name in types if name.removesuffix("_low").removesuffix("_high") in types.keys() - {name}}
+    rows = ["| key | meaning |", "| --- | --- |"]
+    for names, meaning in described:
+        shown = [f"`{name}` ±" if has_interval(name, types) else f"`{name}`" for name in names if name not in ends]
+        rows.append(f"| {', '.join(shown)} | {meaning} |")
+    return "\n".join(rows)
+
+
+def described_keys(kind: type) -> Iterator[tuple[list[str], str]]:
+    """The keys that a record's docstring describes together, and what they mean. Raises ValueError for a stale link."""
+    text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(kind.__doc__ or ""), flags=re.S)
+    section = textwrap.dedent(text.partition("Attributes:\n")[2]).strip("\n")
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, meaning = " ".join(entry.split()).partition(": ")
+        names = head.split(", ")
+        phrase, target = LINKS.get(kind.__name__, {}).get(names[0], ("", ""))
+        if phrase not in meaning:
+            raise ValueError(f"{kind.__name__}: {names[0]} no longer says {phrase!r}")
+        linked = meaning.replace(phrase, f"[{phrase}]({target})", 1) if phrase else meaning
+        yield names, cell(linked.removesuffix("."))
+
+
+def has_interval(name: str, types: Mapping[str, str]) -> bool:
+    """Whether a key is an estimate, by the types of all keys."""
+    return "Estimate" in types[name] or (f"{name}_low" in types and "float" in types[name])
