@@ -3,6 +3,9 @@
 #include "forward/forward.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/frame.h"
@@ -373,6 +376,35 @@ static void costs_add_up(void)
 	CHECK(c.owed <= c.outside && c.owed >= -400);
 }
 
+static volatile uint64_t away;
+
+static void go_away(int number)
+{
+	uint64_t start = clock_cycles();
+
+	(void)number;
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	away += clock_cycles() - start;
+}
+
+/* A handler that sleeps stands for another task. */
+static void time_of_others_is_not_spent(void)
+{
+	const struct itimerval each = {{0, 3000}, {0, 3000}}, none = {{0, 0}, {0, 0}};
+	struct cost c;
+	uint64_t start;
+
+	cost_init(&c, 40000000);
+	signal(SIGALRM, go_away);
+	CHECK(!setitimer(ITIMER_REAL, &each, NULL));
+	start = clock_cycles();
+	cost_spend(&c, 1);
+	start = clock_cycles() - start;
+	CHECK(!setitimer(ITIMER_REAL, &none, NULL));
+	CHECK(away > 0);
+	CHECK(start + 400 >= 40000000 + away);
+}
+
 static void a_vlan_tag_is_put_back(void)
 {
 	struct raw_pool frames;
@@ -420,6 +452,7 @@ int main(void)
 	errors_are_told();
 	counters_as_json();
 	costs_add_up();
+	time_of_others_is_not_spent();
 	a_vlan_tag_is_put_back();
 	return 0;
 }

@@ -5,6 +5,8 @@
 
 /* More than one step of the loop, less than an interrupt takes. */
 #define SETTLED_MAX 400
+/* A step of the loop that is so long was another task's; an interrupt is shorter. */
+#define AWAY_MIN 20000u
 #define PROBES 256
 #define PROBE_SPELLS 16
 #define PROBE_CYCLES 300u
@@ -12,15 +14,21 @@
 void cost_spend(struct cost *c, unsigned packets)
 {
 	int64_t elapsed = 0, due;
-	uint64_t start;
+	uint64_t start, last;
 
 	c->owed += (int64_t)packets * c->cycles;
 	due = c->owed - c->outside;
 	if (due <= 0)
 		return;
-	start = clock_cycles();
-	while (elapsed < due)
-		elapsed = (int64_t)(clock_cycles() - start);
+	start = last = clock_cycles();
+	while (elapsed < due) {
+		uint64_t now = clock_cycles();
+
+		if (now - last > AWAY_MIN)
+			start += now - last;
+		last = now;
+		elapsed = (int64_t)(now - start);
+	}
 	c->owed = due - elapsed;
 	if (c->owed < -SETTLED_MAX)
 		c->owed = 0;

@@ -3,8 +3,8 @@
  * over.
  *
  * What a spell takes too long or too short, by the loop's step, is settled with the next one, so that the
- * mean is exact. What it takes much too long (an interrupt, another task) is not: real work would not get it
- * back either.
+ * mean is exact. While another task has the CPU nothing is spent: real work would have to go on, too. An
+ * interrupt, which is short, counts as spent.
  */
 #ifndef ICBENCH_COST_H
 #define ICBENCH_COST_H
