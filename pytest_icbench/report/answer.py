@@ -16,7 +16,7 @@ from pytest_icbench.report.changes import comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, counted, percent, printable
+from pytest_icbench.wording import alternatives, counted, percent, printable, signed_percent
 
 #: Number of traffics that the first screen shows of each kind of measurement.
 MOST_TRAFFICS = 2
@@ -145,7 +145,9 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         verdicts = Counter(str(result.verdict) for result in group)
         slower = _worst_first(group, Verdict.REGRESSED)
         better = _worst_first(group, Verdict.IMPROVED)[::-1]
-        untold = len([item for item in group if _undecided(item.verdict)])
+        undecided = [item for item in group if _undecided(item.verdict)]
+        undecided.sort(key=lambda item: _worse(_ratio(item) or Estimate(1.0), item))
+        untold = len(undecided)
         parts = []
         if slower:
             verdict = Verdict.REGRESSED
@@ -158,7 +160,9 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         if better:
             parts.append(f"{len(better)} {Verdict.IMPROVED}: {_changes(better)}.")
         if untold:
-            parts.append(f"Undecided: {untold} of {counted(len(group), 'case')}.")
+            worst = undecided[0]
+            change = f", at worst {printable(worst.case)} {_change(worst)}" if _change(worst) else ""
+            parts.append(f"Undecided: {untold} of {counted(len(group), 'case')}{change}.")
         if verdicts[Verdict.PASS]:
             parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
         out.append(Sentence(lead, " ".join(parts), verdict))
@@ -201,18 +205,14 @@ def _changes(results: Sequence[Result]) -> str:
 
 
 def _change(result: Result) -> str:
-    """Returns ``rate -12.1 % (-13 % to -11 %)``; empty where a limit and no comparison decided."""
+    """Returns ``rate -12.1 % (-13.0 to -11.0)``; empty where a limit and no comparison decided."""
     ratio = _ratio(result)
     if ratio is None:
         return ""
-    text = f"{'round trip' if is_latency(result) else 'rate'} {_signed(ratio)}"
+    text = f"{'round trip' if is_latency(result) else 'rate'} {signed_percent(ratio)} %"
     if ratio.low is None or ratio.high is None:
         return text
-    return f"{text} ({_signed(ratio.low)} to {_signed(ratio.high)})"
-
-
-def _signed(ratio: float) -> str:
-    return f"{'-' if ratio < 1 else '+'}{percent(ratio - 1)}"
+    return f"{text} ({signed_percent(ratio.low)} to {signed_percent(ratio.high)})"
 
 
 def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:

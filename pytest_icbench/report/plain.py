@@ -49,6 +49,6 @@ def _over(above: Estimate, below: Estimate) -> Estimate:
 
 def _key(result: Result) -> Hashable:
     """Returns what a case with a function has in common with the one without it."""
-    point = replace(result.point, function=None)
+    point = replace(result.point, function=None, chain=1)
     machine = result.identity.get("machine")
     return point, result.metric, result.placement, result.run, str(machine)

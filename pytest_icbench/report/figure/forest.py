@@ -98,7 +98,9 @@ def _finding(changes: Sequence[Change]) -> str:
     for verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
         named = [change for change in changes if change.verdict == verdict]
         if named:
-            shown = "; ".join(f"{change.case} {change.text}, {change.values}" for change in named[:5])
+            shown = "; ".join(
+                ", ".join(filter(None, (f"{change.case} {change.text}", change.values))) for change in named[:5]
+            )
             rest = f"; and {len(named) - 5} more" if len(named) > 5 else ""
             sentences.append(f"{verdict}: {shown}{rest}.")
     return " ".join(sentences) or f"None of {len(changes)} is {Verdict.REGRESSED} or {Verdict.IMPROVED}."

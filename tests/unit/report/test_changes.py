@@ -31,6 +31,7 @@ from pytest_icbench.report.figure.registry import Content
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.report.two_runs import against_first
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.baselines import save
 from pytest_icbench.store.side import ComparisonSource
 from tests.baselines import entry, measured, scaled, with_sessions
@@ -253,3 +254,9 @@ def test_compare_writes_both_files(
 def test_a_result_that_was_compared_with_nothing_has_no_change() -> None:
     assert change_of(Result.of(measurement())) is None
     assert comparisons([Result.of(measurement())]) == []
+
+
+def test_a_caption_has_no_commas_for_values_that_are_not_known() -> None:
+    found = result(Case("ovs"), verdict="REGRESSED", baseline="main", ratio_to_baseline=Estimate(0.8, 0.79, 0.81))
+    (chart,) = forest_figures(comparisons([found]))
+    assert chart.text.startswith("REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 % (-21.0 to -19.0).")

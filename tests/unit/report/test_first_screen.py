@@ -186,8 +186,8 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     (sentence,) = answer(results)
     assert sentence.verdict is Verdict.REGRESSED
     assert sentence.lead == "2 of 4 cases REGRESSED against main."
-    assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30 % (-31 % to -29 %); ovs-64B")
-    assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20 % (+19 % to +21 %)." in sentence.text
+    assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30.0 % (-31.0 to -29.0); ovs-64B")
+    assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20.0 % (+19.0 to +21.0)." in sentence.text
     (sentence,) = answer([result(Case("ovs", rate=Rate(1_000_000)), verdict="INCONCLUSIVE", baseline="main")])
     assert sentence.lead == "Nothing is known to be slower than main."
 
@@ -202,7 +202,7 @@ def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:
     assert abs(candidate.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
     sentence = answer([base, candidate])[0]
     assert sentence.lead == "ovs:new against its base: REGRESSED."
-    assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10 % (-11 % to -9 %)." in sentence.text
+    assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)." in sentence.text
     assert deciding([result(Case("ovs"))]) == [result(Case("ovs"))]
 
 
@@ -245,3 +245,19 @@ def test_the_first_screen_shows_few_traffics_the_shortest_and_the_longest_frames
         "Rate flat out, 64 B, bursts of 16",
         "Rate flat out, 1500 B, bursts of 16",
     ]
+
+
+def test_what_is_undecided_is_named_with_its_worst_change() -> None:
+    ratios = {"ovs": 1.0, "vpp": 0.09, "snabb": None}
+    results = [
+        result(
+            Case(switch),
+            verdict="INCONCLUSIVE",
+            baseline="main",
+            ratio_to_baseline=ratio and Estimate(ratio, ratio * 0.9, ratio * 1.1),
+        )
+        for switch, ratio in ratios.items()
+    ]
+    sentence = answer(results)[0]
+    assert sentence.lead == "Nothing is known to be slower than main."
+    assert sentence.text == "Undecided: 3 of 3 cases, at worst vpp-64B-b32-1vs1-Rmax rate -91.0 % (-91.9 to -90.1)."

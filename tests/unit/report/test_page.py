@@ -160,7 +160,7 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     decided = "ovs:new against its base: REGRESSED.</b> 1 REGRESSED; 1 PASS of 2 comparisons."
     assert f"<b class=ic-REGRESSED>{decided}" in told
     assert "over 2 comparisons at most 1 % of sessions accuse a good version" in told
-    assert "ovs:new-64B-b32-1vs1-Rmax rate -10 % (-11 % to -9 %)" in told
+    assert "ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)" in told
     plain = html.Page()
     plain.add("t", result(Case("ovs")))
     assert "side by side" not in summary(plain)

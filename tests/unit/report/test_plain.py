@@ -64,6 +64,10 @@ def test_another_path_or_none_is_no_reference(other: Result) -> None:
     assert ratio_in([rate(NAT, 1e6), other]) is None
 
 
+def test_a_chain_is_held_against_the_path_without_any_of_its_functions() -> None:
+    assert ratio_in([rate(replace(NAT, chain=3), 1e6), rate(PLAIN, 4e6)]) == 0.25
+
+
 def test_a_given_load_has_no_ratio() -> None:
     plain = Case("ovs", rate=Rate(1_000_000))
     assert ratio_in([rate(replace(plain, function="nat"), 1e6), rate(plain, 1e6)]) is None
