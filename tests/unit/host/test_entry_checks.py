@@ -54,6 +54,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("mount", {"path": f"{RUN}/{SESSION}/mnt"}),
     ("tree", {"path": f"{RUN}/{SESSION}/a/b"}),
     ("container", {"lxcpath": f"{RUN}/{SESSION}/lxc", "name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
+    ("oci", {"name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
     ("cgroup", {"name": f"icb{SESSION}"}),
     ("subtree_control", {"path": "/sys/fs/cgroup/cgroup.subtree_control", "enabled": ["cpu"]}),
     ("vf", {"pf": "enp1s0f0", "index": 0, "settings": {"mac": None, "spoofcheck": True}}),
@@ -97,6 +98,8 @@ WRONG: list[tuple[str, str, Any]] = [
     *(("container", "lxcpath", path) for path in ("lxc", f"{RUN}/other1/lxc", f"{RUN}/{SESSION}/lxc/../..", "/")),
     *(("container", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),
     *(("container", "group", name) for name in ("..", "system.slice")),
+    *(("oci", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),
+    *(("oci", "group", name) for name in ("..", "system.slice")),
     *(("cgroup", "name", name) for name in ("", "..", "system.slice", f"icb{SESSION}/..")),
     *(
         ("subtree_control", "path", path)
