@@ -69,7 +69,10 @@ def test_what_must_match_by_both_names(inner: Runner, bench: type[FakeTestbed], 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--icbench-switch=ovs", "--icbench-api=udp"), "--icbench-api: ovs can have no API udp (ovs has dpdk*"),
+        (
+            ("--icbench-switch=testpmd", "--icbench-api=udp"),
+            "--icbench-api: testpmd can have no API udp (testpmd has dpdk*",
+        ),
         (
             ("--icbench-switch=ovs", "--icbench-port=memif"),
             "--icbench-port: ovs can have no port kind memif (ovs has *",
