@@ -122,7 +122,8 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
     victims: list[int] = []
 
     def found() -> bool:
-        victims[:] = _victims(process.pid, fault.victim) if fault.victim else [process.pid]
+        # Not the program that is asked for its version before.
+        victims[:] = _victims(process.pid, fault.victim, (" --version",)) if fault.victim else [process.pid]
         return bool(victims) and process.poll() is None
 
     if not _await(lambda: _rig_began(process.pid) and found()):
