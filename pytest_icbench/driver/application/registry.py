@@ -11,6 +11,7 @@ from pytest_icbench.driver.application.nginx import Nginx, Tls
 from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen, RedisOpen, TcpRr, UdpRr
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.driver.application.sockperf import Sockperf
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.model.application import label_of, load_of
 
@@ -20,6 +21,7 @@ _BUILTIN: tuple[type[Application], ...] = (
     Memcached,
     Nginx,
     Tls,
+    Sockperf,
     TcpRr,
     UdpRr,
     RedisOpen,

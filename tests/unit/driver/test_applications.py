@@ -76,6 +76,18 @@ def test_iperf3_tells_megabits_received_at_both_ends() -> None:
     assert datagrams.told(output("iperf3-3.12-udp-server.json")) == pytest.approx(1597400 * 8 / 1e6)
 
 
+def test_sockperf_tells_round_trips_and_its_faults() -> None:
+    text = output("sockperf-3.7.txt")
+    figures = application("sockperf").parse(text, 0)
+    assert figures.operations > 1000
+    assert figures.errors == 0
+    assert figures.mean_ns is not None
+    assert figures.operations_per_second == pytest.approx(1e9 / figures.mean_ns, rel=0.1)
+    times = [figures.p50_ns or 0, figures.p90_ns or 0, figures.p99_ns or 0, figures.p99_9_ns or 0, figures.max_ns or 0]
+    assert times == sorted(times)
+    assert application("sockperf").parse(text.replace("dropped messages = 0", "dropped messages = 4"), 0).errors == 4
+
+
 def test_an_error_of_iperf3_is_told() -> None:
     with pytest.raises(Wrong, match="unable to connect to server"):
         application("iperf3").parse('{"end": {}, "error": "unable to connect to server: Connection refused"}', 0)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``sockperf``: one datagram at a time, there and back."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.model.application import Bounds, ClientFigures
+
+_SOCKPERF = Program("sockperf", "sockperf", version_pattern=r"version (\d+\.\d+)")
+
+
+class Sockperf(Application):
+    """sockperf's ping-pong over UDP."""
+
+    name: ClassVar[str] = "sockperf"
+    summary: ClassVar[str] = "sockperf ping-pong: one datagram at a time"
+    server: ClassVar[Program] = _SOCKPERF
+    client: ClassVar[Program] = _SOCKPERF
+    port: ClassVar[int] = 11111
+    transport: ClassVar[str] = "udp"
+    message_bytes: ClassVar[Bounds | None] = Bounds(64, 14, 65507)
+
+    def serve(self, address: str) -> Start:
+        return Start(("sockperf", "server", "-i", address, "-p", str(self.port)))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        argv = ("sockperf", "ping-pong", "-i", address, "-p", str(self.port), "-t", f"{seconds:.0f}")
+        return Start((*argv, "-m", str(self.load.message_bytes), "--full-rtt"))
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        return ("sockperf looks at the number of each message",)
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        valid = re.search(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=\d+; ReceivedMessages=(\d+)", output)
+        mean = re.search(r"avg-rtt=([\d.]+)", output)
+        faults = re.search(
+            r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)", output
+        )
+        shares = dict(re.findall(r"percentile (\d+\.\d+) = +([\d.]+)", output))
+        most = re.search(r"<MAX> observation = +([\d.]+)", output)
+        if not (valid and mean and faults and most and {"50.000", "90.000", "99.000", "99.900"} <= shares.keys()):
+            raise unreadable(self.client, "summary", output)
+        return ClientFigures(
+            operations=int(valid[2]),
+            seconds=float(valid[1]),
+            errors=sum(map(int, faults.groups())),
+            mean_ns=float(mean[1]) * 1e3,
+            p50_ns=float(shares["50.000"]) * 1e3,
+            p90_ns=float(shares["90.000"]) * 1e3,
+            p99_ns=float(shares["99.000"]) * 1e3,
+            p99_9_ns=float(shares["99.900"]) * 1e3,
+            max_ns=float(most[1]) * 1e3,
+        )
