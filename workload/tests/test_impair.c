@@ -213,15 +213,19 @@ static void so_does_a_first_frame(void)
 static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t port, uint32_t cut)
 {
 	struct options o = {.packet_size = 64, .ends.udp_port = 9};
+	struct frame_match match;
 	uint8_t l2[60];
 
 	frame_write_headers(l2, &o.ends, o.packet_size);
 	frame_stamp(l2 + FRAME_HEADER_BYTES, (struct frame_label){3, window, sequence}, 12345);
-	return impair_classify(l2, sizeof(l2) - cut, port);
+	match = frame_match(&o.ends.header, port);
+	return impair_classify(l2, sizeof(l2) - cut, &match);
 }
 
 static void kinds(void)
 {
+	const struct frame_header plain = {0};
+	struct frame_match match = frame_match(&plain, 9);
 	uint8_t other[60] = {0};
 
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 0, 9, 0) == IMPAIR_CONTROL);
@@ -235,7 +239,19 @@ static void kinds(void)
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* others' port */
 	for (uint32_t cut = 1; cut <= 60; cut++)
 		CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, cut) == IMPAIR_DATA);
-	CHECK(impair_classify(other, sizeof(other), 9) == IMPAIR_DATA);
+	CHECK(impair_classify(other, sizeof(other), &match) == IMPAIR_DATA);
+	/* Whatever headers they have, one behind the other. */
+	for (unsigned i = 0; i < 64; i++) {
+		struct options o = {.packet_size = 100, .ends.udp_port = 9};
+		uint8_t l2[96];
+
+		o.ends.header =
+		        (struct frame_header){.ipv6 = i & 1, .tcp = i & 2, .vlan = (uint16_t)(i / 4 % 3)};
+		frame_write_headers(l2, &o.ends, o.packet_size);
+		frame_stamp(l2 + frame_header_bytes(&o.ends.header),
+		        (struct frame_label){3, FRAME_WINDOW_CONTROL, i % 2}, 1);
+		CHECK(impair_classify(l2, sizeof(l2), &match) == (i % 2 ? IMPAIR_END_MARK : IMPAIR_CONTROL));
+	}
 }
 
 int main(void)

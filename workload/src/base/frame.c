@@ -207,7 +207,7 @@ unsigned frame_checks(
 
 struct frame_match frame_match(const struct frame_header *h, uint16_t port)
 {
-	struct frame_match match = {.header = *h, .header_bytes = frame_header_bytes(h)};
+	struct frame_match match = {.header = *h, .port = port, .header_bytes = frame_header_bytes(h)};
 	struct frame_check checks[FRAME_CHECKS_MAX];
 	uint8_t mask[FRAME_HEADER_MAX] = {0}, value[FRAME_HEADER_MAX] = {0};
 	unsigned n = frame_checks(h, port, checks);
@@ -281,6 +281,20 @@ struct frame_header frame_detect(const uint8_t *l2, uint32_t bytes)
 	h.ipv6 = get16(ip - 2) == ETHERTYPE_IPV6;
 	h.tcp = ip[h.ipv6 ? 6 : 9] == PROTOCOL_TCP;
 	return h;
+}
+
+uint8_t *frame_parse_any(uint8_t *l2, uint32_t bytes, struct frame_match *kept, uint16_t *payload_len)
+{
+	uint8_t *payload = frame_parse(l2, bytes, kept, payload_len);
+	struct frame_header h;
+
+	if (payload)
+		return payload;
+	h = frame_detect(l2, bytes);
+	if (h.vlan == kept->header.vlan && h.ipv6 == kept->header.ipv6 && h.tcp == kept->header.tcp)
+		return NULL;
+	*kept = frame_match(&h, kept->port);
+	return frame_parse(l2, bytes, kept, payload_len);
 }
 
 static void swap_bytes(uint8_t *a, uint8_t *b, size_t n)

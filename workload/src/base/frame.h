@@ -189,6 +189,7 @@ unsigned frame_checks(
 /* The same checks as words to compare, for many frames. */
 struct frame_match {
 	struct frame_header header;
+	uint16_t port;
 	uint32_t header_bytes, words;
 	uint8_t offset[FRAME_CHECKS_MAX];
 	uint64_t mask[FRAME_CHECKS_MAX], value[FRAME_CHECKS_MAX];
@@ -202,6 +203,10 @@ uint8_t *frame_parse(uint8_t *l2, uint32_t bytes, const struct frame_match *matc
 
 /* The headers that a frame seems to have, for frame_parse() to find out. */
 struct frame_header frame_detect(const uint8_t *l2, uint32_t bytes);
+
+/* frame_parse() of a frame with any headers. Frames of one kind mostly follow each other, so the match is
+ * kept. */
+uint8_t *frame_parse_any(uint8_t *l2, uint32_t bytes, struct frame_match *kept, uint16_t *payload_len);
 
 /* Swaps MAC addresses, IP addresses and ports in place; the checksums stay right. */
 void frame_reflect(uint8_t *l2, const struct frame_header *h);

@@ -32,6 +32,7 @@ bool forward_init(struct forward *f, struct run *r, const struct forward_ops *op
 	const struct options *o = r->o;
 
 	*f = (struct forward){.r = r, .ops = ops, .io = io, .ports = ops->ports(io)};
+	f->match = frame_match(&o->ends.header, o->ends.udp_port);
 	/* Rounded up: never early. */
 	f->delay = (uint64_t)ceil(o->delay_us * 1e3 / r->clock.ns_per_cycle);
 	if (o->cost_cycles)
@@ -64,20 +65,20 @@ void forward_free(struct forward *f)
 	}
 }
 
-static enum impair_kind kind_of(const struct forward *f, void *frame)
+static enum impair_kind kind_of(struct forward *f, void *frame)
 {
 	uint32_t length;
 	uint8_t *l2 = f->ops->bytes(frame, &length);
 
-	return impair_classify(l2, length, f->r->o->ends.udp_port);
+	return impair_classify(l2, length, &f->match);
 }
 
-static bool is_control(const struct forward *f, void *frame)
+static bool is_control(struct forward *f, void *frame)
 {
 	return kind_of(f, frame) > IMPAIR_FIRST;
 }
 
-static void find_control(const struct forward *f, void *frames[], unsigned n, bool control[])
+static void find_control(struct forward *f, void *frames[], unsigned n, bool control[])
 {
 	for (unsigned i = 0; i < n; i++)
 		control[i] = is_control(f, frames[i]);

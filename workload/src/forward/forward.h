@@ -31,7 +31,8 @@ struct forward {
 	unsigned ports;
 	uint64_t delay; /* cycles; 0: none */
 	struct cost cost;
-	uint64_t busy, idle; /* cycles: polls that moved frames, and polls that did not */
+	struct frame_match match; /* of the frames that were looked at last */
+	uint64_t busy, idle;      /* cycles: polls that moved frames, and polls that did not */
 	uint64_t polls, empty_polls, yields, moved;
 	uint64_t last;                             /* when the last poll ended */
 	struct forward_way way[FORWARD_PORTS_MAX]; /* by the port frames come from */

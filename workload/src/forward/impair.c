@@ -102,13 +102,11 @@ void *impair_take_held(struct impair *m)
 	return frame;
 }
 
-enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, uint16_t udp_port)
+enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match *kept)
 {
 	struct frame_label label;
 	uint16_t length;
-	const struct frame_header header = frame_detect(l2, bytes);
-	const struct frame_match match = frame_match(&header, udp_port);
-	const uint8_t *payload = frame_parse(l2, bytes, &match, &length);
+	const uint8_t *payload = frame_parse_any(l2, bytes, kept, &length);
 
 	if (!payload || length < FRAME_STAMP_BYTES)
 		return IMPAIR_DATA;
