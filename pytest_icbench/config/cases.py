@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Literal
 
 from pytest_icbench.config import candidates, frames, values
+from pytest_icbench.config.between import between
 from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
 from pytest_icbench.config.bit_rate import BitRate
 from pytest_icbench.config.choices import choose, cores_of
@@ -45,6 +46,7 @@ class Request:
         remote: whether the case is over two hosts; empty: if there is a second one.
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
         chain: how many of a function each frame passes one after the other.
+        share, cap: per cents of one CPU for functions side by side; their number is that of the pairs.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
         comparisons: how many times the test compares a candidate with its base.
@@ -71,6 +73,8 @@ class Request:
     functions: tuple[str | None, ...] = (None,)
     function_count: tuple[int, ...] | None = None
     chain: tuple[int, ...] = (1,)
+    share: tuple[str, ...] | None = None
+    cap: tuple[str, ...] | None = None
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
     soak_duration: float | None = None
@@ -94,8 +98,22 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
+_COUNTS = ("function_count", "share", "cap")
 #: Arguments for which None is the same as leaving them out.
-_NONE = ("api", "app", "birth", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count")
+_NONE = (
+    "api",
+    "app",
+    "birth",
+    "port",
+    "switch_cores",
+    "variant",
+    "measure",
+    "soak_duration",
+    "mix",
+    "function_count",
+    "share",
+    "cap",
+)
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
 
@@ -267,13 +285,16 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             return request.remote
         return (options.remote is not None if topology is None else topology.is_remote(pairs),)
 
-    functions, counts = options.function or request.functions, options.function_count or request.function_count
-    paths = [
-        (via, hops, n)
-        for via in functions
-        for hops in (via and (options.chain or request.chain)) or (1,)
-        for n in options.pairs or (via and counts) or request.pairs
-    ]
+    ways_between = between(
+        options.function or request.functions,
+        chains=options.chain or request.chain,
+        shares=options.share or request.share,
+        caps=options.cap or request.cap,
+        pairs=options.pairs,
+        counts=options.function_count or request.function_count,
+        plain_pairs=options.pairs or request.pairs,
+        where=where,
+    )
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
@@ -294,10 +315,10 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for mode, cores, (function, hops, pairs, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+        for mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
             _modes(request.variant, cls),
             cores_of(options.switch_cores or request.switch_cores, cls),
-            [(via, hops, number, remote) for via, hops, number in paths for remote in remotes(number)],
+            [(row, remote) for row in ways_between for remote in remotes(row["pairs"])],
             ways,
             request.blocking if options.blocking is None else (options.blocking,),
             request.touch if options.touch is None else (options.touch,),
@@ -309,7 +330,6 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 switch=name,
                 traffic=traffic,
                 burst=burst,
-                pairs=pairs,
                 rate=rate if isinstance(rate, Rate) else rate.at(traffic, where),
                 dimension=request.dimension,
                 port=None if port == cls.ports[0] else port,
@@ -319,8 +339,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 blocking=blocking and api in SOCKET_APIS,
                 touch=touch,
                 remote=remote,
-                function=function,
-                chain=hops,
+                **way,
             )
             # A candidate is measured side by side with its base, so the base needs no separate test.
             for candidate in candidates.of_switch(options.variant, name):

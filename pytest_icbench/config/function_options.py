@@ -17,6 +17,7 @@ from pytest_icbench.errors import UsageError
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
 
+_PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
 #: Addresses of a chain's ports are 198.19.PAIR.x, two for each function.
 MAX_CHAIN = 100
 #: The word for a path without a function.
@@ -33,6 +34,40 @@ def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
                 f"{where}: '{word[:60]}' is no function: write parts joined by + (nat+acl10), or {NO_FUNCTION}"
             )
     return tuple(None if word == NO_FUNCTION else word for word in words)
+
+
+def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
+    words = parse_words(text, where)
+    for word in words:
+        if not _PERCENTS.fullmatch(word):
+            raise UsageError(f"{where}: '{word[:60]}' is no list of per cents: write 70:30, one for each function")
+    return [(word, [int(number) for number in word.split(":")]) for word in words]
+
+
+def parse_shares(text: str, where: str) -> tuple[str, ...]:
+    """Parses ``50 70:30``: per cents of one CPU for functions side by side; a single N is ``N:(100-N)``.
+
+    Raises:
+        UsageError: a share is 0, or shares sum to more than 100.
+    """
+    splits = []
+    for word, numbers in _parse_percents(text, where):
+        if len(numbers) == 1:
+            numbers.append(100 - numbers[0])
+        if min(numbers) < 1 or sum(numbers) > 100:
+            raise UsageError(
+                f"{where}: '{word}' cannot be had of one CPU: shares are at least 1 and sum to at most 100 per cent"
+            )
+        splits.append(":".join(map(str, numbers)))
+    return tuple(dict.fromkeys(splits))
+
+
+def parse_caps(text: str, where: str) -> tuple[str, ...]:
+    """Parses ``50:50 20``: the most per cent of its CPU that each function gets. Raises UsageError."""
+    for word, numbers in _parse_percents(text, where):
+        if min(numbers) < 1 or max(numbers) > 100:
+            raise UsageError(f"{where}: '{word}' cannot be had of one CPU: a cap is 1 to 100 per cent")
+    return parse_words(text, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +92,19 @@ class FunctionOptions:
         "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
         values.axis("functions in a row", 1, MAX_CHAIN),
         marker="1",
+    )
+    share: tuple[str, ...] | None = option(
+        "LIST",
+        "replace the shares of one CPU that functions side by side get, in per cent: 70:30, or 70 for the same; a pair"
+        " for each",
+        parse_shares,
+        marker="None",
+    )
+    cap: tuple[str, ...] | None = option(
+        "LIST",
+        "replace the most that functions side by side get of their CPU, in per cent: 50:50; a pair for each",
+        parse_caps,
+        marker="None",
     )
     function_config: Mapping[str, TomlFile] = option(
         "COMPONENT=FILE",

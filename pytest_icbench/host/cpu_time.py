@@ -210,3 +210,18 @@ def takers(
             shares[process.name] = shares.get(process.name, 0.0) + ticks / rate
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Taker(name, round(share, 4)) for name, share in ranked if share >= LEAST_NAMED)
+
+
+def cpu_use(pids: Iterable[int]) -> dict[str, int]:
+    """Returns the CPU time in ns and the context switches of all threads of processes; ended ones are left out."""
+    use = dict.fromkeys(("cpu_ns", "voluntary_switches", "involuntary_switches"), 0)
+    for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").glob("*"):
+            time, status = _read(thread / "schedstat"), _read(thread / "status")
+            if not time or status is None:
+                continue
+            use["cpu_ns"] += int(time.split()[0])
+            fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+            use["voluntary_switches"] += int(fields.get("voluntary_ctxt_switches", 0))
+            use["involuntary_switches"] += int(fields.get("nonvoluntary_ctxt_switches", 0))
+    return use

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.contracts import by_contract
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
@@ -73,7 +74,9 @@ def measure(
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     around = replace(around, shared=rig.placement.shared)
     measurement = strategy.finish(summarize(case, settings, strategy.gathered, around), around)
-    return replace(measurement, functions=strategy.functions.work)
+    gathered = strategy.gathered
+    works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
+    return replace(measurement, functions=works)
 
 
 def strategy_of(case: Case) -> type[Strategy]:

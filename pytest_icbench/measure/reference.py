@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure.
 
-The reference of a case with a network function is the same path without it.
+The reference of a case with a network function is the same path without it. That of functions with shares or caps of a
+CPU is one of them alone on that CPU.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     """
     if case.switch in REFERENCES and case.function is None:
         return None
+    if case.contracts and case.dimension == "throughput":
+        # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
+        return replace(case, pairs=1, share="100", cap=None, candidate=None)
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
         return None
     if case.function is not None:
-        return replace(case, function=None, chain=1, candidate=None)
+        return replace(case, function=None, chain=1, share=None, cap=None, candidate=None)
     api = case.api
     kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
     link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args
 
 from pytest_icbench.model.codec import DamagedData, check_fields
+from pytest_icbench.model.contract import CpuContract, percents
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -68,6 +70,7 @@ class Case:
         pairs: sender-receiver pairs, at least 1.
         function: the network function between the ends of each pair (``nat+acl10``); None for none.
         chain: how many of that function each frame passes one after the other, at least 1.
+        share, cap: per cents of one CPU for the function of each pair (``70:30``); None without such contracts.
         app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
             is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
         birth: the containers that are created one after the other (``netns:1000``, see ``model.birth``); None for
@@ -92,12 +95,14 @@ class Case:
     app: str | None = None
     birth: str | None = None
     chain: int = 1
+    share: str | None = None
+    cap: str | None = None
 
     @property
     def id(self) -> str:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
-        The technique ``-api`` is followed by ``-blocking`` and ``-touch``.
+        The function is followed by ``-share70:30`` and ``-cap50:50``, ``-api`` by ``-blocking`` and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
@@ -114,6 +119,7 @@ class Case:
             parts.append(f"via:{self.function}")
         if self.chain > 1:
             parts.append(f"x{self.chain}")
+        parts += [f"{name}{text}" for name, text in (("share", self.share), ("cap", self.cap)) if text is not None]
         if self.api is not None:
             parts.append(self.api)
         if self.blocking:
@@ -149,6 +155,12 @@ class Case:
         return FramePath(self.pairs, 0 if self.function is None else self.chain)
 
     @property
+    def contracts(self) -> tuple[CpuContract, ...]:
+        """The contract of each pair's function; none without contracts."""
+        rows = zip_longest(percents(self.share), percents(self.cap))
+        return tuple(CpuContract(share, cap) for share, cap in rows)
+
+    @property
     def rig_key(self) -> tuple[object, ...]:
         """A key that cases share if they run on the same rig, without anything being built anew."""
         return (
@@ -160,6 +172,8 @@ class Case:
             self.switch_cores or 0,
             self.function or "",
             self.chain,
+            self.share or "",
+            self.cap or "",
             self.pairs,
             self.traffic.jumbo,
             self.api in NETDEV_APIS,
@@ -194,6 +208,9 @@ class Case:
             del data["function"]
         if self.chain == 1:
             del data["chain"]
+        for name in ("share", "cap"):
+            if data[name] is None:
+                del data[name]
         return data
 
     @classmethod
@@ -236,6 +253,8 @@ class _Axes:
     app: str | None
     birth: str | None
     chain: int
+    share: str | None
+    cap: str | None
 
 
 #: Keys of a case's axes in files.

@@ -41,6 +41,8 @@ class FunctionCounters:
         memory_bytes: memory of its processes, of its control group where that is counted.
         hop: its place in the chain of its pair, from side a; 1 is the first.
         control_taken, control_given: the control frames among those; None where they are not told apart.
+        cpu_ns: CPU time of its processes.
+        voluntary_switches, involuntary_switches: context switches of its processes; a yield is involuntary.
     """
 
     pair: int
@@ -53,6 +55,9 @@ class FunctionCounters:
     hop: int = 1
     control_taken: int | None = None
     control_given: int | None = None
+    cpu_ns: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:
@@ -91,6 +96,12 @@ class FunctionWork:
         busy_share: busy cycles over all cycles of its polls, or null.
         cycles_per_frame: busy cycles over the frames of both directions, or null.
         memory_bytes: memory of its processes, of its control group where that is counted, or null.
+        cpu_ns, voluntary_switches, involuntary_switches: CPU time and context switches of its processes, or null.
+        share, cap: its part of a CPU by contract in per cent, or null; what follows is null without any.
+        goodput_pps, alone_pps: frames that arrived through it per second, and through one such function that has the
+            CPU for itself, medians over launches.
+        goodput_error, goodput_error_low, goodput_error_high: goodput / (its part of the CPU x goodput alone) - 1,
+            median over launches, with its interval.
     """
 
     pair: int
@@ -101,6 +112,16 @@ class FunctionWork:
     cycles_per_frame: float | None = None
     memory_bytes: int | None = None
     hop: int = 1
+    cpu_ns: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    share: int | None = None
+    cap: int | None = None
+    goodput_pps: float | None = None
+    alone_pps: float | None = None
+    goodput_error: float | None = None
+    goodput_error_low: float | None = None
+    goodput_error_high: float | None = None
 
     @classmethod
     def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
@@ -121,6 +142,9 @@ class FunctionWork:
             cycles_per_frame=busy / taken if busy is not None and taken else None,
             memory_bytes=after.memory_bytes,
             hop=after.hop,
+            cpu_ns=difference("cpu_ns"),
+            voluntary_switches=difference("voluntary_switches"),
+            involuntary_switches=difference("involuntary_switches"),
         )
 
 

@@ -320,7 +320,8 @@ class Measurement:
     @property
     def ratio_to_plain(self) -> Estimate | None:
         """The figure over that of the same path without its network function; None for a path without any."""
-        return None if self.point.function is None else self.ratio_to_reference
+        point = self.point
+        return None if point.function is None or point.contracts else self.ratio_to_reference
 
     @property
     def back_to_back_frames(self) -> float | None:

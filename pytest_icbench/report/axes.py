@@ -166,6 +166,7 @@ def path_of(result: Result) -> str:
         parts.append(f"c{point.switch_cores}")
     if point.function is not None:
         parts.append(f"via:{point.function}" + (f"-x{point.chain}" if point.chain > 1 else ""))
+    parts += [f"{name}{text}" for name, text in (("share", point.share), ("cap", point.cap)) if text is not None]
     if point.api:
         parts.append(point.api)
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reports say of a chain of functions: where it lost frames, and who shares CPUs. Pure."""
+"""What reports say of functions that share a machine: where a chain lost frames, and who got which CPU. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
 #: The most hops that are named.
@@ -48,3 +49,19 @@ def crowding(result: Result) -> str:
     if result.metric == "frmol":
         text += "; flat out, each spends its time on frames that a later one drops: search for a rate (pdr:0.5%)"
     return text
+
+
+def contracts(result: Result) -> str:
+    """Returns what functions with a share or a cap of a CPU got, with the error; empty for others."""
+    texts = []
+    for work in result.functions or ():
+        if work.goodput_pps is None or not result.is_number:
+            continue
+        words = [f"{name} {value} %" for name, value in (("share", work.share), ("cap", work.cap)) if value is not None]
+        text = f"function {work.pair} ({', '.join(words)}) {short(work.goodput_pps)} frames/s"
+        if work.goodput_error is not None and work.alone_pps is not None:
+            text += f" of {short(work.alone_pps)} alone, error {work.goodput_error:+.1%}"
+        if work.goodput_error_low is not None and work.goodput_error_high is not None:
+            text += f" ({work.goodput_error_low:+.1%} to {work.goodput_error_high:+.1%})"
+        texts.append(text)
+    return f"{'; '.join(texts)}. Each has a CPU group of its own, in which its yields are weaker" if texts else ""

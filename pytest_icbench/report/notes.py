@@ -124,7 +124,8 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("drifted while measured", remarks.drifted(result.drift or 0.0), drift)
     missing = remarks.unanswered(result) if result.is_number else ""
     losses = longruns.losses(result, longruns.FEW_EVENTS)
-    for text in (chains.crowding(result), chains.losses(result), longruns.back_to_back(result), missing, losses):
+    of_functions = (chains.crowding(result), chains.losses(result), chains.contracts(result))
+    for text in (*of_functions, longruns.back_to_back(result), missing, losses):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:

@@ -214,6 +214,9 @@ class Feasibility:
         count = len(case.path.endpoints) - len(away)
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
+        elif case.contracts:
+            here = plan(self._topology, workers=workers + 1, endpoints=count, policy=policy)
+            here = replace(here, switch=here.switch[:-1], functions=here.switch[-1:] * case.pairs)
         else:
             here = plan(self._topology, workers=workers, endpoints=count + pollers, policy=policy)
             here = replace(here, endpoints=here.endpoints[:count], functions=here.endpoints[count:])
@@ -239,7 +242,12 @@ class Feasibility:
         """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
         if case.function is None:
             return 0
-        return case.pairs * case.chain if self._component(case, case.function).polls else 0
+        component = self._component(case, case.function)
+        if case.contracts:
+            if not component.polls:
+                raise Unsupported(f"{component.name} has no processes that could have a share or a cap of a CPU")
+            return 1  # they share one CPU, which nobody else has
+        return case.pairs * case.chain if component.polls else 0
 
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns what makes a case's function. Raises Unsupported if nothing can here."""

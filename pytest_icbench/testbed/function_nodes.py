@@ -16,6 +16,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cpu_time import cpu_use
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
@@ -116,6 +117,7 @@ class FunctionNodes:
                 cpus=[self._cpu(place)],
                 sockets=[sockets],
                 hugepages=hugepages,
+                cpu=self.case.contracts[pair - 1] if self.case.contracts else None,
             )
             node = make_node(kind, self._session, spec)
             self._undo.append(node.stop)
@@ -192,9 +194,17 @@ class FunctionNodes:
     def counters(self) -> tuple[FunctionCounters, ...]:
         """Returns the counters of each function, by pair and hop, with the memory of its node."""
         return tuple(
-            replace(function.counters(), memory_bytes=self._memory(place))
+            replace(function.counters(), memory_bytes=self._memory(place), **self._cpu_use(place))
             for place, function in self._functions.items()
         )
+
+    def _cpu_use(self, place: _Place) -> dict[str, int]:
+        """Returns the CPU time and the context switches of a function's processes; empty without a node."""
+        node = self._nodes.get(place)
+        if node is None:
+            return {}
+        groups = SessionGroup.of(self._session)
+        return cpu_use(groups.pids(groups.member(node.spec.name)))
 
     def _memory(self, place: _Place) -> int | None:
         """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""

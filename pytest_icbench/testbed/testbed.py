@@ -211,7 +211,9 @@ class Testbed:
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
         if case.function is not None:
-            without = replace(placement, functions=())
+            # One function of a case with contracts has the functions' CPU for itself; other references have none.
+            own, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
+            without = replace(placement, functions=own[: reference.pairs] if reference.function else (), endpoints=ends)
         return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
 
     def make_rig(self, request: RigRequest) -> Rig:

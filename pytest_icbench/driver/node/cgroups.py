@@ -19,7 +19,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -31,8 +31,13 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.contract import CpuContract
 
 _POLL_S = 0.002
+#: The period of a quota: short, so that a capped function is away for milliseconds only.
+_PERIOD_US = 10_000
+#: v1's shares for one per cent: the whole is 10 times the default of 1024, beside which rounding is no matter.
+_SHARES = 100
 
 
 class SessionGroup:
@@ -47,6 +52,7 @@ class SessionGroup:
         self.root = session.root
         self.layout = Layout.read(session.root)
         self.name = f"icb{session.id}"
+        self._contracts: set[str] = set()
         if self.layout.unified:
             # liblxc enables all controllers from the top down to the container's parent.
             top = self.layout.hierarchies[0].top
@@ -87,11 +93,33 @@ class SessionGroup:
         if hierarchy is not None:
             self._move(self.root.path(hierarchy.path(self.member(node))), pid)
 
-    def share_cpu(self, pid: int) -> None:
-        """Moves a process into the ``cpu`` group that all nodes of the session share. Raises ProvisionError."""
+    def share_cpu(self, pid: int, node: str) -> None:
+        """Moves a process into the ``cpu`` group that all nodes of the session share, but for those with a contract.
+
+        Raises ProvisionError.
+        """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is not None and not hierarchy.unified:
-            self._move(self._make(hierarchy, self.name), pid)
+            self._move(self._make(hierarchy, self.member(node) if node in self._contracts else self.name), pid)
+
+    def contract(self, node: str, contract: CpuContract) -> None:
+        """Gives a node a ``cpu`` group of its own with a weight and a quota. Raises ProvisionError.
+
+        In v2 the nodes without a contract then have groups of their own, too.
+        """
+        hierarchy = self.layout.holding("cpu")
+        if hierarchy is None:
+            raise ProvisionError("the kernel has no cgroup controller cpu, which shares and caps need: mount it")
+        self._contracts.add(node)
+        try:
+            path = self._make(hierarchy, self.member(node))
+            if hierarchy.unified:
+                for parent in (self.root.path(hierarchy.top), path.parent):
+                    (parent / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
+            for name, text in _cpu_files(contract, unified=hierarchy.unified):
+                (path / name).write_text(text, encoding="ascii")
+        except OSError as error:
+            raise ProvisionError(f"node {node} cannot have its part of a CPU by cgroup: {error.strerror}") from None
 
     def _move(self, path: Path, pid: int) -> None:
         """Moves a process into a group; one that has ended is ignored. Raises ProvisionError."""
@@ -106,10 +134,11 @@ class SessionGroup:
         """Switches the ``cpu`` controller of v2 off below the session's group, so that all nodes share that group.
 
         It is what ``share_cpu`` is for v1: in v2 a process cannot leave its container's group, but the scheduler
-        ignores a group without the controller. liblxc enables the controller again with each container.
+        ignores a group without the controller. liblxc enables the controller again with each container. A node with a
+        contract needs it.
         """
         hierarchy = self.layout.holding("cpu")
-        if hierarchy is not None and hierarchy.unified:
+        if hierarchy is not None and hierarchy.unified and not self._contracts:
             control = self.root.path(hierarchy.path(self.name)) / "cgroup.subtree_control"
             with suppress(OSError):  # a weaker yield does not justify a failure
                 if "cpu" in control.read_text(encoding="ascii").split():
@@ -145,6 +174,20 @@ class SessionGroup:
         Raises ProvisionError if a process remains in one.
         """
         remove_groups(self.layout, self.root, [self.member(node) for node in nodes])
+        self._contracts.difference_update(nodes)
+
+
+def _cpu_files(contract: CpuContract, *, unified: bool) -> Iterator[tuple[str, str]]:
+    """Yields the files of a ``cpu`` group and what they have to hold: weights are in proportion to the shares."""
+    if contract.share is not None:
+        yield ("cpu.weight", str(contract.share)) if unified else ("cpu.shares", str(contract.share * _SHARES))
+    if contract.cap is not None:
+        quota = contract.cap * _PERIOD_US // 100
+        if unified:
+            yield "cpu.max", f"{quota} {_PERIOD_US}"
+        else:
+            yield "cpu.cfs_period_us", str(_PERIOD_US)
+            yield "cpu.cfs_quota_us", str(quota)
 
 
 def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s: float) -> bool:

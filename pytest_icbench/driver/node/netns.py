@@ -64,6 +64,8 @@ class NetnsNode:
         self._netns = links.create_netns(session, spec.name.removeprefix(f"icb{session.id}-"))
         try:
             self._group.create(spec.name)
+            if spec.cpu is not None:
+                self._group.contract(spec.name, spec.cpu)
             log = session.dir / f"{spec.name}.log"
             prepared_ns = time.perf_counter_ns()
             self._holder = self._begin([str(workload_path()), "pause"], spec.cpus, log, pipes=False)
@@ -77,7 +79,7 @@ class NetnsNode:
         process = self._session.spawner.start(argv, log=log, cpus=cpus, netns=self._netns, pipes=pipes)
         self._processes.append(process)
         self._group.join(self.spec.name, process.pid)
-        self._group.share_cpu(process.pid)
+        self._group.share_cpu(process.pid, self.spec.name)
         return process
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:

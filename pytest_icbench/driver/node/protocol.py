@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.host.process import Process
+from pytest_icbench.model.contract import CpuContract
 
 if TYPE_CHECKING:
     from pytest_icbench.host.findings import Finding
@@ -26,6 +27,7 @@ class NodeSpec:
         devices: device nodes that it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.
         capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
+        cpu: what its processes get of their CPU; None: they share one control group with those of all other nodes.
         hostname: its host name, if nodes of its kind have one; None stands for ``name``.
     """
 
@@ -36,6 +38,7 @@ class NodeSpec:
     hugepages: bool = False
     capabilities: Sequence[str] = ()
     hostname: str | None = None
+    cpu: CpuContract | None = None
 
 
 @dataclass(frozen=True, slots=True)

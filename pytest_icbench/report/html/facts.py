@@ -33,6 +33,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("losses", longruns.losses(result)),
         ("lost by hop", chains.losses(result)),
         ("chain", chains.crowding(result)),
+        ("contracts", chains.contracts(result)),
         ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),
         ("round trips", _times(result, rtt, result.rtt_max_ns, result.rtt_samples)),

@@ -228,6 +228,8 @@ class LxcNode:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
         self._container = container
         try:
+            if spec.cpu is not None:
+                self._group.contract(spec.name, spec.cpu)
             self._group.unify_cpu()
             self._check_cpus()
         except ProvisionError:
@@ -292,7 +294,7 @@ class LxcNode:
             pid, words, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0)
         )
         self._processes.append(process)
-        self._group.share_cpu(pid)
+        self._group.share_cpu(pid, self.spec.name)
         return process
 
     def pause(self) -> None:

@@ -125,8 +125,10 @@ class OciNode:
             self._init = int(pid_file.read_text(encoding="ascii"))
             prepared_ns = time.perf_counter_ns()
             self._call("start", spec.name)
+            if spec.cpu is not None:
+                self._group.contract(spec.name, spec.cpu)
             self._group.unify_cpu()
-            self._group.share_cpu(self._init)
+            self._group.share_cpu(self._init, spec.name)
             self._check_cpus()
         except ProvisionError:
             self.stop()
@@ -193,7 +195,7 @@ class OciNode:
             capabilities=[NUMBERS[name] for name in kept(self.spec)],
         )
         self._processes.append(process)
-        group.share_cpu(process.pid)
+        group.share_cpu(process.pid, self.spec.name)
         return process
 
     def pause(self) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import undo_subtree_control
+from pytest_icbench.driver.node.cgroups import SessionGroup, undo_subtree_control
 from pytest_icbench.driver.node.lxc.config import Device, config
 from pytest_icbench.driver.node.lxc.rootfs import Skeleton
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.contract import CpuContract
 
 # Debian 12 under systemd.
 V2 = {
@@ -176,6 +180,38 @@ def test_mounts_are_read_only_but_for_the_sockets_and_devices(tmp_path: Path) ->
     # The tmpfs come first, or they would hide what is mounted below them.
     assert [entry.split()[1] for entry in entries][:2] == ["run", "tmp"]
     assert len(entries) == 6
+
+
+def session_group(root: Root) -> SessionGroup:
+    session: Any = SimpleNamespace(root=root, id="abc123", journal=SimpleNamespace(record=lambda *_, **__: 0))
+    return SessionGroup(session)
+
+
+def test_a_contract_is_a_weight_and_a_quota_in_v1(tmp_path: Path) -> None:
+    group = session_group(host(tmp_path, NESTED))
+    group.contract("fn", CpuContract(share=70, cap=25))
+    own = tmp_path / "sys/fs/cgroup/cpu/machine/guest/icbabc123/fn"
+    assert (own / "cpu.shares").read_text() == "7000"
+    assert [(own / name).read_text() for name in ("cpu.cfs_period_us", "cpu.cfs_quota_us")] == ["10000", "2500"]
+    group.share_cpu(1234, "fn")
+    group.share_cpu(1235, "other")
+    assert (own / "cgroup.procs").read_text() == "1234"
+    assert (own.parent / "cgroup.procs").read_text() == "1235"
+
+
+def test_a_contract_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_group(tmp_path: Path) -> None:
+    group = session_group(host(tmp_path, V2))
+    group.contract("fn", CpuContract(share=30, cap=50))
+    parent = tmp_path / "sys/fs/cgroup/icbabc123"
+    assert [(parent / "fn" / name).read_text() for name in ("cpu.weight", "cpu.max")] == ["30", "5000 10000"]
+    group.unify_cpu()
+    assert (parent / "cgroup.subtree_control").read_text() == "+cpu"
+    assert (parent.parent / "cgroup.subtree_control").read_text() == "+cpu"
+
+
+def test_a_contract_takes_the_cpu_controller(tmp_path: Path) -> None:
+    with pytest.raises(ProvisionError, match="no cgroup controller cpu, which shares and caps need"):
+        session_group(Root(tmp_path)).contract("fn", CpuContract(cap=50))
 
 
 def test_controllers_enabled_for_the_session_are_taken_back(tmp_path: Path) -> None:

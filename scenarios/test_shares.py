@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do network functions on one CPU get the parts of it that they were promised?
+
+Two functions of equal cost stand side by side on a CPU of their own and are offered more than it can do. The error is
+that of the goodput against the share of what one such function does alone. Two cores suffice for it.
+The warm-up is as long as it takes to fill the functions' queues, and the drain as long as it takes to empty them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.api import Icbench
+
+
+@pytest.mark.icbench(
+    switch=["veth", "linux-bridge"],
+    functions="cost100000",
+    share=[50, 30, 70],
+    api="raw-mmsg",
+    burst=8,
+    rate="40k",
+    repeats=6,
+    warmup=3,
+    duration=1,
+    drain=3,
+)
+def test_shares(icbench: Icbench) -> None:
+    """The error of the goodput against the share, at most 3.5 % and up to 175 % in the literature.
+
+    Reproduces: E5
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="veth",
+    functions="cost100000",
+    cap=["50:50", "20:60"],
+    api="raw-mmsg",
+    burst=8,
+    rate="40k",
+    repeats=6,
+    warmup=3,
+    duration=1,
+    drain=3,
+)
+def test_caps(icbench: Icbench) -> None:
+    """The same with caps, which hold while the CPU is idle, too."""
+    icbench.gate(icbench.throughput())

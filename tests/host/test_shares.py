@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions that get parts of one CPU by contract, on the real host."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
+from tests.host.node_tools import clean, require, session
+from tests.host.rig_tools import NodeOption
+from tests.host.test_functions import SHORT
+
+__all__ = ["clean", "session"]  # fixtures
+
+
+@pytest.mark.parametrize(("share", "cap"), [("70:30", None), pytest.param(None, "30:30", marks=pytest.mark.slow)])
+def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | None, cap: str | None) -> None:
+    require("lxc")
+    case = Case(
+        "veth", function="cost200000", share=share, cap=cap, pairs=2, api="raw-mmsg", burst=8, rate=Rate(12_000)
+    )
+    placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
+    placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
+    rig = Rig(case, placement, session, NodeOption())
+    rig.build()
+    try:
+        began = time.monotonic()
+        found = measure(rig, None, case, replace(SHORT, repeats=1, drain_s=3.0))
+        lasted_ns = (time.monotonic() - began) * 1e9
+    finally:
+        rig.close()
+    assert (found.verdict, found.evidence) == (None, None)
+    first, second = found.functions or ()
+    assert [(work.share, work.cap) for work in (first, second)] == [(c.share, c.cap) for c in case.contracts]
+    assert all((work.taken or 0) > 100 for work in (first, second))
+    assert (first.involuntary_switches or 0) + (first.voluntary_switches or 0) > 10
+    times_ns = [work.cpu_ns or 0 for work in (first, second)]
+    if share is not None:
+        # They poll, so both want the CPU all the time.
+        assert times_ns[0] / sum(times_ns) == pytest.approx(0.7, abs=0.05)
+    else:
+        # The CPU is idle for the rest: neither takes what the other leaves.
+        assert all(0.05 < time_ns / lasted_ns < 0.35 for time_ns in times_ns)

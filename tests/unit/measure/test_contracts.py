@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What functions got of their CPU by contract."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.config.cases import expand, parse_marker
+from pytest_icbench.config.function_options import parse_caps, parse_shares
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import UsageError
+from pytest_icbench.measure.contracts import by_contract
+from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.launch import Launch, PairCounts
+
+CASE = Case("veth", function="cost1000", share="70:30", pairs=2)
+
+
+def launch(*rates: float) -> Launch:
+    zeros: dict[str, Any] = {
+        field.name: 0
+        for field in fields(PairCounts)
+        if field.default is MISSING and field.name not in ("pair", "throughput_pps", "worst_flows")
+    }
+    counts = tuple(PairCounts(pair=pair, throughput_pps=rate, **zeros) for pair, rate in enumerate(rates, start=1))
+    return Launch(0, 0.0, 1.0, 0.0, sum(rates), 0.0, 0.0, False, counts)
+
+
+def test_the_error_is_against_the_share_of_the_figure_alone() -> None:
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, [launch(70.0, 33.0)] * 6, [launch(100.0)] * 6)
+    assert works is not None
+    assert [work.share for work in works] == [70, 30]
+    assert [work.goodput_error for work in works] == pytest.approx([0.0, 0.1])
+    assert [(work.goodput_pps, work.alone_pps) for work in works] == [(70.0, 100.0), (33.0, 100.0)]
+    assert works[1].goodput_error_low is not None
+
+
+def test_without_a_figure_alone_there_is_no_error_and_without_contracts_nothing() -> None:
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, [launch(70.0, 30.0)], [])
+    assert works is not None
+    assert [(work.goodput_pps, work.goodput_error) for work in works] == [(70.0, None), (30.0, None)]
+    plain = replace(CASE, share=None)
+    assert by_contract([FunctionWork(1)], plain, [launch(1.0)], []) == (FunctionWork(1),)
+
+
+def test_a_share_is_an_axis_and_its_reference_is_one_function_alone() -> None:
+    marker = {"switch": "veth", "functions": ["none", "wire"], "share": [50, 70], "pairs": 3}
+    found = expand(parse_marker((), marker, "x"), Options(), builtin_switches(), "x")
+    assert [case.id for case in found] == [
+        "veth-64B-b32-3vs3-Rmax",
+        "veth-via:wire-share50:50-64B-b32-2vs2-Rmax",
+        "veth-via:wire-share70:30-64B-b32-2vs2-Rmax",
+    ]
+    assert [Case.from_dict(case.to_dict()) for case in found] == found
+    assert len({case.rig_key for case in found}) == 3
+    assert [(contract.share, contract.part) for contract in found[2].contracts] == [(70, 0.7), (30, 0.3)]
+    assert reference_case(found[2], None, family="kernel") == Case("veth", function="wire", share="100")
+
+
+@pytest.mark.parametrize("text", ["0:50", "70:40", "100", "0"])
+def test_shares_that_one_cpu_does_not_have_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=f"'{text}' cannot be had of one CPU: shares are at least 1"):
+        parse_shares(text, "--icbench-share")
+
+
+def test_other_words_and_caps_are_refused() -> None:
+    with pytest.raises(UsageError, match="'70/30' is no list of per cents"):
+        parse_shares("70/30", "--icbench-share")
+    with pytest.raises(UsageError, match="'50:101' cannot be had of one CPU: a cap is 1 to 100 per cent"):
+        parse_caps("50:101", "--icbench-cap")
+    assert parse_caps("20:100 5", "") == ("20:100", "5")
+
+
+@pytest.mark.parametrize(
+    ("marker", "words"),
+    [
+        ({"share": "70:30", "cap": "50"}, "share 70:30 and cap 50 are for different numbers of functions"),
+        ({"share": "70:30", "chain": 2}, "shares and caps are for functions side by side: leave out chain"),
+    ],
+)
+def test_contracts_that_do_not_fit_are_refused(marker: dict[str, object], words: str) -> None:
+    request = parse_marker((), {"switch": "veth", "functions": "wire", **marker}, "x")
+    with pytest.raises(UsageError, match=words):
+        expand(request, Options(), builtin_switches(), "x")
