@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #define AT_ONCE 64u
 
 struct connection {
+	LIST_ENTRY(connection) others;
 	int fd;
 	uint64_t received;
 	size_t held, held_from; /* bytes that the socket did not take yet, and where they begin */
@@ -32,6 +34,7 @@ struct connection {
 struct echo {
 	struct run *r;
 	int epoll, listening;
+	LIST_HEAD(connections, connection) connections;
 	uint64_t bytes, datagrams;
 };
 
@@ -49,6 +52,7 @@ static bool watch(const struct echo *e, int operation, int fd, uint32_t events, 
 
 static void hang_up(struct connection *c)
 {
+	LIST_REMOVE(c, others);
 	close(c->fd);
 	free(c);
 }
@@ -123,6 +127,7 @@ static void admit(struct echo *e)
 			close(fd);
 		return;
 	}
+	LIST_INSERT_HEAD(&e->connections, c, others);
 	c->fd = fd;
 	c->received = 0;
 	c->held = c->held_from = 0;
@@ -168,6 +173,8 @@ static int loop(struct run *r)
 	run_count_from_here(r);
 	while (!r->error.call && !control_stopped())
 		serve(&e);
+	while (!LIST_EMPTY(&e.connections))
+		hang_up(LIST_FIRST(&e.connections));
 	close(e.listening);
 	close(e.epoll);
 	json_begin_line(j, "summary");
