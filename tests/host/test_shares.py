@@ -22,11 +22,20 @@ from tests.host.test_functions import SHORT
 __all__ = ["clean", "session"]  # fixtures
 
 
-@pytest.mark.parametrize(("share", "cap"), [("70:30", None), pytest.param(None, "30:30", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "cap"), [("70:30", None), (None, "30:30")])
 def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | None, cap: str | None) -> None:
     require("lxc")
     case = Case(
-        "veth", function="cost200000", share=share, cap=cap, pairs=2, api="raw-mmsg", burst=8, rate=Rate(12_000)
+        # Cheap enough that no frames wait in a function when the next launch begins.
+        "veth",
+        function="cost20000",
+        share=share,
+        cap=cap,
+        pairs=2,
+        api="raw-mmsg",
+        burst=8,
+        rate=Rate(12_000),
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
@@ -34,7 +43,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     rig.build()
     try:
         began = time.monotonic()
-        found = measure(rig, None, case, replace(SHORT, repeats=1, drain_s=3.0))
+        found = measure(rig, None, case, replace(SHORT, repeats=1))
         lasted_ns = (time.monotonic() - began) * 1e9
     finally:
         rig.close()

@@ -125,7 +125,12 @@ class Budget:
         # Only open cases share the rest. It is scaled up as if all cases that are left here were open.
         scale = sum(entry.least_s for entry in left) / open_s if open_s > 0 else 1.0
         extra = share_out((self._hosts * host_s - open_s) * scale, left, [self._width(entry) for entry in left])
-        return [max(min(entry.least_s + more, host_s), entry.least_s) for entry, more in zip(left, extra, strict=True)]
+        # The current case leaves each host its part of the others, or the last ones would begin too late.
+        most_s = [self.most_s(), *(host_s for _ in left[1:])]
+        return [
+            max(min(entry.least_s + more, most), entry.least_s)
+            for entry, more, most in zip(left, extra, most_s, strict=True)
+        ]
 
     def most_s(self) -> float:
         """Returns the most time of the current case that leaves the others their least; never below its own least."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
@@ -152,6 +152,11 @@ def test_hosts_share_cases_as_one_would_with_all_their_time() -> None:
         )
 
 
+#: Two hosts that give their time to two adaptive cases early begin the last fixed ones late.
+MIXED = [replace(PLAIN, least_s=1.0, adaptive=adaptive) for adaptive in (False, False, True, True, False, False, False)]
+
+
+@example(2, MIXED, 2.0)
 @given(
     st.integers(1, 6),
     st.lists(st.builds(replace, st.just(PLAIN), least_s=st.floats(1, 20), adaptive=st.booleans()), min_size=1),
