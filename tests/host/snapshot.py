@@ -64,10 +64,13 @@ def difference(a: Snapshot, b: Snapshot) -> list[str]:
     return said
 
 
-def left_since(before: Snapshot, timeout_s: float = 5.0) -> list[str]:
-    """``difference`` to now, after up to ``timeout_s`` seconds for what the kernel does in the background."""
+def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> list[str]:
+    """``difference`` to now, after up to ``timeout_s`` seconds for what the kernel does in the background.
+
+    Lines that contain ``but`` may be left.
+    """
     deadline = time.monotonic() + timeout_s
-    while (left := difference(before, take())) and time.monotonic() < deadline:
+    while (left := [line for line in difference(before, take()) if but not in line]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 

@@ -70,7 +70,17 @@ def put(directory: Path, name: str, script: str) -> None:
     (directory / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("label", [*applications(), "iperf3:udp:c2", "redis:set:c4:100B"])
+#: One of each protocol; the others take their time in make test-all.
+QUICK = ("iperf3", "redis", "nginx", "tcp_rr")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *(pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in applications()),
+        *(pytest.param(label, marks=pytest.mark.slow) for label in ("iperf3:udp:c2", "redis:set:c4:100B")),
+    ],
+)
 def test_both_ends_of_an_application_agree_over_a_bridge(session: HostSession, label: str) -> None:
     try:
         chosen = probed(label)

@@ -26,10 +26,12 @@ DELAY_NS = 20_000_000
     "case",
     [
         Case("veth", function="wire", chain=3, api="raw-mmsg"),
-        Case("linux-bridge", function="cost1000+swap", chain=2, pairs=2, api="raw"),
+        pytest.param(
+            Case("linux-bridge", function="cost1000+swap", chain=2, pairs=2, api="raw"), marks=pytest.mark.slow
+        ),
         Case("linux-bridge", function="acl10+deny30", chain=3),
-        Case("veth", function="nat", chain=2),
-        Case("direct", port="memif", function="wire", chain=2),
+        pytest.param(Case("veth", function="nat", chain=2), marks=pytest.mark.slow),
+        pytest.param(Case("direct", port="memif", function="wire", chain=2), marks=pytest.mark.slow),
         pytest.param(Case("direct", function="swap", chain=3), marks=pytest.mark.slow),
         pytest.param(Case("ovs", function="wire", chain=2), marks=pytest.mark.slow),
     ],
@@ -81,6 +83,7 @@ def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSessi
     assert [lost for hop, lost in enumerate(account.lost_by_hop, start=1) if hop != 4] == [0] * 10
 
 
+@pytest.mark.slow
 def test_the_round_trip_grows_with_the_delay_of_each_hop(session: HostSession) -> None:
     p50_ns, least_ns, disturbed = {}, {}, 0
     settings = Settings(warmup_s=0.1, duration_s=0.6, drain_s=0.5, repeats=1, reference=False)

@@ -176,6 +176,7 @@ def test_the_monitor_keeps_none_of_our_files(session: HostSession) -> None:
     assert not [target for target in targets if target.endswith(("/lock", "/journal"))]
 
 
+@pytest.mark.slow
 def test_containers_start_while_other_threads_run(session: HostSession) -> None:
     stop = threading.Event()
 

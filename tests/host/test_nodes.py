@@ -145,8 +145,7 @@ def test_a_stopped_node_leaves_nothing_while_the_session_goes_on(session: HostSe
     node.start()
     spawn(session, node, "sleep 60 & sleep 60")
     node.stop()
-    left = [line for line in snapshot.left_since(before) if ".log is new" not in line]
-    assert left == []
+    assert snapshot.left_since(before, but=".log is new") == []
 
 
 def test_a_session_ends_nodes_that_nobody_stopped(clean: None, kind: str) -> None:

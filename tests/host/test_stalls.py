@@ -54,7 +54,9 @@ def stalled(rig: Rig, case: Case, who: int) -> tuple[Launch, float]:
 
 
 @pytest.mark.parametrize("who", [CLIENT, SERVER], ids=["client", "server"])
-@pytest.mark.parametrize("case", [SOCKETS, MEMIF], ids=["sockets", "memif"])
+@pytest.mark.parametrize(
+    "case", [pytest.param(SOCKETS, id="sockets"), pytest.param(MEMIF, id="memif", marks=pytest.mark.slow)]
+)
 def test_a_stall_is_in_the_percentiles(session: HostSession, case: Case, who: int) -> None:
     """Of the requests of 1.5 s a fifth was due in a stall of 0.3 s: a hundredth of all waited for 285 ms or longer."""
     with built(session, case) as rig:

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
@@ -57,6 +57,7 @@ def test_leaders_and_followers_are_all(path: FramePath) -> None:
     assert [path.ends(number) for number in path.numbers] == path.by_pair(path.endpoints)
 
 
+@settings(max_examples=30)  # each walks through all ports for each of them
 @given(paths)
 def test_a_wire_joins_every_port_once(path: FramePath) -> None:
     assert sorted(chain.from_iterable(path.wires(path.endpoints))) == list(path.endpoints)

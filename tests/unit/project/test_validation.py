@@ -224,6 +224,7 @@ def test_a_bad_binary_is_refused(validation: Any, claims: Any, words: list[str],
     assert runner.parse(["--binary", f"vpp={tmp_path}/vpp"], claims).binary == [("vpp", tmp_path / "vpp")]
 
 
+@pytest.mark.slow
 def test_coverage_tells_how_many_sessions_name_the_bands(
     validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
