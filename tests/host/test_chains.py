@@ -29,7 +29,7 @@ DELAY_NS = 20_000_000
         pytest.param(
             Case("linux-bridge", function="cost1000+swap", chain=2, pairs=2, api="raw"), marks=pytest.mark.slow
         ),
-        Case("linux-bridge", function="acl10+deny30", chain=3),
+        pytest.param(Case("linux-bridge", function="acl10+deny30", chain=3), marks=pytest.mark.slow),
         pytest.param(Case("veth", function="nat", chain=2), marks=pytest.mark.slow),
         pytest.param(Case("direct", port="memif", function="wire", chain=2), marks=pytest.mark.slow),
         pytest.param(Case("direct", function="swap", chain=3), marks=pytest.mark.slow),

@@ -75,6 +75,7 @@ def test_a_stall_is_in_the_percentiles(session: HostSession, case: Case, who: in
     assert ((client, server)[who].gap_s or 0) >= 0.95 * STALL_S
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_no_more_is_a_stall_of_the_path(session: HostSession) -> None:
     """It answers for a while, and then every frame is too long for its interface: no percentile is claimed."""
     case = replace(SOCKETS, traffic=replace(SOCKETS.traffic, packet_size=512))

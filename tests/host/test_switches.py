@@ -253,6 +253,7 @@ def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str
             assert_heard(there_and_back(rig, case), foreign=16)
 
 
+@pytest.mark.slow
 def test_pmd_cycles_tell_the_load(session: HostSession) -> None:
     """A thread that loses its CPU while it is busy counts that as busy, so one launch alone proves nothing."""
     case = Case("ovs")

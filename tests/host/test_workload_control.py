@@ -108,6 +108,7 @@ def test_receiver_duration() -> None:
     assert (outcome.code, outcome.summary["reason"]) == (0, "duration")
 
 
+@pytest.mark.slow
 def test_a_reader_that_sleeps() -> None:
     """Far more lines than a pipe holds: the run ends on time, and no line is missing or torn."""
     process = Process("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "--window", "0.001", "--duration", "1.5")

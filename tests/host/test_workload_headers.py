@@ -19,7 +19,10 @@ from tests.host.workload_tools import End, Path2, between, check_lines, run, vet
 __all__ = ["veth"]  # fixtures
 
 LEAST = {"tcp4": 76, "udp6": 84, "tcp6": 96, "udp4+vlan100": 68, "tcp4+vlan7": 80, "tcp6+vlan4094": 100}
-each_header = pytest.mark.parametrize("header", list(LEAST))
+QUICK = ("tcp4", "udp6", "tcp6+vlan4094")
+each_header = pytest.mark.parametrize(
+    "header", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LEAST]
+)
 FRAMES = 2000
 
 

@@ -72,6 +72,7 @@ def test_a_driver_without_xdp_is_served_generically(veth: Path2) -> None:
     assert outcome.summary["sent"] == 500
 
 
+@pytest.mark.slow
 def test_a_program_on_the_interface_is_told(veth: Path2) -> None:
     holder = Process("recv", veth.a, veth.b, "-X", veth.a.interface, "--supervised")
     try:

@@ -193,8 +193,15 @@ def test_intervals_at_one_place_are_side_by_side(opened: Opened) -> None:
     assert len({round(place) for place in places}) == len(places) == 7  # three paths, two sizes; a published value
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (400, "dark"),
+        (1600, "light"),
+        pytest.param(400, "light", marks=pytest.mark.slow),
+        pytest.param(1600, "dark", marks=pytest.mark.slow),
+    ],
+)
 def test_axe_has_no_complaint(browser: Any, report: Path, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'pytest-icbench[test]'")
     found = Opened(browser, report, viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -227,6 +227,7 @@ def test_a_harness_that_looks_late_hears_what_was_said_in_time(monkeypatch: pyte
 
 def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "FOLLOWER_GRACE_S", 0.01)
+    monkeypatch.setattr(launch, "END_MARGIN_S", 0.1)
     rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "summary") else line)
     with pytest.raises(WorkloadError, match="server of pair 1: still running"):
         one(rig, RTT)
