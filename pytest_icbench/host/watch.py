@@ -105,11 +105,16 @@ class HostWatch:
 
     def _own_ns(self, first: _Reading, last: _Reading) -> float:
         """The CPU time of the rig's threads on the watched CPUs."""
-        run = sum(ran for _, _, ran in self._ran(first, last))
+        return sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
+
+    def _ended_ns(self, first: _Reading, last: _Reading) -> int:
+        """The CPU time of the rig's processes that have ended meanwhile.
+
+        An endpoint that has ended was waited for by the harness, as were programs that it called meanwhile.
+        """
         gone = [pid for pid in first.own if pid not in last.own]
         before = sum(thread.run_ns for pid in gone for thread in first.own[pid].values())
-        # An endpoint that has ended was waited for by the harness, as were programs that it called meanwhile.
-        return run + max(last.ended_ns - first.ended_ns - before, 0)
+        return max(last.ended_ns - first.ended_ns - before, 0)
 
     def _ran(self, first: _Reading, last: _Reading) -> list[tuple[int, int, int]]:
         """Process, thread and run time of the rig's threads on the watched CPUs."""
@@ -129,6 +134,9 @@ class HostWatch:
         """
         names = {pid: f"endpoint {index}" for index, pid in self._endpoints.items()}
         ran = self._ran(first, last)
+        # A sender ends before its receiver, and had their CPU until then.
+        ended = [thread.cpus for pid in first.own if pid not in last.own for thread in first.own[pid].values()]
+        ended_ns = self._ended_ns(first, last)
         waits: dict[str, float] = {}
         for pid, number, _ in ran:
             thread, old = last.own[pid][number], first.own.get(pid, {}).get(number)
@@ -142,5 +150,6 @@ class HostWatch:
                 for other_pid, other, others_ran in ran
                 if other != number and last.own[other_pid][other].cpus & thread.cpus
             )
+            others += ended_ns if any(cpus & thread.cpus for cpus in ended) else 0
             waits[name] = max(waits.get(name, 0.0), thread.waited_ns - old.waited_ns - others, 0.0)
         return waits

@@ -122,7 +122,7 @@ def disk_full(other: SecondHost, directory: Path) -> Iterator[list[str]]:
         (no_package, "has no pytest-icbench (ModuleNotFoundError: No module named 'pytest_icbench'): install version"),
         (other_version, "the remote host has pytest-icbench 0.0.9, this one "),
         (lock_held, "on the remote host: another icbench session runs on this host (process "),
-        (disk_full, "on the remote host: its disk is full"),
+        (disk_full, f"on the remote host: {RUN_DIR}, where sessions record what they change, cannot be written"),
     ],
 )
 def test_a_host_that_cannot_be_had(other: SecondHost, tmp_path: Path, fault: Fault, sentence: str) -> None:

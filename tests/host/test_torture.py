@@ -19,7 +19,7 @@ pytestmark = [
 @pytest.mark.parametrize(
     ("part", "options"),
     [
-        ("kills", ["--count", "3"]),
+        ("kills", ["--count", "2"]),
         ("faults", ["--short"]),
         ("fuzz", ["--count", "20000", "--minutes", "0.2"]),
     ],

@@ -22,7 +22,7 @@ draws the same moments and inputs again. The exit status is 1 if anything was no
   fault stays.
 * **Inputs**: the workload's parsers under address and undefined-behaviour sanitizers, readers in Python by mutation.
 
-A short form of two minutes is part of `make test-all`: three kills, the faults that `--short` chooses, and inputs, all
+A short form of two minutes is part of `make test-all`: two kills, the faults that `--short` chooses, and inputs, all
 with the seed 1.
 
 ## Faults

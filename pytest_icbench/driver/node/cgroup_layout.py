@@ -70,6 +70,10 @@ class Layout:
             ]
         return cls(tuple(hierarchies))
 
+    def below(self, base: str) -> Layout:
+        """Returns the same hierarchies with one path below which groups are made."""
+        return Layout(tuple(replace(hierarchy, base=base) for hierarchy in self.hierarchies))
+
     @property
     def unified(self) -> bool:
         """Whether the host has cgroup v2 alone."""

@@ -172,6 +172,17 @@ def test_threads_of_the_rig_on_one_cpu_wait_for_each_other_by_design() -> None:
     assert (found.waited, found.waited_by) == (0.2, "switch")
 
 
+def test_an_endpoint_that_has_ended_had_the_cpu_that_another_waited_for() -> None:
+    own = {7: {7: thread(10, 0, 0)}, 8: {8: thread(0, 0, 0)}, 9: {9: thread(0, 0, 1)}}
+    ran = {8: {8: thread(600, 380, 0)}, 9: {9: thread(700, 290, 1)}}
+    first: dict[str, Any] = {"own": own, "ended_ns": 10**9}
+    last = {"at_ns": 10**9, "own": ran, "ended_ns": 10**9 + 380 * 10**6}
+    found = Told(first, last, endpoints={0: 7, 1: 8}).read()
+    assert (found.waited, found.waited_by) == (0.01, "endpoint 1")
+    found = Told(first, last, endpoints={0: 7, 1: 8}, workers={1}).read()
+    assert (found.waited, found.waited_by) == (0.29, "switch")  # on another CPU than the one that has ended
+
+
 def test_a_kernel_without_run_delay_says_what_is_not_claimed() -> None:
     own = {7: {7: thread(0, None, 0)}}
     found = Told({"own": own}, {"at_ns": 10**9, "own": {7: {7: thread(900, None, 0)}}}, endpoints={0: 7}).read()

@@ -256,8 +256,14 @@ def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
     Raises ProvisionError if a process or a cgroup remains.
     """
     member = f"{group}/{name}"
-    kill_groups(layout, root, [member])
-    remove_groups(layout, root, [member])
+    # The runtime has the container at one path in every hierarchy, even where pid 1 and the session's group are not.
+    joined = layout.below(_base(layout))
+    for place in (layout, joined):
+        kill_groups(place, root, [member])
+        remove_groups(place, root, [member])
+    for hierarchy in set(joined.hierarchies) - set(layout.hierarchies):
+        with suppress(OSError):  # another container's is still there
+            root.path(hierarchy.path(group)).rmdir()
 
 
 def undo_container(name: str, group: str) -> None:
