@@ -66,7 +66,9 @@ def left_out(source: Path, libraries: Sequence[str]) -> str | None:
 def findings(command: Sequence[str]) -> str:
     """Runs an analyser over one file. Returns what it says if it found anything."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    if done.returncode == 0:
+        return ""
+    return done.stdout + done.stderr or f"{command[0]} ended with {done.returncode} on {command[-1]}\n"
 
 
 def main(sources: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from tests.hostile import refusals
 
 ROOT = Path(__file__).parents[2]
 #: The C parsers: fuzz targets of workload/tests, built by meson.
-TARGETS = ("receive", "options", "pcap")
+TARGETS = ("receive", "options", "pcap", "answers")
 #: Inputs of a reader in Python for each 100 of a parser in C.
 _PYTHON_SHARE = 100
 #: The parsers' share of the time.
