@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Self
+
+from pytest_icbench.stats.quantiles import quantile
 
 #: The floor of every kind: a process that is started on the host, without any container.
 FORK = "fork"
@@ -88,6 +91,15 @@ class Births:
     removed_ns: tuple[int, ...] = ()
     first_trip_ns: tuple[int, ...] = ()
     idle: tuple[Idle, ...] = ()
+
+    def first_trip_quantile_ns(self, share: float) -> float | None:
+        """Returns a quantile of the clients' first round trips; one without an answer is slower than all others.
+
+        None where there are no clients, or where the quantile falls to one without an answer.
+        """
+        trips = [trip or math.inf for trip in self.first_trip_ns]
+        value = quantile(trips, share) if trips else math.inf
+        return value if math.isfinite(value) else None
 
     @property
     def phases(self) -> dict[str, tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import number, short
-from pytest_icbench.stats.quantiles import median, quantile
+from pytest_icbench.stats.quantiles import median
 
 
 def _ms(time_ns: float | None) -> str:
@@ -25,11 +25,8 @@ def sentence(result: Result) -> str:
     count = len(births.total_ns)
     parts = [f"{short(median(births.total_ns) / 1e6)} ms to create each of {count:,}"]
     parts += [f"the last tenth {growth(result)} times the first"] if growth(result) else []
-    trips = births.first_trip_ns
-    if trips:
-        parts += [
-            f"first round trip of a client {first_trip(result, 0.5)} ms, 90th percentile {first_trip(result, 0.9)}"
-        ]
+    trips = [first_trip(result, 0.5), first_trip(result, 0.9)]
+    parts += [f"first round trip of a client {trips[0]} ms, 90th percentile {trips[1]}"] if all(trips) else []
     parts += [f"{memory(result)} MB each while idle"] if memory(result) else []
     missing = "" if count == births.asked else f"; {births.asked:,} were asked for"
     return f"{', '.join(parts)}{missing}."
@@ -48,9 +45,9 @@ def phase(result: Result, place: int) -> str:
 
 
 def first_trip(result: Result, share: float) -> str:
-    """Returns a quantile of the clients' first round trips in ms; empty where there are no clients."""
-    trips = () if result.births is None else result.births.first_trip_ns
-    return _ms(quantile(trips, share)) if result.is_number and trips else ""
+    """Returns a quantile of the clients' first round trips in ms; empty where it is not known."""
+    known = result.births is not None and result.is_number
+    return _ms(result.births.first_trip_quantile_ns(share)) if known and result.births else ""
 
 
 def removal(result: Result) -> str:

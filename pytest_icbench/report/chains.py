@@ -21,14 +21,12 @@ def losses(result: Result) -> str:
         by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})
     if not by_hop:
         return ""
-    hops = result.point.chain
+    hops, ranked = result.point.chain, by_hop.most_common()
     names = [
-        f"{f'function {hop} of {hops}' if hop <= hops else 'the receiver'} {lost:,}"
-        for hop, lost in by_hop.most_common(_FEW)
+        f"{f'function {hop} of {hops}' if hop <= hops else 'the receiver'} {lost:,}" for hop, lost in ranked[:_FEW]
     ]
-    names += [f"{len(by_hop) - _FEW} others {by_hop.total() - sum(n for _, n in by_hop.most_common(_FEW)):,}"] * (
-        len(by_hop) > _FEW
-    )
+    if rest := ranked[_FEW:]:
+        names.append(f"{len(rest)} others {sum(lost for _, lost in rest):,}")
     return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Flag, auto
+from functools import partial
 from typing import NamedTuple
 
 from pytest_icbench.gate.margins import CYCLES
@@ -341,7 +342,7 @@ COLUMNS = (
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
     Column("each", "", born.each, In.BIRTH, always=In.BIRTH),
     *(
-        Column(name, "", lambda result, phase=phase: born.phase(result, phase), In.BIRTH)  # type: ignore[misc]
+        Column(name, "", partial(born.phase, place=phase), In.BIRTH)
         for name, phase in (("prepare", 0), ("process", 1), ("network", 2), ("answer", 3))
     ),
     Column("growth", "", born.growth, In.BIRTH),

@@ -17,8 +17,10 @@ from pytest_icbench.stats.quantiles import Estimate
 
 def with_plain(results: Sequence[Result]) -> list[Result]:
     """Returns the results, of which those with a function have ``plain`` where a path without it was measured."""
+    if not any(result.point.function for result in results):
+        return list(results)
     plain = {_key(result): result for result in results if result.point.function is None}
-    return [_with(result, plain.get(_key(result))) for result in results]
+    return [_with(result, plain.get(_key(result))) if result.point.function else result for result in results]
 
 
 def plain_ratio(result: Result) -> Estimate | None:
@@ -27,7 +29,7 @@ def plain_ratio(result: Result) -> Estimate | None:
 
 
 def _with(result: Result, plain: Result | None) -> Result:
-    if result.point.function is None or plain is None or result.ratio_to_plain is not None:
+    if plain is None or result.ratio_to_plain is not None:
         return result
     value, before = main_figure(result), main_figure(plain)
     if not value or not before or not _has_reference(result):

@@ -27,7 +27,11 @@ _AXES = (
     "flows",
     "header",
     "function",
+    "chain",
+    "share",
+    "cap",
     "app",
+    "birth",
     "burst",
     "pairs",
     "rate",
@@ -48,8 +52,6 @@ _NESTED = {
     "dpdk": ("treatment", "dpdk"),
     "switch_version": ("treatment", "switch", "version"),
 }
-
-
 #: Columns from other cases of the report: what a network function leaves of the value of its path.
 _PLAIN_RATIO = ("ratio_to_plain", "ratio_to_plain_low", "ratio_to_plain_high")
 
@@ -58,7 +60,7 @@ _KEYS = keys(Measurement)
 
 def _kind(name: str) -> type | None:
     """Returns the type of a column's values that are not null; None for values that fit no cell."""
-    if name in ("packet_size", "burst", "pairs", "switch_cores"):
+    if name in ("packet_size", "burst", "pairs", "switch_cores", "chain"):
         return int
     if name in ("blocking", "touch", "remote"):
         return bool
@@ -67,8 +69,13 @@ def _kind(name: str) -> type | None:
     return next((kind for kind in _PLAIN if _KEYS.get(name, str) in (kind, kind | None)), None)
 
 
-_OF_RESULT = (name for name in _KEYS if _kind(name) is not None)
-COLUMNS: tuple[str, ...] = (*LEADING, *_AXES, *_NESTED, *_OF_RESULT, *_PLAIN_RATIO)
+COLUMNS: tuple[str, ...] = (
+    *LEADING,
+    *_AXES,
+    *_NESTED,
+    *(name for name in _KEYS if _kind(name) is not None),
+    *_PLAIN_RATIO,
+)
 
 
 def flat(run: str, test: str, result: Result) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def summarize_births(
         started_at: seconds since the epoch.
     """
     times, last = births.total_ns, births.idle[-1] if births.idle else None
+    half_ns = births.first_trip_quantile_ns(0.5)
     evidence = None
     if failure is not None:
         evidence = f"container {len(times) + 1:,} of {births.asked:,} did not come up: {failure}"
@@ -83,7 +84,7 @@ def summarize_births(
         birth_growth=growth(times),
         birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
         birth_cpu_share=None if last is None else last.cpu_share / last.containers,
-        birth_first_p50_ns=Estimate(median(births.first_trip_ns)) if births.first_trip_ns else None,
+        birth_first_p50_ns=None if half_ns is None else Estimate(half_ns),
         births=births,
         launches=1,
         rules=RULES,

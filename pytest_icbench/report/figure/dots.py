@@ -23,6 +23,7 @@ from pytest_icbench.report.axes import (
 )
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, CROSS, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
@@ -114,11 +115,11 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     least = result.lower_bound and not latency
     drawn = _AT_LEAST if least else _REFERENCE if result.switch in REFERENCES else _PLAIN
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
-    low, high = (None if end is None else float(f"{end * factor:.7g}") for end in (main.low, main.high))
-    row: tuple[Any, ...] = (result.case, path_of(result), float(f"{main * factor:.7g}"), low, high, drawn)
+    low, high = (scaled(end, factor) for end in (main.low, main.high))
+    row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
     if latency:
         p99 = number(result, result.rtt_p99_ns)
-        tail = None if p99 is None else float(f"{p99 * factor:.7g}")
+        tail = scaled(p99, factor)
         return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
     if is_application(result):
         p99 = number(result, result.response_p99_ns)

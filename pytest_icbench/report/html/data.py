@@ -14,6 +14,7 @@ from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path
 from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
+from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import Windows, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
@@ -92,7 +93,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
     main = main_figure(result)
     _, factor = main_unit(result)
     ends = (None, None, None) if main is None else (main.value, main.low, main.high)
-    value, low, high = (None if end is None else float(f"{end * factor:.7g}") for end in ends)
+    value, low, high = (scaled(end, factor) for end in ends)
     facts = facts_of(result, page.repeats.get(page.tests[place]))
     if place in page.taken:
         facts.insert(0, ("taken from", page.taken[place]))

@@ -107,7 +107,22 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     assert trips.spec["layer"][0]["encoding"]["y"]["scale"] == {"domain": [0, 100], "nice": False}
     head, row = table([arriving])[1:3]
     assert "first p50   p90" in head
-    assert row.split()[6:8] == ["49.5", "89.1"]
+    assert row.split()[6:8] == ["50.5", "90.1"]
+
+
+def test_a_case_without_a_value_says_no_round_trip_of_its_clients() -> None:
+    failed = result("netns", 100, 8.0, failure="no memory")
+    assert failed.births is not None
+    arriving = replace(failed, births=replace(failed.births, first_trip_ns=(1_000_000,) * 90 + (0,) * 10))
+    (said,) = [sentence.text for sentence in answer([arriving]) if "to create each" in sentence.text]
+    assert "first round trip" not in said
+
+
+def test_a_client_without_an_answer_is_slower_than_all_others() -> None:
+    births = Births("netns", 4, first_trip_ns=(0, 3, 2, 1))
+    assert births.first_trip_quantile_ns(0.5) == 2.5
+    assert births.first_trip_quantile_ns(0.9) is None
+    assert Births("netns", 4).first_trip_quantile_ns(0.5) is None
 
 
 def test_kinds_are_no_switches_and_are_not_ranked() -> None:

@@ -115,7 +115,7 @@ def test_flows_and_mixes_are_named_in_the_answer_and_drawn_apart() -> None:
 def test_publications_have_no_mixes_flows_functions_or_applications() -> None:
     plain = result(Case("vpp"))
     assert published.stated(plain)
-    for changed in ({"flows": "100k"}, {"mix": "simple"}, {"function": "nat"}, {"app": "redis"}):
+    for changed in ({"flows": "100k"}, {"mix": "simple"}, {"header": "udp6"}, {"function": "nat"}, {"app": "redis"}):
         assert published.stated(replace(plain, axes={**plain.axes, **changed})) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.html.data import page_data
@@ -95,6 +95,7 @@ def test_every_report_shows_it() -> None:
     row = flat("r", "t", with_plain(results)[1])
     assert (row["function"], row["ratio_to_plain"], row["app"]) == ("nat", 0.25, None)
     assert set(row) == set(COLUMNS)
+    assert set(COLUMNS) >= AXES, "cases that differ have rows that differ"
 
 
 def test_the_reference_of_a_function_is_not_called_a_link() -> None:
