@@ -98,7 +98,6 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
-_COUNTS = ("function_count", "share", "cap")
 #: Arguments for which None is the same as leaving them out.
 _NONE = (
     "api",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pytest_icbench.config.choices import possible
 from pytest_icbench.config.frames import flows_misfit, header_misfit
 from pytest_icbench.config.options import too_large_burst
 from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
@@ -34,7 +35,6 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         plural = "" if cls.max_pairs == 1 else "s"
         ports = "" if case.function is None else " of ports (the functions' among them)"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
-    api = case.resolved_api(cls)
     if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or remote_misfit(case, cls)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):
@@ -57,4 +57,4 @@ def ports_of_sockets(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> 
     able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
     if asked is None:
         return [port for port in able if port not in cls.ports_by_name][:1]
-    return able if "all" in asked else [port for port in asked if port in able]
+    return list(possible(asked, tuple(able)))

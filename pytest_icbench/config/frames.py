@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import TypeVar
 
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
@@ -15,6 +16,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import Traffic
+
+_Value = TypeVar("_Value")
 
 #: How a list of whole numbers is written, for help.
 SPEC = (
@@ -53,15 +56,8 @@ def packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
 def flows(text: str, where: str) -> tuple[str | None, ...]:
     """Parses numbers of flows, with what differs and their law: ``1 64k 1M:macs:zipf``. Raises UsageError."""
     words = text.replace(",", " ").split()
-    if not words:
-        raise UsageError(f"{where}: no number of flows given; write 1, 64k, 64k:ports or 1M:zipf")
-    labels: dict[str | None, None] = {}
-    for word in words:
-        try:
-            labels[flow_labels.parse(word)] = None
-        except ValueError as error:
-            raise UsageError(f"{where}: '{word[:60]}' are no flows: {error}") from None
-    return tuple(labels)
+    missing = "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf"
+    return _each(words, where, flow_labels.parse, missing, "are no flows")
 
 
 def flows_misfit(case: Case, api: str) -> str | None:
@@ -76,15 +72,8 @@ def flows_misfit(case: Case, api: str) -> str | None:
 def headers(text: str, where: str) -> tuple[str | None, ...]:
     """Parses headers: ``udp4 tcp6 udp6+vlan100``. Raises UsageError."""
     words = text.replace(",", " ").split()
-    if not words:
-        raise UsageError(f"{where}: no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100")
-    labels: dict[str | None, None] = {}
-    for word in words:
-        try:
-            labels[header_labels.parse(word)] = None
-        except ValueError as error:
-            raise UsageError(f"{where}: '{word[:60]}' are no headers: {error}") from None
-    return tuple(labels)
+    missing = "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100"
+    return _each(words, where, header_labels.parse, missing, "are no headers")
 
 
 def header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
@@ -107,12 +96,20 @@ def header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
 
 def mixes(text: str, where: str) -> tuple[Traffic, ...]:
     """Parses mixes with spaces between. Raises UsageError."""
-    if not text.split():
-        raise UsageError(f"{where}: no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1")
-    mixed: dict[Traffic, None] = {}
-    for word in text.split():
+    missing = "no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1"
+    return _each(text.split(), where, Traffic.of_mix, missing, "is no mix")
+
+
+def _each(
+    words: Sequence[str], where: str, parse: Callable[[str], _Value], missing: str, wrong: str
+) -> tuple[_Value, ...]:
+    """Returns the values of words, each once. Raises UsageError: without any it says ``missing``."""
+    if not words:
+        raise UsageError(f"{where}: {missing}")
+    parsed: dict[_Value, None] = {}
+    for word in words:
         try:
-            mixed[Traffic.of_mix(word)] = None
+            parsed[parse(word)] = None
         except ValueError as error:
-            raise UsageError(f"{where}: '{word[:60]}' is no mix: {error}") from None
-    return tuple(mixed)
+            raise UsageError(f"{where}: '{word[:60]}' {wrong}: {error}") from None
+    return tuple(parsed)

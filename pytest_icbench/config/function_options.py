@@ -13,6 +13,7 @@ from pytest_icbench.config import named, values
 from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.contract import percents
 
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
@@ -41,7 +42,7 @@ def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
     for word in words:
         if not _PERCENTS.fullmatch(word):
             raise UsageError(f"{where}: '{word[:60]}' is no list of per cents: write 70:30, one for each function")
-    return [(word, [int(number) for number in word.split(":")]) for word in words]
+    return [(word, [*percents(word)]) for word in words]
 
 
 def parse_shares(text: str, where: str) -> tuple[str, ...]:

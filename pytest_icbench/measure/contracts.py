@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.intervals import median_over_launches
 
 
 def by_contract(
@@ -24,13 +24,15 @@ def by_contract(
     """
     if works is None or not case.contracts or not launches or case.dimension != "throughput":
         return None if works is None else tuple(works)
+    if case.rate.is_search or case.rate.is_sweep:
+        alone = ()  # its launches are at other loads
     judged = []
     for work in works:
         contract = case.contracts[work.pair - 1]
         rates = [counts.throughput_pps for launch in launches for counts in launch.pairs if counts.pair == work.pair]
         due = [contract.part * launch.throughput_pps for launch in alone]
-        errors = [rate / part - 1 for rate, part in zip(rates, due, strict=False) if part]
-        error = median_over_launches(errors) if errors else None
+        told = [(launch, rate / part - 1) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
+        error = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
         judged.append(
             replace(
                 work,

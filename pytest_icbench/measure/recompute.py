@@ -14,10 +14,12 @@ from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
+from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
+from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
@@ -94,18 +96,35 @@ def recomputed(whole: Measurement) -> Measurement:
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
         raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
     parts = _Parts.of(whole)
-    if whole.search is not None:
+    if whole.births is not None:
+        measurement = _births(parts, whole.births)
+    elif whole.search is not None:
         measurement = _search(parts, whole.search)
     elif whole.sweep or parts.case.rate.is_sweep:
         measurement = _sweep(parts)
     else:
         measurement = _plain(parts)
-    # Its launches were found valid, and counted, by the rules of their time.
-    measurement = replace(measurement, rules=whole.rules)
+    # Its launches were found valid, and counted, by the rules of their time. No window has the counters of functions.
+    measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
     if whole.loss_events is not None:
         measurement = with_losses(measurement)
     # The base is another result, so the comparison of the two is copied as it was recorded.
     return with_comparison(measurement, whole.side_by_side)
+
+
+def _births(parts: _Parts, births: Births) -> Measurement:
+    """Returns the result of containers that were created, from the time of each."""
+    whole = parts.whole
+    measurement = summarize_births(
+        parts.case,
+        parts.settings,
+        births,
+        parts.around,
+        failure="" if whole.verdict == Verdict.INVALID else None,
+        started_at=whole.started_at,
+        duration_s=whole.duration_s,
+    )
+    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)
 
 
 def recounted(launch: Launch) -> Launch:

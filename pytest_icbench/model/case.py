@@ -200,17 +200,12 @@ class Case:
                 data |= self.traffic.to_axes()
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
-        for name in ("app", "birth"):  # most cases have none, and say so by leaving it out
+        for name in ("app", "birth", "function", "share", "cap"):  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]
         data["rate"] = self.rate.to_json()
-        if self.function is None:
-            del data["function"]
         if self.chain == 1:
             del data["chain"]
-        for name in ("share", "cap"):
-            if data[name] is None:
-                del data[name]
         return data
 
     @classmethod

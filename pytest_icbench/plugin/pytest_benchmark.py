@@ -135,4 +135,5 @@ def seconds(measurement: Measurement) -> tuple[float, ...]:
     values = figure.launches or (figure.value,)
     if min(values) <= 0:
         return ()
-    return tuple(value / 1e9 if measurement.dimension == "latency" else 1 / value for value in values)
+    in_ns = MAIN[measurement.dimension].endswith("_ns")
+    return tuple(value / 1e9 if in_ns else 1 / value for value in values)

@@ -12,6 +12,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.pytest_benchmark import seconds
+from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import LAUNCHES, measured
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
@@ -180,3 +182,8 @@ def test_not_installed(inner: Runner) -> None:
     inner.write(test_x=CASES)
     blocked = "import sys; sys.modules['pytest_benchmark'] = None"
     inner.spawn_with_bench(before=blocked).assert_outcomes(passed=3)
+
+
+def test_containers_count_by_the_time_of_each() -> None:
+    case = Case("veth", dimension="birth", birth="netns:100")
+    assert seconds(measurement(case, birth_ns=Estimate(30_000_000.0), throughput_pps=None)) == (0.03,)

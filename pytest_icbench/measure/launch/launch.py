@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import itertools
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure.launch import hops, ports, validity
+from pytest_icbench.measure.launch import hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.disturbance import why_disturbed
@@ -31,9 +29,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.quantiles import Histogram, merge
 
 log = logging.getLogger(__name__)
 
@@ -340,6 +337,7 @@ class Run:
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)
+        trips = round_trips.together(couples, pairs, self.case.burst)
         return Launch(
             index=index,
             started_at=started_at,
@@ -350,10 +348,10 @@ class Run:
             steal_share=self.steal.share,
             generator_bound=validity.generator_bound(self.case, windows),
             pairs=pairs,
-            rtt=merge(self._round_trips(couples, pairs, "rtt")),
-            rtt_actual=merge(self._round_trips(couples, pairs, "rtt_actual")),
-            rtt_first=merge(self._round_trips(couples, pairs, "rtt_first")),
-            pdv=self.variation(self._round_trips(couples, pairs, "rtt")),
+            rtt=trips.rtt,
+            rtt_actual=trips.rtt_actual,
+            rtt_first=trips.rtt_first,
+            pdv=trips.pdv,
             busy_share=work.busy_share,
             cycles_per_packet=work.cycles_per_packet,
             hardware=dict(work.hardware or {}),
@@ -382,32 +380,3 @@ class Run:
             if sent is not None and received is not None:
                 ends[number] = sent.sequences, received.received
         return hops.accounts(self.hops[0], self.hops[-1], ends) if self.hops else (None, None)
-
-    def _round_trips(
-        self,
-        couples: Sequence[tuple[ProcessOutput, ProcessOutput]],
-        pairs: Sequence[PairCounts],
-        name: Literal["rtt", "rtt_actual", "rtt_first"],
-    ) -> list[Histogram]:
-        """Returns the pairs' samples. Requests without an answer are counted from the windows, without the warm-up.
-
-        A request that was due and never left is as slow as a lost one: who waits for its answer waits as long. From the
-        actual send time only those count that left.
-        """
-        histograms = []
-        for (client, _), counts in zip(couples, pairs, strict=True):
-            histogram: Histogram | None = getattr(client.summary, name) if client.summary else None
-            if histogram is not None:
-                unsent = counts.unanswered - counts.lost
-                lost = {
-                    "rtt": counts.unanswered,
-                    "rtt_actual": counts.lost,
-                    "rtt_first": max(counts.bursts - histogram.count, 0) + math.ceil(unsent / self.case.burst),
-                }
-                histograms.append(replace(histogram, lost=lost[name]))
-        return histograms
-
-    @staticmethod
-    def variation(by_pair: Sequence[Histogram]) -> Histogram | None:
-        """Returns the delay variation of all pairs, each a stream by itself (RFC 5481); None for one pair."""
-        return merge(histogram.less_minimum() for histogram in by_pair) if len(by_pair) > 1 else None

@@ -18,6 +18,7 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.rate import Rate
 
 CASE = Case("veth", function="cost1000", share="70:30", pairs=2)
 
@@ -47,6 +48,25 @@ def test_without_a_figure_alone_there_is_no_error_and_without_contracts_nothing(
     assert [(work.goodput_pps, work.goodput_error) for work in works] == [(70.0, None), (30.0, None)]
     plain = replace(CASE, share=None)
     assert by_contract([FunctionWork(1)], plain, [launch(1.0)], []) == (FunctionWork(1),)
+
+
+def test_the_error_of_launches_in_rounds_is_over_rounds() -> None:
+    launches = [replace(launch(70.0, 30.0 + number // 6), index=number, round=number // 6) for number in range(12)]
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, launches, [launch(100.0)] * 12)
+    assert works is not None
+    low = works[1].goodput_error_low
+    assert low is not None
+    assert low < 0  # two rounds tell little, though no launch was below its share
+
+
+def test_a_search_has_no_figure_alone_at_its_loads() -> None:
+    case = replace(CASE, rate=Rate(loss_ratio=0.005))
+    works = by_contract([FunctionWork(1), FunctionWork(2)], case, [launch(70.0, 33.0)] * 6, [launch(100.0)] * 6)
+    assert works is not None
+    assert [(work.alone_pps, work.goodput_error) for work in works] == [(None, None)] * 2
+    reference = reference_case(case, None, family="kernel")
+    assert reference is not None
+    assert (reference.pairs, reference.function) == (2, None)
 
 
 def test_a_share_is_an_axis_and_its_reference_is_one_function_alone() -> None:
