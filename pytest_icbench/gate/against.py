@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
 from pytest_icbench.gate.over_sessions import SessionVerdict, over_sessions
@@ -19,12 +19,6 @@ from pytest_icbench.model.verdict import Verdict
 _AT_LEAST = (
     "the switch was not the limit, so the rate is only 'at least': more endpoints' cores, a search or a round trip"
     " would tell"
-)
-#: Metrics of rates that were searched for, and the note on them.
-_SEARCHED = ("ndr", "pdr")
-_BRACKET = (
-    "the bounds of a search are no interval, and another search finds others: compare the rate at maximum load, or set"
-    " min_throughput_pps"
 )
 #: The note on a rate that is "at least" and fell all the same.
 _PATH_FELL = "the switch was not the limit, and the path carries less all the same"
@@ -171,8 +165,6 @@ class Comparer:
         judged = over_sessions(now, before, allowed, shares, first=first)
         if judged is None:
             return replace(finding, note="the baseline's value is 0")
-        if allowed.name == "throughput_pps" and now.metric in _SEARCHED:
-            return replace(finding, ratio=judged.ratio.value, note=_BRACKET)
         finding = _with_sessions(finding, judged)
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
             # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
@@ -219,4 +211,4 @@ def _with_sessions(finding: Finding, judged: SessionVerdict) -> Finding:
 
 
 def _effort_of(entry: Entry) -> Effort:
-    return Effort(entry.launches, searched=entry.metric in _SEARCHED)
+    return Effort(entry.launches, searched=entry.metric in SEARCHED)

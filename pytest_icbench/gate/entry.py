@@ -18,6 +18,8 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, median
 
+#: Metrics of rates that were searched for.
+SEARCHED = ("ndr", "pdr")
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment and always differ.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
 
@@ -151,7 +153,13 @@ def newest(sessions: Mapping[str, SessionValues], most: int) -> dict[str, Sessio
 
 
 def _control(measurement: Measurement) -> Figure | None:
-    """Returns the main figure of the reference link; None at a given rate, which every link carries."""
+    """Returns the main figure of the reference link; None at a given rate, which every link carries.
+
+    That of a search is the load that the reference link sustained, by which its greatest load was calibrated.
+    """
+    if measurement.search is not None:
+        calibrated = measurement.search.calibrated_on == "reference" and measurement.search.greatest_pps
+        return Figure(calibrated, launches=(calibrated,)) if calibrated else None
     rate = measurement.dimension == "throughput"
     if measurement.metric != "frmol" if rate else measurement.dimension != "latency":
         return None
@@ -187,9 +195,13 @@ def _figure(measurement: Measurement, name: str) -> Figure | None:
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
-    """The figure of every launch; empty unless all of them have it. Trials of a search are no repetitions."""
+    """The figure of every launch; empty unless all of them have it.
+
+    A search is one launch as a whole: its trials are no repetitions, and its bounds tell nothing of another search's.
+    """
     if measurement.search is not None:
-        return ()
+        searched = measurement.throughput_pps if name == "throughput_pps" else None
+        return () if searched is None else (searched.value,)
     launches = [launch for launch in measurement.per_launch if launch.invalid is None]
     values = [_of_launch(launch, name) for launch in launches]
     known = [float(value) for value in values if value is not None]

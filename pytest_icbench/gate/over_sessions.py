@@ -122,7 +122,8 @@ def over_sessions(now: Entry, before: Entry, allowed: Allowed, shares: int, *, f
     if plain is None:
         return None
     launches = against_control(name, figure, now.control)
-    own = _own(Figure(1.0, launches=launches))
+    # A search is one launch: it is as uncertain against the control as by itself.
+    own = _own(Figure(1.0, launches=launches)) or _own(figure)
     beside = _side(values, sessions, lambda session: session.against.get(name), own)
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain)

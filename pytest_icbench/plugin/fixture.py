@@ -257,7 +257,7 @@ class Icbench:
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             settings = telling_settings(case, settings, self._run.options, self._benchmark.thresholds)
-            settings = self._run.on_this_look(settings)
+            settings = self._run.on_this_look(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:

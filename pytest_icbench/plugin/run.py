@@ -44,6 +44,7 @@ from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 if TYPE_CHECKING:
     from pytest_icbench.measure.comparing import Allowance
     from pytest_icbench.measure.progress import Progress
+    from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
@@ -148,11 +149,15 @@ class Run:
         """Ends what ``begin_second_look`` began."""
         self._second_s = None
 
-    def on_this_look(self, settings: Settings) -> Settings:
-        """Returns the settings; on a second look each launch has rigs of its own, and time for the fewest launches."""
+    def on_this_look(self, settings: Settings, rate: Rate) -> Settings:
+        """Returns the settings; on a second look each launch has rigs of its own, and time for the fewest launches.
+
+        Args:
+            rate: of the case. A search has rigs of its own as a whole.
+        """
         if self._second_s is None:
             return settings
-        return second_look_settings(settings, self._second_s)
+        return second_look_settings(settings, self._second_s, rate)
 
     def begin(self, nodeid: str) -> None:
         """Makes a test the current one. Tests come in any order, since several hosts share them."""

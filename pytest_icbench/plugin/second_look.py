@@ -115,7 +115,8 @@ class SecondLooks:
             return None
         if run.options.budget is None:
             return math.inf
-        least_s = second_look_least_s(self._suspects[0].item.stash[BENCHMARK].settings)
+        benchmark = self._suspects[0].item.stash[BENCHMARK]
+        least_s = second_look_least_s(benchmark.settings, benchmark.case.rate)
         rest_s = run.options.budget - (time.monotonic() - run.opened)
         return max(rest_s / left, least_s) if rest_s >= least_s else None
 

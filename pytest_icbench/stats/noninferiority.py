@@ -43,8 +43,7 @@ class Figure:
     """A figure, now or before, with its launches.
 
     Attributes:
-        value, low, high: the figure and its interval; None where there are too few launches for one, and of a search,
-            whose bounds tell nothing of another search's.
+        value, low, high: the figure and its interval, of a search its bounds; None where there are too few launches.
         launches: the figure of each launch; empty where they are not known, and the interval alone decides.
     """
 

@@ -105,17 +105,22 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
     return benchmark.settings.reference and testbed.reference(benchmark.case) is not None
 
 
-def second_look_settings(settings: Settings, seconds: float) -> Settings:
-    """Returns the settings of a second look at a suspect: each launch has rigs of its own.
+def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
+    """Returns the settings of a second look at a suspect: each launch has rigs of its own, and so has a search.
 
     Args:
         seconds: the most time for it.
+        rate: of the case.
     """
+    if rate.is_search:
+        return replace(settings, search_time_s=min(settings.search_limit_s, seconds))
     fresh = replace(settings, fresh=True)
-    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * second_look_least_s(fresh)), seconds))
+    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * second_look_least_s(fresh, rate)), seconds))
 
 
-def second_look_least_s(settings: Settings) -> float:
-    """Returns the seconds of a second look with the fewest launches."""
+def second_look_least_s(settings: Settings, rate: Rate) -> float:
+    """Returns the seconds of a second look with the fewest launches, or with another search."""
+    if rate.is_search:
+        return estimate_s(settings, reference=settings.reference, rate=rate)
     fresh = replace(settings, fresh=True)
     return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)

@@ -17,7 +17,6 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.baselines import HOST, LAUNCHES, entry, measured, scaled, with_cycles, with_sessions
 
@@ -320,27 +319,6 @@ def test_what_fails_is_the_users_choice(policy: Policy, fails: set[str]) -> None
     }
     assert {name for name, each in found.items() if each.verdict == name} == set(found)
     assert {name for name, each in found.items() if not each} == fails
-
-
-# Five searches of one forwarder, in kpps, with bounds 0.5 % apart: by these alone four of twenty pairs regressed.
-SEARCHES = (544e3, 542e3, 520e3, 549e3, 544e3)
-
-
-def searched(pps: float, **changed: Any) -> Measurement:
-    bounds = {"throughput_pps": pps, "throughput_pps_low": pps, "throughput_pps_high": pps * 1.005}
-    case = Case("ovs", rate=Rate(loss_ratio=0.0))
-    return measured(case, per_launch=(), **{"metric": "ndr", **bounds, **changed})
-
-
-@pytest.mark.parametrize("now", SEARCHES)
-@pytest.mark.parametrize("before", SEARCHES)
-def test_the_bounds_of_a_search_accuse_and_acquit_no_other_search(now: float, before: float) -> None:
-    old = entry_of(searched(before))
-    assert old is not None
-    judgement = judged(searched(now), old)
-    assert judgement.verdict == "INCONCLUSIVE"
-    assert "the bounds of a search are no interval, and another search finds others" in judgement.message()
-    assert "min_throughput_pps" in judgement.message()
 
 
 @pytest.mark.parametrize("launches", [4, 5])

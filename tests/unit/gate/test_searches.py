@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A search is held against how far the searches of other sessions lie apart: its bounds are no interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.judge import Judgement, Policy, judge
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.trials import Search
+from pytest_icbench.store.baseline_file import read, write
+from tests.baselines import measured
+
+
+def judged(now: Measurement, before: Entry) -> Judgement:
+    against = Comparer(Baseline("main", (before,))).compare(now, Margins())
+    return judge(now, [], against=against, policy=Policy())
+
+
+# Five searches of one forwarder, in kpps, with bounds 0.5 % apart: by these alone four of twenty pairs regressed.
+SEARCHES = (544e3, 542e3, 520e3, 549e3, 544e3)
+
+
+def searched(pps: float, **changed: Any) -> Measurement:
+    bounds = {"throughput_pps": pps, "throughput_pps_low": pps, "throughput_pps_high": pps * 1.005}
+    case = Case("ovs", rate=Rate(loss_ratio=0.0))
+    return measured(case, per_launch=(), **{"metric": "ndr", **bounds, **changed})
+
+
+@pytest.mark.parametrize("now", SEARCHES)
+@pytest.mark.parametrize("before", SEARCHES)
+def test_the_bounds_of_a_search_accuse_and_acquit_no_other_search(now: float, before: float) -> None:
+    old = entry_of(searched(before))
+    assert old is not None
+    judgement = judged(searched(now), old)
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "the baseline has one session" in judgement.message()
+
+
+def searches(*pps: float, **changed: Any) -> Entry:
+    """A baseline with a session for each search; the reference link sustained 2 Mpps beside each."""
+    kept = [entry_of(searched(rate, **{"search": calibrated(), **changed})) for rate in pps]
+    first, *rest = [replace(one, measured=f"2026-01-0{day}T00:00:00Z") for day, one in enumerate(kept, 1) if one]
+    for one in rest:
+        first = one.after(first)
+    return first
+
+
+def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -> Search:
+    return Search("csit", 0.0, 0.5, 0.005, 0.2, 1.0, 21.0, 1e3, greatest_pps, on, True, None)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_search_is_held_against_how_far_searches_of_other_sessions_lie_apart(place: int) -> None:
+    now, others = SEARCHES[place], searches(*SEARCHES[:place], *SEARCHES[place + 1 :])
+    judgement = judged(searched(now, search=calibrated()), others)
+    assert judgement.verdict in ("PASS", "INCONCLUSIVE")
+    assert judgement.findings[0].ratio_high is not None
+    slow = judged(searched(now / 2, search=calibrated()), others)
+    assert slow.verdict == "REGRESSED"
+    assert "against the control" in slow.message()
+
+
+def test_what_the_reference_link_of_a_search_lost_too_is_the_hosts() -> None:
+    judgement = judged(searched(270e3, search=calibrated(1e6)), searches(*SEARCHES))
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "host-changed" in judgement.message()
+
+
+def test_searches_that_agree_pass_and_the_bounds_of_the_new_one_widen_the_interval() -> None:
+    alike = searches(5.00e6, 5.01e6, 4.99e6, 5.00e6, 5.01e6, 4.99e6)
+    assert judged(searched(5e6, search=calibrated()), alike).verdict == "PASS"
+    apart = judged(searched(4.8e6, throughput_pps_high=5.5e6, search=calibrated()), alike)
+    assert apart.verdict == "INCONCLUSIVE"
+    assert "--icbench-search-width" in apart.message()
+
+
+def test_a_search_that_was_calibrated_on_the_case_has_no_control() -> None:
+    for search in (calibrated(on="case"), calibrated(greatest_pps=None)):
+        kept = entry_of(searched(5e6, search=search))
+        assert kept is not None
+        assert kept.control is None
+    kept = entry_of(searched(5e6, search=calibrated()))
+    assert kept is not None
+    assert kept.values.against == {"throughput_pps": pytest.approx(2.5)}
+
+
+def test_a_file_keeps_searches() -> None:
+    kept = searches(*SEARCHES)
+    (again,) = read(write([kept]), "file")
+    assert again == kept
+    assert len(again.sessions) == 5
