@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.ovs.output import parse_versions
-from pytest_icbench.driver.switch.ovs.unixctl import ask
+from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
 from pytest_icbench.driver.switch.protocol import SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
@@ -205,6 +205,26 @@ class OvsDaemons:
         """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
             return ask(self._ctl, *arguments, timeout_s=timeout_s)
+
+    def revalidate(self) -> None:
+        """Has the datapath's counts of running flows reach OpenFlow's now.
+
+        ``revalidator/wait`` alone takes the rest of the revalidators' half second. After a pause they begin anew.
+
+        Raises ProvisionError with the daemon's log.
+        """
+        with self._explained():
+            ask(self._ctl, "revalidator/pause", timeout_s=_TOOL_S)
+            resumed = False
+            try:
+                with asked(self._ctl, "revalidator/wait", timeout_s=_TOOL_S) as answer:
+                    # Once only: the daemon hangs on a second resume.
+                    resumed = True
+                    ask(self._ctl, "revalidator/resume", timeout_s=_TOOL_S)
+                    answer()
+            finally:
+                if not resumed:
+                    ask(self._ctl, "revalidator/resume", timeout_s=_TOOL_S)
 
     def ofctl(
         self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = _TOOL_S

@@ -238,7 +238,7 @@ class OpenVSwitch(Switch):
 
     def packets_by_cookie(self, cookie: str) -> int:
         """Returns the packets of the flows with a cookie, up to date. Raises ProvisionError."""
-        self.daemons.appctl("revalidator/wait")
+        self.daemons.revalidate()
         return sum(map(int, _PACKETS.findall(self.ofctl("dump-flows", f"cookie={cookie}/-1"))))
 
     def facts(self) -> SwitchFacts:
@@ -299,7 +299,7 @@ class OpenVSwitch(Switch):
         OVS has no counter of what it gave to a port. That is what came for the port less what was dropped.
         """
         daemons = self.daemons
-        daemons.appctl("revalidator/wait")  # the datapath's counts of running flows reach OpenFlow's
+        daemons.revalidate()
         # The user's flows take frames from the counting flows, and may count them more than once.
         taken = {} if self._has_user_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
         dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
@@ -22,21 +24,38 @@ def ask(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
 
     Raises ProvisionError if it refuses the command, with its reason, if it is gone, or if it takes longer than that.
     """
+    with asked(path, command, *arguments, timeout_s=timeout_s) as answer:
+        return answer()
+
+
+@contextmanager
+def asked(path: Path, command: str, *arguments: str, timeout_s: float) -> Iterator[Callable[[], str]]:
+    """Asks as ``ask`` does, and yields the call that waits for the answer. Errors are those of ``ask``."""
     deadline = time.monotonic() + timeout_s
     request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+
+        @contextmanager
+        def explained() -> Iterator[None]:
+            try:
+                yield
+            except TimeoutError:
+                raise ProvisionError(f"{path} has not answered {command} within {timeout_s:g} s") from None
+            except OSError as error:
+                raise ProvisionError(f"{path} does not take {command}: {error.strerror or error}") from None
+
+        def answer() -> str:
+            with explained():
+                told = _read(connection, deadline)
+            if told.get("error") is not None:
+                raise ProvisionError(f"{path} refuses {command}: {str(told['error']).strip()}")
+            return str(told.get("result") or "")
+
+        with explained():
             connection.settimeout(timeout_s)
             connection.connect(str(path))
             connection.sendall(request)
-            answer = _read(connection, deadline)
-    except TimeoutError:
-        raise ProvisionError(f"{path} has not answered {command} within {timeout_s:g} s") from None
-    except OSError as error:
-        raise ProvisionError(f"{path} does not take {command}: {error.strerror or error}") from None
-    if answer.get("error") is not None:
-        raise ProvisionError(f"{path} refuses {command}: {str(answer['error']).strip()}")
-    return str(answer.get("result") or "")
+        yield answer
 
 
 def _read(connection: socket.socket, deadline: float) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.unixctl import ask
+from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
 from pytest_icbench.errors import ProvisionError
 
 
@@ -54,6 +54,14 @@ def test_an_answer_in_pieces(tmp_path: Path) -> None:
 def test_no_words_are_an_answer_too(tmp_path: Path) -> None:
     with daemon(tmp_path / "s", [b'{"id":0,"result":null,"error":null}']):
         assert ask(tmp_path / "s", "revalidator/wait", timeout_s=5) == ""
+
+
+def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    late = [b'{"id":0,"result":"late","error":null}']
+    with daemon(path, late) as questions, asked(path, "revalidator/wait", timeout_s=5) as answer:
+        assert answer() == "late"
+    assert questions == [{"id": 0, "method": "revalidator/wait", "params": []}]
 
 
 @pytest.mark.parametrize(
