@@ -19,13 +19,18 @@ def too_disturbed(result: Measurement) -> bool:
     return (result.disturbed_launches or 0) > MOST_DISTURBED * result.launches
 
 
+def share(result: Measurement) -> str:
+    """Returns ``5 of 6 launches``: how many of the figures' launches others disturbed; empty for none."""
+    return f"{result.disturbed_launches} of {counted(result.launches, 'launch')}" if result.disturbed_launches else ""
+
+
 def disturbance(result: Measurement) -> str:
     """Returns ``disturbed: 5 of 6 launches, others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; empty if nothing did."""
     again = result.disturbed_repeated
     repeated = f"{again} disturbed launch{'' if again == 1 else 'es'} repeated" if again else ""
     if result.disturbed_launches:
         worst = "in the worst " if result.disturbed_launches > 1 else ""
-        parts = [f"disturbed: {result.disturbed_launches} of {counted(result.launches, 'launch')}"]
+        parts = [f"disturbed: {share(result)}"]
         parts += [f"{worst}{result.disturbance}"] if result.disturbance else []
         return ", ".join([*parts, *([repeated] if repeated else [])])
     return f"{repeated}: {result.disturbance}" if repeated and result.disturbance else repeated

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pytest_icbench.gate.margins import CYCLES
+from pytest_icbench.model import disturbed
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, longruns, remarks
@@ -311,6 +312,10 @@ def _limit_of_rate(result: Result) -> str:
     return "" if is_latency(result) or result.bottleneck == "unknown" else result.bottleneck
 
 
+def _disturbed(result: Result) -> str:
+    return disturbed.share(result) if remarks.disturbance(result) else ""
+
+
 _BOTH = In.THROUGHPUT | In.LATENCY
 _ALL = _BOTH | In.APPLICATION | In.BIRTH
 
@@ -372,11 +377,12 @@ COLUMNS = (
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
     Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
-    Column("disturbed", "", remarks.disturbance, In.PAGE),
+    Column("disturbed", "", _disturbed, In.PAGE, phrase="disturbed: {text}"),
     Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
     Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),
+    Column("disturbed", "", _disturbed, In.LINE, phrase="disturbed: {text}"),
     Column("verdict", "", judged, In.MARKDOWN),
     Column("reason", "", lambda result: result.reason or "", In.PAGE),
 )

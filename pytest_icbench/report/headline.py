@@ -235,18 +235,8 @@ def warnings(results: Sequence[Result]) -> list[str]:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
         parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
     numbers = [result for result in results if result.is_number]
-    busy = [result for result in numbers if result.disturbed_launches]
-    if busy:
-        launches = sum(result.disturbed_launches or 0 for result in busy), sum(result.launches for result in numbers)
-        parts.append(f"Others disturbed {launches[0]:,} of {launches[1]:,} launches, in {_cases(len(busy))}.")
-    disturbed = [result for result in numbers if result.disturbed_windows]
-    if disturbed:
-        worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))
-        windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
-        parts.append(
-            f"The host disturbed {windows[0]:,} of {windows[1]:,} windows, in {_cases(len(disturbed))}; most in"
-            f" {_label(worst)}: {worst.disturbed_windows} of {worst.windows}."
-        )
+    if found := [result for result in numbers if result.disturbed_launches or result.disturbed_windows]:
+        parts.append(_disturbed(found, numbers))
     broken = [result for result in results if not result.is_number]
     spoiled = [result for result in broken if result.disturbed_launches or result.disturbed_repeated]
     if spoiled:
@@ -262,6 +252,17 @@ def warnings(results: Sequence[Result]) -> list[str]:
         named = ", ".join(map(_label, banded[:_FEW]))
         parts.append(f"Launches of {_cases(len(banded))} fall into two bands: {_and_more(named, len(banded))}.")
     return [printable(part) for part in parts]
+
+
+def _disturbed(found: Sequence[Result], numbers: Sequence[Result]) -> str:
+    """Returns how many launches and windows of all numbers others disturbed, and the case with most of them."""
+    launches = sum(result.disturbed_launches or 0 for result in found), sum(result.launches for result in numbers)
+    windows = sum(result.disturbed_windows for result in found), sum(result.windows for result in numbers)
+    counts = (("launches", launches), ("windows", windows))
+    told = " and ".join(f"{part:,} of {whole:,} {what}" for what, (part, whole) in counts if part)
+    worst = max(found, key=lambda result: result.disturbed_windows / max(result.windows, 1))
+    most = f"; most in {_label(worst)}: {worst.disturbed_windows} of {worst.windows} windows" if windows[0] else ""
+    return f"Disturbed: {told}, in {_cases(len(found))}{most}."
 
 
 def _label(result: Result) -> str:

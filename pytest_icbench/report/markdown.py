@@ -21,6 +21,8 @@ from pytest_icbench.wording import counted, printable, show
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
+#: Greatest number of disturbed cases whose disturbers are told unfolded.
+MOST_OPEN = 4
 #: What is markup anywhere: a backslash, code, emphasis, links, cells, HTML, mentions; an underscore, but not in a word.
 _SPECIAL = re.compile(r"[\\`*\[\]<&|~@]|(?<![^\W_])_+|_+(?![^\W_])")
 #: What is markup at the beginning of a line: headings, quotes, rules, lists.
@@ -60,8 +62,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
     if passed:
         lines += [f"<details><summary>{len(passed)} {Verdict.PASS}</summary>", ""]
         lines += [*_table(passed, or_base), "</details>", ""]
-    hindrances = _hindrances(results)
-    lines += [*_limited(hindrances), ""] if hindrances else []
+    lines += _hindrances(results)
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
         lines += ["Changed since the baseline:", "", *_limited(changes), ""]
@@ -145,9 +146,12 @@ def _changes(result: Result) -> list[str]:
 
 
 def _hindrances(results: Sequence[Result]) -> list[str]:
-    """Returns the cases that others disturbed, each with what disturbed it most."""
+    """Returns the cases that others disturbed, each with what disturbed it most, and an empty line; many are folded."""
     told = [(result, text) for result in results if (text := remarks.disturbance(result))]
-    return [f"* {code(result.case, escape)}: {escape(text)}" for result, text in told]
+    lines = _limited([f"* {code(result.case, escape)}: {escape(text)}" for result, text in told])
+    if len(lines) > MOST_OPEN:
+        lines = [f"<details><summary>{len(told)} disturbed</summary>", "", *lines, "", "</details>"]
+    return [*lines, ""] if lines else []
 
 
 def _value(value: Any) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from pytest_icbench.model.case import GSO
@@ -15,8 +16,8 @@ from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, 
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import counted, show
 
-#: Greatest number of cases that a note names.
-MOST_NAMED = 8
+#: Greatest number of cases that a note names, and of characters about them, the first aside.
+MOST_NAMED, MOST_SAID = 8, 400
 
 _METRICS = {
     "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
@@ -95,7 +96,9 @@ def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
         text = note.alone or " ".join(filter(None, (note.kind, note.detail)))
         return text if result.case in text else f"{_name(result, ())}: {text}"
     named = [" ".join(filter(None, (_name(result, left_out), note.detail))) for result, note in group[:MOST_NAMED]]
-    more = [f"and {len(group) - MOST_NAMED} more"] if len(group) > MOST_NAMED else []
+    fitting = sum(length <= MOST_SAID for length in accumulate(map(len, named)))
+    named = named[: max(fitting, 1)]
+    more = [f"and {len(group) - len(named)} more"] if len(group) > len(named) else []
     between = "; " if any(note.detail for _, note in group) else ", "
     return f"{note.kind}, {len(group)} cases: {between.join([*named, *more])}"
 
@@ -158,5 +161,6 @@ def _shortfall(result: Result) -> tuple[str, str]:
     offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
     if not offers:
         return asked, ""
-    launches = counted(len(result.per_launch), "launch")
-    return asked, f"in {len(offers)} of {launches} (least {show(min(offers))} frames/s)"
+    least = show(min(offers))
+    how = "sent requests late" if f"{least} frames/s" == asked else f"least {least} frames/s"
+    return asked, f"in {len(offers)} of {counted(len(result.per_launch), 'launch')} ({how})"

@@ -89,7 +89,7 @@ def test_the_first_screen_has_the_answer(opened: Opened) -> None:
         box = page.locator(selector).first.bounding_box()
         assert box["y"] + box["height"] <= 900, selector
     assert "48 of 48 windows" not in page.inner_text(".ic-warning")
-    assert "disturbed 48 of" in page.inner_text(".ic-warning")
+    assert "Disturbed: 48 of" in page.inner_text(".ic-warning")
     assert "16 not measured: vpp is not installed" in re.sub(r"\s+", " ", page.inner_text(".ic-tiles"))
     assert page.locator("#ic-skipped details").count() == 1
     assert page.locator("#results-table td.col-testId", has_text="vpp").count() == 0

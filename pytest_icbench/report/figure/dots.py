@@ -34,7 +34,7 @@ _PLAIN, _AT_LEAST, _REFERENCE = "measured", "at least", "reference link"
 
 
 #: What the marks mean, for rates and for round trips.
-_CAPTION = ("bar: 95 % interval; ▷ at least", f"● median, bar: 95 % interval, {CROSS} p99")
+_CAPTION = ("bar: 95 % interval; ▷ at least", f"● p50, bar: 95 %, {CROSS} p99")
 #: The section of each kind of measurement.
 _KINDS: dict[Dimension, str] = {"throughput": "rates", "latency": "delays", "application": "applications"}
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_icbench.model.case import Case
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
+from pytest_icbench.report.line import result_line
 from pytest_icbench.report.markdown import summary
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import table
@@ -23,7 +26,7 @@ def test_the_table_says_it_beneath() -> None:
 def test_the_page_says_it_in_the_row_and_in_the_facts() -> None:
     page = Page()
     page.add("test_a", FOUND)
-    assert TOLD in line(page, 0, FOUND)
+    assert "disturbed: 5 of 6 launches" in line(page, 0, FOUND)
     assert ("disturbed", TOLD) in facts_of(FOUND, None)
 
 
@@ -42,12 +45,27 @@ def test_the_summary_says_it_with_the_hosts_warnings() -> None:
     assert text.count("Busy host: make") == 1
     doubts = next(line for line in text.splitlines() if line.startswith("**Warning:** "))
     assert "Busy host: make." in doubts
-    assert "Others disturbed 10 of 12 launches, in 2 cases." in doubts
+    assert "Disturbed: 10 of 12 launches, in 2 cases." in doubts
     assert text.index("**Warning:**") < text.index("Fastest" if "Fastest" in text else "| case")
     assert "* `ovs-64B-b32-1vs1-Rmax`: disturbed: 5 of 6 launches" in text
     assert "5 of 6 launches" in text
     assert "stress-ng-cpu 0.48" in text
     assert "disturbed" not in summary([result(Case("ovs"))], [], [])
+
+
+def test_many_disturbed_cases_are_folded_in_the_summary_and_cut_in_the_table() -> None:
+    many = [replace(FOUND, case=Case("ovs", burst=burst).id) for burst in range(1, 9)]
+    text = summary(many, [], [])
+    assert text.index("<details><summary>8 disturbed</summary>") < text.index("* `ovs-64B-b1-1vs1-Rmax`: disturbed")
+    assert "<details><summary>1 disturbed" not in summary([FOUND], [], [])
+    told = " ".join(text.strip() for text in table(many))
+    assert "disturbed, 8 cases: ovs-64B-b1 (5 of 6 launches, in the worst others" in told
+    assert told.endswith("; and 5 more")
+
+
+def test_the_line_of_a_case_says_it_in_short() -> None:
+    assert result_line(FOUND).endswith("PASS  disturbed: 5 of 6 launches")
+    assert "disturbed" not in result_line(result(Case("ovs")))
 
 
 def test_junit_has_its_properties() -> None:

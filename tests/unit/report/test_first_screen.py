@@ -102,7 +102,7 @@ def test_disturbed_drifted_and_shared_is_said_with_the_worst_case() -> None:
     ]
     host, shared, disturbed, drifted = headline.warnings(results)
     assert shared.startswith("The endpoints of 1 of 2 cases share CPUs")
-    assert disturbed.startswith("The host disturbed 13 of 24 windows, in 2 cases; most in ovs-64B-b32-1vs1-Rmax: 12 of")
+    assert disturbed.startswith("Disturbed: 13 of 24 windows, in 2 cases; most in ovs-64B-b32-1vs1-Rmax: 12 of 12 w")
     assert drifted == "1 case drifted while measured: vpp-64B-b32-1vs1-Rmax +73 %."
     assert host == "turbo is on."
 

@@ -311,6 +311,8 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
     bound = line(
         Case("ovs", rate=Rate(10**6)), generator_bound=True, offered_pps=1e6, per_launch=launches, unsettled_launches=2
     )
+    late = replace(bound, per_launch=tuple(replace(each, offered_pps=1e6) for each in launches))
+    assert "short of 1M frames/s in 2 of 6 launches (sent requests late)" in " ".join(" ".join(table([late])).split())
     lines = table([bound])
     shortfall = "the sender fell short of 1M frames/s in 2 of 6 launches (least 350k frames/s)"
     assert shortfall in " ".join(" ".join(lines).split())
