@@ -103,7 +103,7 @@ def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, container: 
 
 
 def test_capabilities_are_those_documented(session: HostSession, container: str) -> None:
-    from pytest_icbench.driver.node.lxc.config import CAPABILITIES
+    from pytest_icbench.driver.node.confinement import CAPABILITIES
 
     numbers = {"net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_nice": 23, "bpf": 39}
     said = output(session, started(session, container), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")

@@ -19,7 +19,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -29,7 +29,7 @@ from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.root import Root
+from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.contract import CpuContract
 
@@ -174,7 +174,20 @@ class SessionGroup:
         Raises ProvisionError if a process remains in one.
         """
         remove_groups(self.layout, self.root, [self.member(node) for node in nodes])
+        self.forget(*nodes)
+
+    def forget(self, *nodes: str) -> None:
+        """Ends the contracts of nodes that are gone. Those without one are ignored."""
         self._contracts.difference_update(nodes)
+
+    def check_cpus(self, node: str, cpus: Sequence[int], layout: Layout) -> None:
+        """Raises ProvisionError if the kernel grants a node, whose groups are in ``layout``, other CPUs than these."""
+        granted = layout.effective_cpus(self.root, self.member(node))
+        if granted is not None and granted != tuple(sorted(cpus)):
+            raise ProvisionError(
+                f"container {node} asked for CPUs {format_cpu_list(cpus)} and was granted"
+                f" {format_cpu_list(granted) or 'none'}: the others are offline or outside the cpuset above it"
+            )
 
 
 def _cpu_files(contract: CpuContract, *, unified: bool) -> Iterator[tuple[str, str]]:

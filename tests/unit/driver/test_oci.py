@@ -6,16 +6,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
-from pytest_icbench.driver.node.lxc.rootfs import Skeleton
-from pytest_icbench.driver.node.oci.config import bundle, page_size
-from pytest_icbench.driver.node.oci.node import runtime
+from pytest_icbench.driver.node.confinement import Device, page_size
+from pytest_icbench.driver.node.oci import node as oci
+from pytest_icbench.driver.node.oci.config import bundle
+from pytest_icbench.driver.node.oci.node import OciNode, runtime
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.errors import Unsupported
+from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.process import Spawner
 
 V1 = Layout((Hierarchy("/sys/fs/cgroup/cpuset", "", frozenset({"cpuset"}), False),))
 V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True),))
@@ -23,7 +27,7 @@ V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True)
 
 def config(spec: NodeSpec, **more: Any) -> dict[str, Any]:
     skeleton = Skeleton(Path("/run/x/rootfs"), (Path("/usr"),))
-    given = {"command": ["/w", "pause"], "env": {"A": "b"}, "cgroup": "/icbx/n", "devices": {}, **more}
+    given = {"command": ["/w", "pause"], "env": {"A": "b"}, "cgroup": "/icbx/n", "devices": (), **more}
     return bundle(spec, skeleton=skeleton, **given)
 
 
@@ -46,7 +50,7 @@ def test_sockets_are_bound_for_writing_and_programs_for_reading() -> None:
 
 def test_all_devices_are_barred_but_those_given() -> None:
     device = Path("/dev/full")
-    data = config(NodeSpec("n", [0], devices=[device]), devices={device: device.stat()})
+    data = config(NodeSpec("n", [0], devices=[device]), devices=[Device.at(device)])
     rules = data["linux"]["resources"]["devices"]
     assert rules[0] == {"allow": False, "access": "rwm"}
     assert rules[-1] == {"allow": True, "type": "c", "major": 1, "minor": 7, "access": "rw"}
@@ -85,3 +89,19 @@ def test_a_missing_runtime_is_named_with_its_package(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(shutil, "which", having())
     with pytest.raises(Unsupported, match="need runc or crun: apt install runc"):
         runtime(V2)
+
+
+def test_a_call_of_a_runtime_that_hangs_is_ended_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oci, "TIMEOUT_S", 0.3)
+    program, pid = tmp_path / "runc", tmp_path / "oci/pid"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 60\n")
+    program.chmod(0o755)
+    session: Any = SimpleNamespace(dir=tmp_path, spawner=Spawner("abc"))
+    node = OciNode(session, NodeSpec("icbx-n", [0]))
+    node.path.mkdir()
+    node._runtime = str(program)
+    with pytest.raises(ProvisionError, match=r"^container icbx-n: .*runc start has not ended within 0\.3 s and was"):
+        node._call("start", "icbx-n")
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()

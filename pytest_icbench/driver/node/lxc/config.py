@@ -4,30 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.confinement import CAPABILITIES, DEVICES, Device, page_size
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.host.root import format_cpu_list
-
-#: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
-#: sockets (``raw``, ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK:
-#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) beyond the memlock limit. SYS_NICE: placing memory on a NUMA
-#: node.
-CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
-
-#: The devices of a container's /dev that a workload may open: null, zero, full, random, urandom.
-DEVICES = ("c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw")
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A device node of the host and its rule for the devices controller (``c 10:196``)."""
-
-    path: Path
-    rule: str
 
 
 def config(
@@ -75,10 +58,7 @@ def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, st
     """Returns limits of 0 for huge pages of these sizes, if the kernel has the controller."""
     items = []
     for kib in barred_kib:
-        size = next(
-            f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit
-        )
-        key = layout.lxc_key("hugetlb", f"{size}.max" if layout.unified else f"{size}.limit_in_bytes")
+        key = layout.lxc_key("hugetlb", f"{page_size(kib)}.{'max' if layout.unified else 'limit_in_bytes'}")
         if key is not None:
             items.append((key, "0"))
     return items
@@ -110,8 +90,8 @@ def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Devic
         ("lxc.cgroup.dir.monitor.pivot", group),
     ]
     settings = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
-    settings += [("devices", "allow", rule) for rule in DEVICES]
-    settings += [("devices", "allow", f"{device.rule} rw") for device in devices]
+    allowed = [*DEVICES, *devices]
+    settings += [("devices", "allow", f"{device.kind} {device.major}:{device.minor} rw") for device in allowed]
     for controller, item, value in settings:
         key = layout.lxc_key(controller, item)
         if key is not None:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.node.lxc.config import CAPABILITIES
-from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.confinement import CAPABILITIES, DEVICES, Device, page_size
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.host.root import format_cpu_list
 
 #: The numbers of the capabilities that nodes have, or can be given (linux/capability.h).
@@ -41,8 +39,6 @@ NUMBERS: Mapping[str, int] = {
     "perfmon": 38,
     "bpf": 39,
 }
-#: The devices of /dev that a workload may open: null, zero, full, random, urandom.
-_DEVICES = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9))
 
 
 def kept(spec: NodeSpec) -> tuple[str, ...]:
@@ -61,7 +57,7 @@ def bundle(
     env: Mapping[str, str],
     cgroup: str,
     skeleton: Skeleton,
-    devices: Mapping[Path, os.stat_result],
+    devices: Sequence[Device],
     hugepage_sizes_kib: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Returns the data of ``config.json``.
@@ -69,7 +65,7 @@ def bundle(
     Args:
         command: the container's init.
         cgroup: the container's group, absolute below each hierarchy's mount point.
-        devices: the device nodes of ``spec`` with their status.
+        devices: the device nodes of ``spec``.
         hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
     """
     capabilities = [f"CAP_{name.upper()}" for name in kept(spec)]
@@ -89,13 +85,12 @@ def bundle(
             "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
             "cgroupsPath": cgroup,
             "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"],
-            "devices": [_node(path, status) for path, status in devices.items()],
+            "devices": [_node(device) for device in devices],
             "resources": {
                 "cpu": {"cpus": format_cpu_list(spec.cpus)},
                 "devices": [
                     {"allow": False, "access": "rwm"},
-                    *(_rule("c", major, minor) for major, minor in _DEVICES),
-                    *(_rule(*_identity(status)) for status in devices.values()),
+                    *({"allow": True, **_identity(device), "access": "rw"} for device in (*DEVICES, *devices)),
                 ],
                 "hugepageLimits": [
                     {"pageSize": page_size(kib), "limit": 0} for kib in (() if spec.hugepages else hugepage_sizes_kib)
@@ -103,11 +98,6 @@ def bundle(
             },
         },
     }
-
-
-def page_size(kib: int) -> str:
-    """Returns a huge page's size as cgroups name it: ``2MB``."""
-    return next(f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit)
 
 
 def _mounts(spec: NodeSpec, skeleton: Skeleton) -> list[dict[str, Any]]:
@@ -131,15 +121,9 @@ def _bind(path: Path, access: str) -> dict[str, Any]:
     return {"destination": str(path), "type": "bind", "source": str(path), "options": ["bind", access]}
 
 
-def _identity(status: os.stat_result) -> tuple[str, int, int]:
-    kind = "c" if stat.S_ISCHR(status.st_mode) else "b"
-    return kind, os.major(status.st_rdev), os.minor(status.st_rdev)
+def _identity(device: Device) -> dict[str, Any]:
+    return {"type": device.kind, "major": device.major, "minor": device.minor}
 
 
-def _node(path: Path, status: os.stat_result) -> dict[str, Any]:
-    kind, major, minor = _identity(status)
-    return {"path": str(path), "type": kind, "major": major, "minor": minor, "fileMode": 0o600, "uid": 0, "gid": 0}
-
-
-def _rule(kind: str, major: int, minor: int) -> dict[str, Any]:
-    return {"allow": True, "type": kind, "major": major, "minor": minor, "access": "rw"}
+def _node(device: Device) -> dict[str, Any]:
+    return {"path": str(device.path), **_identity(device), "fileMode": 0o600, "uid": 0, "gid": 0}

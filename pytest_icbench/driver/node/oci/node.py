@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,20 +16,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
-from pytest_icbench.driver.node.lxc.rootfs import mount_point, skeleton
+from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.driver.node.confinement import Device, environment
+from pytest_icbench.driver.node.container import ContainerNode, reap
 from pytest_icbench.driver.node.oci.config import NUMBERS, bundle, kept
-from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
-from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import SESSION_VARIABLE, Process, run
+from pytest_icbench.host.process import Process, run
 from pytest_icbench.host.resource.hugepages import sizes_kib
-from pytest_icbench.host.root import Root, format_cpu_list
+from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
 #: The runtimes, the preferred one first.
@@ -51,10 +50,11 @@ def runtime(layout: Layout) -> str:
     return known[0]
 
 
-class OciNode:
+class OciNode(ContainerNode):
     """A node in a container of an OCI runtime, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "oci"
+    undo_kind: ClassVar[str] = "oci"
 
     @staticmethod
     def probe(session: HostSession) -> None:
@@ -83,148 +83,85 @@ class OciNode:
         """Implements ``Node.treatment``."""
         return {"oci": version(runtime(Layout.read(Root())))}
 
-    def __init__(self, session: HostSession, spec: NodeSpec) -> None:
-        self.spec = spec
-        self._session = session
-        self._path = session.dir / "oci"
-        self._log = self._path / f"{spec.name}.log"
-        self._entry: int | None = None
-        self._init = 0
-        self._processes: list[Process] = []
-        self._paused = False
+    def facts(self) -> dict[str, str]:
+        """Returns the name of the runtime."""
+        return {"runtime": self._runtime}
 
-    def start(self) -> NodeFacts:
-        """Creates and starts the container, whose init then waits.
+    @property
+    def layout(self) -> Layout:
+        """The control groups as the runtime joins them."""
+        return _joined(self.group.layout)
 
-        Raises ProvisionError with the runtime's words, or if the kernel grants other CPUs than requested.
-        """
-        session, spec = self._session, self.spec
-        program = workload_path()
-        frame = skeleton(session, program)
-        for directory in spec.sockets:
-            mount_point(frame.path, directory)
-        devices = {path: _status(path) for path in spec.devices}
-        self._group = SessionGroup.of(session)
-        self._runtime = runtime(self._group.layout)
+    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+        """See ``ContainerNode``. Raises ProvisionError with the runtime's words."""
+        spec, layout = self.spec, self.layout
+        self._runtime = runtime(layout)
         config = bundle(
             spec,
-            command=[str(program), "pause"],
-            env=self._environment(),
-            cgroup=f"{_base(self._group.layout)}/{self._group.member(spec.name)}",
+            command=command,
+            env=environment(self.session.id),
+            cgroup=f"{_base(layout)}/{self.group.member(spec.name)}",
             skeleton=frame,
             devices=devices,
-            hugepage_sizes_kib=sizes_kib(session.root) if self._group.layout.holding("hugetlb") else (),
+            hugepage_sizes_kib=sizes_kib(self.session.root) if layout.holding("hugetlb") else (),
         )
-        directory = self._path / spec.name
-        directory.mkdir(parents=True, exist_ok=True)
+        directory = self.path / spec.name
+        directory.mkdir(exist_ok=True)
         (directory / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        self._entry = session.journal.record("oci", name=spec.name, group=self._group.name)
-        try:
-            pid_file = directory / "pid"
-            self._call("create", "--bundle", str(directory), "--pid-file", str(pid_file), spec.name)
-            self._init = int(pid_file.read_text(encoding="ascii"))
-            prepared_ns = time.perf_counter_ns()
-            self._call("start", spec.name)
-            if spec.cpu is not None:
-                self._group.contract(spec.name, spec.cpu)
-            self._group.unify_cpu()
-            self._group.share_cpu(self._init, spec.name)
-            self._check_cpus()
-        except ProvisionError:
-            self.stop()
-            raise
-        return NodeFacts(spec.name, self._init, {"kind": self.kind, "runtime": self._runtime}, prepared_ns)
+        pid_file = directory / "pid"
+        self._call("create", "--bundle", str(directory), "--pid-file", str(pid_file), spec.name)
+        init = int(pid_file.read_text(encoding="ascii"))
+        prepared_ns = time.perf_counter_ns()
+        self._call("start", spec.name)
+        return init, prepared_ns
 
     def _call(self, *arguments: str) -> None:
-        """Calls the runtime. Raises ProvisionError with the end of what it says."""
-        self._log.unlink(missing_ok=True)
-        command = [self._runtime, "--root", str(self._path / "state"), "--log", str(self._log), *arguments]
+        """Calls the runtime. Raises ProvisionError with the end of what it says, or if it hangs: it is killed then."""
+        self.log.unlink(missing_ok=True)
+        command = [self._runtime, "--root", str(self.path / "state"), "--log", str(self.log), *arguments]
+        # A container's init keeps the streams of its creator, so they are no pipes to wait for.
+        process = self.session.spawner.start(command, log=self.path / f"{self.spec.name}.out")
         try:
-            # A container's init keeps the streams of its creator, so they are no pipes to wait for.
-            process = self._session.spawner.start(command, log=self._path / f"{self.spec.name}.out")
             code = process.wait(TIMEOUT_S)
-        except ProvisionError as error:
-            raise ProvisionError(f"container {self.spec.name}: {error}") from None
+        except ProvisionError:
+            raise self._failed(arguments[0], f"has not ended within {TIMEOUT_S:g} s and was killed") from None
+        finally:
+            process.stop(term_s=0)
         if code != 0:
-            raise ProvisionError(
-                f"container {self.spec.name}: {self._runtime} {arguments[0]} failed with exit code {code}{self._said()}"
-            )
+            raise self._failed(arguments[0], f"failed with exit code {code}")
+
+    def _failed(self, command: str, how: str) -> ProvisionError:
+        return ProvisionError(f"container {self.spec.name}: {self._runtime} {command} {how}{self._said()}")
 
     def _said(self) -> str:
         with suppress(OSError):
-            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
             if lines:
                 return f": {lines[-1]}"
         return ""
 
-    def _environment(self) -> dict[str, str]:
-        return {
-            SESSION_VARIABLE: self._session.id,
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": "/tmp",
-            "LC_ALL": "C",
-        }
-
-    def _check_cpus(self) -> None:
-        """Raises ProvisionError if the kernel grants the container other CPUs than requested."""
-        granted = self._group.layout.effective_cpus(self._session.root, self._group.member(self.spec.name))
-        if granted is not None and granted != tuple(sorted(self.spec.cpus)):
-            raise ProvisionError(
-                f"container {self.spec.name} asked for CPUs {format_cpu_list(self.spec.cpus)} and was granted"
-                f" {format_cpu_list(granted) or 'none'}: the others are offline or outside the cpuset above it"
-            )
-
-    def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
-        """Implements ``Node.spawn``. Raises ProvisionError if the node is not running or cannot be entered."""
-        if not self._init or self._paused:
-            state = "paused" if self._paused else "not running"
-            raise ProvisionError(f"{argv[0]} cannot be started in container {self.spec.name}: it is {state}")
-        group = self._group
-        paths = [
-            path
-            for hierarchy in group.layout.hierarchies
-            if (path := group.root.path(hierarchy.path(group.member(self.spec.name)))).is_dir()
-        ]
-        process = start_within(
+    def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
+        """See ``ContainerNode``."""
+        root, member = self.session.root, self.group.member(self.spec.name)
+        paths = [root.path(hierarchy.path(member)) for hierarchy in self.layout.hierarchies]
+        return start_within(
             self._init,
             argv,
             cpus=cpus,
             log=log,
-            env=self._environment(),
-            cgroups=paths,
+            env=environment(self.session.id),
+            cgroups=[path for path in paths if path.is_dir()],
             capabilities=[NUMBERS[name] for name in kept(self.spec)],
         )
-        self._processes.append(process)
-        group.share_cpu(process.pid, self.spec.name)
-        return process
 
-    def pause(self) -> None:
-        """Freezes every process within 2 s. Raises ProvisionError, with the node running, if that fails."""
-        self._group.freeze(self.spec.name)
-        self._paused = True
-
-    def resume(self) -> None:
-        """Lets the processes run again. Raises ProvisionError."""
-        self._group.thaw(self.spec.name)
-        self._paused = False
-
-    def stop(self) -> None:
-        """Kills every process and removes the container with its cgroups. Raises ProvisionError for what remains."""
-        if self._entry is None:
-            return
-        self._init, self._paused = 0, False
-        name, group = self.spec.name, self._group
-        group.thaw(name)
-        for process in self._processes:
-            process.stop(term_s=0)
-        self._processes.clear()
-        end_container(name, group.name, group.layout, self._session.root)
-        for path in (self._path / name, self._path / "state" / name):
+    def end(self) -> None:
+        """See ``ContainerNode``."""
+        name = self.spec.name
+        end_container(name, self.group.name, self.group.layout, self.session.root)
+        for path in (self.path / name, self.path / "state" / name):
             remove_tree(path)
-        for path in (self._log, self._path / f"{name}.out"):
+        for path in (self.log, self.path / f"{name}.out"):
             path.unlink(missing_ok=True)
-        self._session.journal.done(self._entry)
-        self._entry = None
 
 
 def version(program: str) -> str:
@@ -239,15 +176,9 @@ def _base(layout: Layout) -> str:
     return "" if hierarchy is None else hierarchy.base
 
 
-def _status(path: Path) -> os.stat_result:
-    """Returns the status of a device. Raises ProvisionError if there is none."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise ProvisionError(f"device {path} cannot be given to a container: {error.strerror}") from None
-    if not (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
-        raise ProvisionError(f"{path} cannot be given to a container: it is not a device")
-    return status
+def _joined(layout: Layout) -> Layout:
+    """Returns the groups as the runtime joins them: at one path in every hierarchy, even where pid 1 is at others."""
+    return layout.below(_base(layout))
 
 
 def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
@@ -256,8 +187,7 @@ def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
     Raises ProvisionError if a process or a cgroup remains.
     """
     member = f"{group}/{name}"
-    # The runtime has the container at one path in every hierarchy, even where pid 1 and the session's group are not.
-    joined = layout.below(_base(layout))
+    joined = _joined(layout)
     for place in (layout, joined):
         kill_groups(place, root, [member])
         remove_groups(place, root, [member])
@@ -268,6 +198,7 @@ def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
 
 def undo_container(name: str, group: str) -> None:
     """Ends a container that its session has not ended."""
+    reap(name)
     root = Root()
     end_container(name, group, Layout.read(root), root)
 

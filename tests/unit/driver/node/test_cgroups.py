@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +12,10 @@ import pytest
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup, undo_subtree_control
-from pytest_icbench.driver.node.lxc.config import Device, config
-from pytest_icbench.driver.node.lxc.rootfs import Skeleton
+from pytest_icbench.driver.node.confinement import Device
+from pytest_icbench.driver.node.lxc.config import config
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.contract import CpuContract
@@ -135,7 +136,7 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
         layout=layout,
         group="icbabc123",
         skeleton=Skeleton(Path("/run/icbench/abc123/rootfs"), (Path("/usr"), Path("/opt/w"))),
-        devices=[Device(Path("/dev/x"), "c 10:196")],
+        devices=[Device(Path("/dev/x"), "c", 10, 196)],
         session="abc123",
         log=Path("/run/icbench/abc123/lxc/a.log"),
         hugepage_sizes_kib=[2048, 1048576],
@@ -204,9 +205,21 @@ def test_a_contract_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_
     group.contract("fn", CpuContract(share=30, cap=50))
     parent = tmp_path / "sys/fs/cgroup/icbabc123"
     assert [(parent / "fn" / name).read_text() for name in ("cpu.weight", "cpu.max")] == ["30", "5000 10000"]
+    assert [(place / "cgroup.subtree_control").read_text() for place in (parent, parent.parent)] == ["+cpu"] * 2
+    (parent / "cgroup.subtree_control").write_text("cpu")  # as the kernel shows it
     group.unify_cpu()
-    assert (parent / "cgroup.subtree_control").read_text() == "+cpu"
-    assert (parent.parent / "cgroup.subtree_control").read_text() == "+cpu"
+    assert (parent / "cgroup.subtree_control").read_text() == "cpu"
+
+
+@pytest.mark.parametrize("end", [SessionGroup.forget, SessionGroup.remove])
+def test_a_contract_ends_with_its_node(tmp_path: Path, end: Callable[[SessionGroup, str], None]) -> None:
+    group = session_group(host(tmp_path, V2))
+    group.contract("fn", CpuContract())
+    end(group, "fn")
+    control = tmp_path / "sys/fs/cgroup/icbabc123/cgroup.subtree_control"
+    control.write_text("cpu")  # as the kernel shows it
+    group.unify_cpu()
+    assert control.read_text() == "-cpu"
 
 
 def test_a_contract_takes_the_cpu_controller(tmp_path: Path) -> None:
