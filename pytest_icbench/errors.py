@@ -34,6 +34,10 @@ class ProvisionError(IcbenchError):
     """The host could not be prepared, or a switch did not start: the case fails, and the next one runs."""
 
 
+class NotStarted(ProvisionError):
+    """A program is missing, or is none that this host can execute."""
+
+
 class DriverFault(ProvisionError):
     """A driver raised what is no error of this package, or returned what its protocol does not allow."""
 

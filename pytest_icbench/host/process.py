@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NotStarted, ProvisionError
 from pytest_icbench.host.namespaces import entered
 
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
@@ -229,6 +229,13 @@ def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
         os.sched_setaffinity(0, old)
 
 
+def exit_sentence(code: int) -> str:
+    """Returns how a process ended, as the end of a sentence, from its exit code."""
+    if code < 0:
+        return f"was killed by signal {-code} ({signal.strsignal(-code)})"
+    return f"ended with exit code {code}"
+
+
 def refused_process(error: OSError) -> str:
     """Returns why the kernel makes no further process, with the remedy."""
     if error.errno == errno.EAGAIN:
@@ -243,7 +250,7 @@ def refused_process(error: OSError) -> str:
 def _missing(argv: Sequence[str], error: OSError) -> ProvisionError:
     if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
         return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
-    return ProvisionError(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
+    return NotStarted(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
 
 
 def run(
@@ -259,13 +266,13 @@ def run(
 
     Args:
         timeout_s: seconds until the command is killed.
-        check: whether an exit code other than 0 is an error.
+        check: whether an exit code other than 0 is an error. An end by a signal always is one.
         netns: path of the network namespace to run it in; None for this process'.
         input: text for its standard input.
         env: variables to add to this process' environment.
 
-    Raises ProvisionError if it cannot be started, takes longer than ``timeout_s`` seconds, or (``check``) fails:
-    with the command, the exit code and the end of its standard error.
+    Raises NotStarted if it is missing, and ProvisionError if it cannot be started now, takes longer than ``timeout_s``
+    seconds, or fails: with the command, how it ended and the end of its standard error.
     """
     words = [str(word) for word in argv]
     line = " ".join(words)
@@ -295,10 +302,12 @@ def run(
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
             raise
-    if check and popen.returncode != 0:
+    code = popen.returncode
+    if code < 0 or (check and code != 0):
         tail = "\n".join((err or out).strip().splitlines()[-15:])
-        raise ProvisionError(f"`{line}` failed with exit code {popen.returncode}" + (f":\n{tail}" if tail else ""))
-    return subprocess.CompletedProcess(words, popen.returncode, out, err)
+        how = exit_sentence(code) if code < 0 else f"failed with exit code {code}"
+        raise ProvisionError(f"`{line}` {how}" + (f":\n{tail}" if tail else ""))
+    return subprocess.CompletedProcess(words, code, out, err)
 
 
 class Spawner:

@@ -252,7 +252,7 @@ def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
         run.prepare(case)
     except Unsupported as error:
         skip(str(error), strict=run.options.strict)
-    except ProvisionError as error:  # the second host is out of reach
+    except ProvisionError as error:  # the second host is out of reach, or a version probe was killed
         pytest.fail(str(error), pytrace=False)
     measuring = Icbench(request.node, benchmark, run)
     request.node.stash[_FIXTURE] = measuring

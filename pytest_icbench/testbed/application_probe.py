@@ -13,7 +13,7 @@ from pytest_icbench.driver.application.protocol import Application, Program
 from pytest_icbench.driver.application.registry import application, applications
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.version import workload_version
-from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 
@@ -42,7 +42,7 @@ def _version(cls: type[Application], program: Program) -> str:
         raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
     try:
         told = run([path, *program.version_argv], timeout_s=_VERSION_S, check=False)
-    except ProvisionError as error:
+    except NotStarted as error:
         raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
     match = re.search(program.version_pattern, told.stdout + told.stderr)
     return match[1] if match else "unknown"
@@ -76,7 +76,7 @@ def findings() -> Iterator[Finding]:
     for name, cls in applications().items():
         try:
             told = versions(cls)
-        except Unsupported as error:
+        except (Unsupported, ProvisionError) as error:
             sentence, _, remedy = str(error).partition(": ")
             yield Finding(Level.NOTE, f"app {name}", sentence, remedy)
         else:

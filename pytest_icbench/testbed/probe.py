@@ -33,7 +33,8 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
         node: kind of nodes.
         binary: the user's binary of the switch; None for the one on PATH.
 
-    Raises Unsupported with the reason and its remedy if it cannot be run here.
+    Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
+    asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
     from pytest_icbench.driver.guard import make_switch, probe_node
     from pytest_icbench.driver.workload.version import workload_version

@@ -226,6 +226,19 @@ def test_a_switch_that_is_missing_is_skipped_with_its_remedy(inner: Runner, benc
     assert strict.ret == pytest.ExitCode.TESTS_FAILED
 
 
+def test_a_switch_whose_probe_is_killed_fails_and_is_not_skipped(
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_testbed: FakeTestbed, case: Case) -> None:
+        raise ProvisionError(f"`{case.switch} --version` was killed by signal 9 (Killed)")
+
+    monkeypatch.setattr(bench, "placement", killed)
+    inner.write(test_x=GATED)
+    result = inner.run("-k", "ovs")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*`ovs --version` was killed by signal 9 (Killed)*"])
+
+
 @pytest.mark.parametrize("error", [WorkloadError, ProvisionError])
 def test_an_error_fails_its_case_and_the_next_runs_on_new_rigs(
     inner: Runner, bench: type[FakeTestbed], error: type[Exception]

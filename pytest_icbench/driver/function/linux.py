@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pytest_icbench.driver.function.frames import TTL, frame, routed
 from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, Parts, accounts, ruleset, shaper
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
@@ -120,7 +120,7 @@ class LinuxFunction(Function):
         for program in (*needed, *(["tc"] if parts.shape_bits else [])):
             try:
                 shown = session.spawner.run([program, "-V"], timeout_s=_TOOL_S, check=False).stdout
-            except ProvisionError:
+            except NotStarted:
                 raise Unsupported(
                     f"the function '{function}' needs {program}: install it (Debian's package {_PACKAGES[program]})"
                 ) from None

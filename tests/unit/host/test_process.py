@@ -164,6 +164,11 @@ def test_run_gives_output_and_refuses_failures() -> None:
     assert str(caught.value) == "`sh -c echo reason >&2; exit 3` failed with exit code 3:\nreason"
 
 
+def test_run_refuses_an_end_by_a_signal_whatever_exit_codes_it_takes() -> None:
+    with pytest.raises(ProvisionError, match=r"^`sh -c kill -9 \$\$` was killed by signal 9 \(Killed\)$"):
+        run(["sh", "-c", "kill -9 $$"], timeout_s=5, check=False)
+
+
 def test_run_is_bounded_and_kills_the_whole_group(tmp_path: Path) -> None:
     child = tmp_path / "child"
     begin = time.monotonic()

@@ -11,19 +11,12 @@ from contextlib import suppress
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.limits import refused_memory
-from pytest_icbench.host.process import Process
+from pytest_icbench.host.process import Process, exit_sentence
 
 #: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
 SAMPLE_S = 1.0
 _STOP_S = 2.0
 _POLL_S = 0.005
-
-
-def exit_sentence(code: int) -> str:
-    """Returns how a process ended, as the end of a sentence, from its exit code."""
-    if code < 0:
-        return f"was killed by signal {-code} ({signal.strsignal(-code)})"
-    return f"ended with exit code {code}"
 
 
 class Daemon:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import NotStarted, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
@@ -49,10 +49,13 @@ def find_binary(
 
 
 def eal_version(session: HostSession, binary: Path, name: str) -> str:
-    """Returns the version of DPDK in a program. Raises Unsupported if it is no DPDK program, or does not start."""
+    """Returns the version of DPDK in a program.
+
+    Raises Unsupported if it is no DPDK program, ProvisionError if it is one perhaps but was killed or hangs.
+    """
     try:
         shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
-    except ProvisionError as error:
+    except NotStarted as error:
         raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
     match = _VERSION.search(shown.stdout + shown.stderr)
     if match is None:

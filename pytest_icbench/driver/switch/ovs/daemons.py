@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.ovs.output import parse_versions
 from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
 from pytest_icbench.driver.switch.protocol import SwitchSpec
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 
@@ -53,7 +53,8 @@ class Installation:
 def find_installation(session: HostSession, given: Path | None) -> Installation:
     """Returns the daemon with its tools, those of the same prefix first. Changes nothing.
 
-    Raises Unsupported with the remedy if something is missing, or if the daemon was built without DPDK.
+    Raises Unsupported with the remedy if something is missing, or if the daemon was built without DPDK. Raises
+    ProvisionError if the daemon is killed, or hangs, while it tells its version.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
     version, dpdk = _versions(session, daemon)
@@ -86,7 +87,7 @@ def find_installation(session: HostSession, given: Path | None) -> Installation:
 def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
     try:
         shown = session.spawner.run([daemon, "--version"], timeout_s=_TOOL_S, check=False)
-    except ProvisionError as error:
+    except NotStarted as error:
         raise Unsupported(f"{daemon} cannot be used as ovs: {error}") from None
     version, dpdk = parse_versions(shown.stdout)
     if version is None:

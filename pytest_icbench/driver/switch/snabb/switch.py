@@ -17,7 +17,7 @@ from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -174,13 +174,16 @@ def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
 
 
 def _version(session: HostSession, binary: Path) -> str:
-    """Returns the version that ``snabb --version`` shows. Raises Unsupported if the program is something else."""
+    """Returns the version that ``snabb --version`` shows.
+
+    Raises Unsupported if the program is something else, ProvisionError if it was killed or hangs.
+    """
     with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # it opens its shared memory even for this
         try:
             shown = session.spawner.run(
                 [binary, "--version"], timeout_s=_PROBE_S, check=False, env={"SNABB_SHM_ROOT": directory}
             )
-        except ProvisionError as error:
+        except NotStarted as error:
             raise Unsupported(f"{binary} cannot be used as snabb: {error}") from None
     first, *more = [*shown.stdout.splitlines(), ""]
     if "Snabb" not in "\n".join(more) or " " not in first:
