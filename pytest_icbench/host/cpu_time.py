@@ -217,10 +217,10 @@ def cpu_use(pids: Iterable[int]) -> dict[str, int]:
     use = dict.fromkeys(("cpu_ns", "voluntary_switches", "involuntary_switches"), 0)
     for pid in pids:
         for thread in Path(f"/proc/{pid}/task").glob("*"):
-            time, status = _read(thread / "schedstat"), _read(thread / "status")
-            if not time or status is None:
+            time, status = _scheduled(thread), _read(thread / "status")
+            if time is None or status is None:
                 continue
-            use["cpu_ns"] += int(time.split()[0])
+            use["cpu_ns"] += time[0]
             fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
             use["voluntary_switches"] += int(fields.get("voluntary_ctxt_switches", 0))
             use["involuntary_switches"] += int(fields.get("nonvoluntary_ctxt_switches", 0))

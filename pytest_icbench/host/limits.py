@@ -4,31 +4,36 @@
 from __future__ import annotations
 
 import resource
-from contextlib import suppress
 
 from pytest_icbench.errors import ProvisionError
 
-#: Files that a run has open at a time, and those of each pair of endpoints. Both are generous.
-FILES, FILES_A_PAIR = 256, 16
+#: Files that a run has open at a time, and those of each wire between two ports of a switch. Both are generous.
+FILES, FILES_A_WIRE = 256, 16
 
 
-def allow_files(pairs: int) -> None:
+def raise_files(needed: int) -> int | None:
+    """Lets this process open so many files. Returns how many it may have at most if the host refuses, else None."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
+        except (ValueError, OSError):
+            return hard
+    return None
+
+
+def allow_files(wires: int) -> None:
     """Lets this process open the files of a run. Raises ProvisionError if the host does not allow so many.
 
     Args:
-        pairs: the most pairs of endpoints of a case.
+        wires: the most wires of a case: one for each pair, and another for each network function of its chain.
     """
-    needed = FILES + FILES_A_PAIR * pairs
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft >= needed:
-        return
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
-        return
-    raise ProvisionError(
-        f"this process may open {hard:,} files, and the run takes up to {needed:,}: raise the limit"
-        f" (ulimit -Hn {needed})"
-    )
+    needed = FILES + FILES_A_WIRE * wires
+    if (allowed := raise_files(needed)) is not None:
+        raise ProvisionError(
+            f"this process may open {allowed:,} files, and the run takes up to {needed:,}: raise the limit"
+            f" (ulimit -Hn {needed})"
+        )
 
 
 def refused_memory(log: str) -> str:

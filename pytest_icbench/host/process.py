@@ -38,6 +38,14 @@ def _tail(path: Path | None, lines: int) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
+def cpu_clock_ns(pid: int) -> int | None:
+    """Returns the CPU time of all threads of a process; None once it has been reaped."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2)  # clock_getcpuclockid(3): the clock of a process, by its pid
+    except OSError:
+        return None
+
+
 class Process:
     """A child process, started by a ``Spawner`` or adopted (LXC attach).
 
@@ -126,9 +134,7 @@ class Process:
     def cpu_ns(self) -> int | None:
         """The CPU time of all its threads, also after its end; None if other code has reaped it."""
         if self._exit is None:
-            with suppress(OSError):
-                # clock_getcpuclockid(3): the clock of a process, by its pid.
-                return time.clock_gettime_ns((~self.pid << 3) | 2)
+            return cpu_clock_ns(self.pid)
         return self._cpu_ns
 
     def _wait(self, timeout_s: float) -> bool:

@@ -25,6 +25,8 @@ class SwitchTraits(Protocol):
     ports: ClassVar[tuple[str, ...]]
     #: Members of ``ports`` that are measured only if they are asked for: an API alone does not choose them.
     ports_by_name: ClassVar[tuple[str, ...]] = ()
+    #: Members of ``ports`` for which the switch takes no huge pages, whatever ``needs`` says, unless it has an uplink.
+    ports_without_hugepages: ClassVar[tuple[str, ...]] = ()
     #: API techniques its endpoints can use.
     apis: ClassVar[tuple[str, ...]]
     #: Techniques measured by default. A single one is left out of the id.

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import routes
-from pytest_icbench.host.net.echo import echo_request
+from pytest_icbench.host.net.echo import answered, echo_request
 
 _TUN = "/dev/net/tun"
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x1, 0x1000
@@ -83,6 +83,7 @@ class Gate:
     def __init__(self, netns: str, clients: Clients) -> None:
         self._clients = clients
         self._stop = threading.Event()
+        self._failure: str | None = None
         self._undo = ExitStack()
         try:
             with entered(netns):
@@ -121,12 +122,21 @@ class Gate:
             wait_s = (self._clients.due_ns(number) - time.time_ns()) / 1e9
             if self._stop.wait(max(wait_s, 0.0)):
                 return
-            self._sender.sendto(packet(source, destination, number), (destination, 0))
+            try:
+                self._sender.sendto(packet(source, destination, number), (destination, 0))
+            except OSError as error:
+                self._failure = f"the first frame of client {number:,} cannot be sent: {error.strerror}"
+                return
 
     def arrivals(self) -> Iterator[bytes]:
-        """Yields the frames for which there is no container, until every client has its answer or waited too long."""
+        """Yields the frames for which there is no container, until every client has its answer or waited too long.
+
+        Raises ProvisionError if a client could not send.
+        """
         last_ns = self._clients.due_ns(len(self._clients.addresses)) + round(LAST_ANSWER_S * 1e9)
         while not self._clients.complete and time.time_ns() < last_ns:
+            if self._failure is not None:
+                raise ProvisionError(self._failure)
             ready, _, _ = select.select([self._device, self._receiver.fileno()], [], [], 0.1)
             if self._receiver.fileno() in ready:
                 self.take_answers()
@@ -144,10 +154,10 @@ class Gate:
         """Notes the answers that have come, by the kernel's clock at their arrival."""
         while select.select([self._receiver], [], [], 0)[0]:
             frame, told, _, _ = self._receiver.recvmsg(2048, 256)
-            reply = frame[(frame[0] & 0xF) * 4 :]
+            request = answered(frame) or b""
             stamps = [struct.unpack("qq", data[:16]) for level, kind, data in told if kind == _SO_TIMESTAMPNS]
-            if reply[:1] == b"\0" and reply[4:6] == _CLIENT.to_bytes(2, "big") and stamps:
-                number = int.from_bytes(reply[6:8], "big")
+            if request[:2] == _CLIENT.to_bytes(2, "big") and stamps:
+                number = int.from_bytes(request[2:], "big")
                 self._clients.answered_ns.setdefault(number, stamps[0][0] * 10**9 + stamps[0][1])
 
     def __enter__(self) -> Gate:

@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pytest_icbench.driver.guard import make_node, node_treatment, probe_node
+from pytest_icbench.driver.guard import make_node, node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.host.limits import raise_files
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.echo import Echo
-from pytest_icbench.host.process import Process
+from pytest_icbench.host.process import Process, cpu_clock_ns
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shielded
@@ -233,18 +234,6 @@ def _of_kind(kind: str) -> Mapping[str, Any]:
     return {} if kind == FORK else node_treatment(kind)
 
 
-def why_no_crowd(label: str, session: HostSession) -> str | None:
-    """Returns why this host cannot make containers of a kind; None if it can. Changes nothing."""
-    crowd = Crowd.of(label)
-    if crowd is None or crowd.kind == FORK:
-        return None
-    try:
-        probe_node(crowd.kind, session)
-    except Unsupported as error:
-        return str(error)
-    return None
-
-
 def maker_of(session: HostSession, kind: str, cpus: Sequence[int]) -> Maker:
     every = tuple(sorted(set(cpus)))
     return ProcessMaker(session, every) if kind == FORK else NodeMaker(session, kind, every)
@@ -314,19 +303,15 @@ def bear(
 def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:
     """Returns what the containers cost in a moment in which nothing is created."""
     pids = maker.pids()
-    began, used_ns = time.monotonic_ns(), _cpu_ns(pids)
+    began, used_ns = time.monotonic_ns(), _used_ns(pids)
     time.sleep(IDLE_S)
-    share = (_cpu_ns(pids) - used_ns) / (time.monotonic_ns() - began)
+    share = (_used_ns(pids) - used_ns) / (time.monotonic_ns() - began)
     return Idle(containers, _kernel_bytes(session) - before + sum(map(_proportional_bytes, pids)), max(share, 0.0))
 
 
-def _cpu_ns(pids: Iterable[int]) -> int:
+def _used_ns(pids: Iterable[int]) -> int:
     """Returns the CPU time that processes have used; one that has ended counts for nothing."""
-    total = 0
-    for pid in pids:
-        with suppress(OSError):
-            total += time.clock_gettime_ns((~pid << 3) | 2)  # clock_getcpuclockid(3)
-    return total
+    return sum(cpu_clock_ns(pid) or 0 for pid in pids)
 
 
 def _kernel_bytes(session: HostSession) -> int:
@@ -364,18 +349,13 @@ def one_line(error: BaseException) -> str:
 @contextmanager
 def open_files(needed: int) -> Iterator[None]:
     """Lets this process open so many files within the block. Raises Unsupported if the host does not allow it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft >= needed:
-        yield
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
-    except (ValueError, OSError):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if (allowed := raise_files(needed)) is not None:
         raise Unsupported(
-            f"that many containers need {needed:,} open files, of which {hard:,} are allowed here: raise the limit"
+            f"that many containers need {needed:,} open files, of which {allowed:,} are allowed here: raise the limit"
             f" (ulimit -Hn {needed}), or ask for fewer containers"
-        ) from None
+        )
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

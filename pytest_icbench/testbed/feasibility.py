@@ -17,8 +17,7 @@ from pytest_icbench.driver.guard import make_function, make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.births import why_no_crowd
-from pytest_icbench.testbed.probe import probe
+from pytest_icbench.testbed.probe import probe, why_no_crowd
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 

@@ -122,11 +122,13 @@ class HostRig(NodeCalls, HostPart):
         port = case.resolved_port(driver)
         dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
         needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
+        none = port in driver.ports_without_hugepages and spec.uplink is None
+        switch_mib = 0 if none else needs.hugepages_mib
         endpoints_mib = [endpoint_mib(case.traffic.jumbo) for _ in self._indexes] if dpdk else []
         functions = self._make_functions(port)
         functions_mib = [functions.hugepages_mib] if functions is not None and dpdk else []
-        hugepages.check_room(self._session, self._numa_node, [needs.hugepages_mib, *endpoints_mib, *functions_mib])
-        self._reserve(needs.hugepages_mib + sum(functions_mib))
+        hugepages.check_room(self._session, self._numa_node, [switch_mib, *endpoints_mib, *functions_mib])
+        self._reserve(switch_mib + sum(functions_mib))
         self._reserve_endpoints(self._indexes if dpdk else ())
         self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The check whether a host has what a switch and its endpoints take. Changes nothing."""
+"""The check whether a host has what a switch, its endpoints or containers take. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ def unsupported_reason(
     """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
     try:
         probe(cls, api, session, node=node, binary=binary)
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
+def why_no_crowd(label: str, session: HostSession) -> str | None:
+    """Returns why this host cannot make containers of a crowd's kind; None if it can."""
+    from pytest_icbench.driver.guard import probe_node
+    from pytest_icbench.model.birth import FORK, Crowd
+
+    crowd = Crowd.of(label)
+    if crowd is None or crowd.kind == FORK:
+        return None
+    try:
+        probe_node(crowd.kind, session)
     except Unsupported as error:
         return str(error)
     return None

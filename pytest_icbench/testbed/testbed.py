@@ -105,7 +105,7 @@ class Testbed:
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
-        allow_files(max((case.pairs for case in self._cases), default=0))
+        allow_files(max((case.path.wires_count for case in self._cases), default=0))
         self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
         self._warnings = list(self.session.warnings)
         if self.remote is not None and needed:

@@ -12,10 +12,12 @@ import pytest
 
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.kernel.veth import VethLink
+from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
+from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
@@ -177,3 +179,15 @@ def test_huge_pages_are_claimed_when_a_dpdk_application_comes(session: HostSessi
         for _ in range(2):
             rig.end(rig.launch(LaunchPlan((PlannedProcess(0, ("/bin/true", "dpdk-send")),))))
         assert len(claims) == 1
+
+
+def test_ports_to_the_kernel_take_no_huge_pages_of_the_switch(
+    session: HostSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims: list[int] = []
+    monkeypatch.setattr(hugepages, "reserve", lambda session, node, mib: claims.append(mib))
+    monkeypatch.setattr(hugepages, "release", lambda session, node, mib: None)
+    case = Case("ovs", port="afpacket")
+    assert OpenVSwitch().needs(1, 1).hugepages_mib > 0
+    with built(session, case, node="netns"):
+        assert claims == []

@@ -22,14 +22,9 @@ _started: dict[str, ContainerNode] = {}
 
 
 class ContainerNode:
-    """A node in a container, see ``node.protocol.Node``. A kind of container says how one is made, entered and ended.
-
-    Attributes:
-        undo_kind: the journal's name for a container of this kind.
-    """
+    """A node in a container, see ``node.protocol.Node``. Each kind says how one is made, entered and ended."""
 
     kind: ClassVar[str]
-    undo_kind: ClassVar[str]
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
         self.spec = spec
@@ -40,6 +35,10 @@ class ContainerNode:
         self._init = 0
         self._processes: list[Process] = []
         self._paused = False
+
+    def record(self) -> int:
+        """Writes into the journal, before it is made, how the container is undone; returns the entry."""
+        raise NotImplementedError
 
     def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
         """Makes the container; returns its init's pid, and when that began to start (``time.perf_counter_ns``).
@@ -55,10 +54,6 @@ class ContainerNode:
     def end(self) -> None:
         """Ends the container, whose processes are reaped, and removes it. Raises ProvisionError for what remains."""
         raise NotImplementedError
-
-    def journaled(self) -> Mapping[str, str]:
-        """Returns what the journal's undo takes beside name and group."""
-        return {}
 
     def facts(self) -> Mapping[str, str]:
         """Returns the facts beside the kind."""
@@ -82,7 +77,7 @@ class ContainerNode:
         devices = [Device.at(path) for path in spec.devices]
         self.path.mkdir(exist_ok=True)
         self.group = SessionGroup.of(session)
-        self._entry = session.journal.record(self.undo_kind, name=spec.name, group=self.group.name, **self.journaled())
+        self._entry = self.record()
         _started[spec.name] = self
         try:
             self._init, prepared_ns = self.create(frame, devices, [str(program), "pause"])

@@ -55,8 +55,7 @@ class Echo:
         deadline = time.monotonic() + timeout_s
         while select.select([self._socket], [], [], max(deadline - time.monotonic(), 0))[0]:
             packet, (sender, _) = self._socket.recvfrom(2048)
-            reply = packet[(packet[0] & 0xF) * 4 :]
-            if sender == ip and reply[:1] == bytes([_REPLY]) and reply[4:8] == identity:
+            if sender == ip and answered(packet) == identity:
                 return True
         return False
 
@@ -79,3 +78,9 @@ def echo_request(identifier: int, sequence: int) -> bytes:
     total = (total & 0xFFFF) + (total >> 16)
     total += total >> 16
     return struct.pack("!BBHHH", _REQUEST, 0, ~total & 0xFFFF, identifier, sequence)
+
+
+def answered(packet: bytes) -> bytes | None:
+    """Returns identifier and sequence number, 2 bytes each, of the request that an IP packet answers; else None."""
+    reply = packet[(packet[0] & 0xF) * 4 :]
+    return reply[4:8] if reply[:1] == bytes([_REPLY]) else None

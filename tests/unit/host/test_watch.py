@@ -20,6 +20,7 @@ from pytest_icbench.host.cpu_time import (
     ProcessTime,
     ThreadTime,
     cpu_time,
+    cpu_use,
     process_times,
     takers,
     thread_times,
@@ -201,3 +202,19 @@ def test_times_that_run_backwards_take_nothing() -> None:
     assert (found.taken, found.stolen) == (1.0, 0.0)
     stood = Told({}, {"at_ns": 0}).read()
     assert (stood.taken, stood.seconds) == (None, 0.0)
+
+
+@pytest.mark.parametrize("hidden", [None, "schedstat"])
+def test_the_cpu_time_of_processes_is_counted_with_and_without_the_schedulers_own_figures(
+    monkeypatch: pytest.MonkeyPatch, hidden: str | None
+) -> None:
+    module = sys.modules[cpu_use.__module__]
+    read = vars(module)["_read"]
+    monkeypatch.setattr(module, "_read", lambda path: None if path.name == hidden else read(path))
+    begun_ns = time.process_time_ns()
+    while time.process_time_ns() - begun_ns < 30_000_000:
+        pass
+    use = cpu_use([os.getpid(), 2**30])
+    # A tick may be missing of each thread.
+    assert use["cpu_ns"] == pytest.approx(time.process_time_ns(), rel=0.1, abs=0.1e9)
+    assert use["involuntary_switches"] + use["voluntary_switches"] > 0

@@ -4,8 +4,14 @@
 from __future__ import annotations
 
 import socket
+import threading
+from typing import Any
 
-from pytest_icbench.testbed.arrivals import Clients, packet
+import pytest
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.net.echo import answered
+from pytest_icbench.testbed.arrivals import Clients, Gate, packet
 
 
 def clients(count: int = 3) -> Clients:
@@ -31,3 +37,23 @@ def test_a_frame_has_its_clients_addresses_and_number() -> None:
     assert frame[9] == socket.IPPROTO_ICMP
     assert int.from_bytes(frame[26:28], "big") == 300
     assert len(frame) == 28
+
+
+def test_an_answer_tells_whose_it_is_and_a_request_is_none() -> None:
+    request = packet("198.18.0.5", "198.18.0.6", 300)
+    assert answered(request) is None
+    assert answered(request[:20] + b"\0" + request[21:]) == bytes([0x01, 0xCB, 0x01, 0x2C])
+
+
+def test_a_client_that_cannot_send_ends_the_arrivals_with_its_reason() -> None:
+    class Deaf:
+        def sendto(self, *_arguments: Any) -> None:
+            raise OSError(101, "Network is unreachable")
+
+    gate: Any = object.__new__(Gate)
+    gate._clients, gate._stop, gate._sender, gate._failure = clients(), threading.Event(), Deaf(), None
+    gate._clients.began_ns = 2**62  # it would wait for answers for years
+    gate._stop.wait = lambda _s: False
+    gate._send()
+    with pytest.raises(ProvisionError, match="first frame of client 1 cannot be sent: Network is unreachable"):
+        next(gate.arrivals())

@@ -27,6 +27,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed import placement as placement_module
+from pytest_icbench.testbed import testbed as testbed_module
 from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
 from pytest_icbench.testbed.testbed import Testbed
@@ -320,3 +321,16 @@ def test_a_case_that_the_topology_does_not_serve_is_skipped(case: Case, reason: 
 def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(Unsupported, match="the topology gives an endpoint CPU 8000, which is not online"):
         bench(Case("bridge"), topology=seating("cpus = 8000")).placement(Case("bridge"))
+
+
+def test_open_files_are_allowed_for_every_wire_of_the_longest_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asked(Exception):
+        pass
+
+    def ask(wires: int) -> None:
+        raise Asked(wires)
+
+    monkeypatch.setattr(testbed_module, "allow_files", ask)
+    cases = [Case("veth", pairs=4), Case("veth", pairs=2, function="forward", chain=5)]
+    with pytest.raises(Asked, match=r"^12$"):
+        Testbed({"veth": Kernel}, Options(), cases, {}).hold()  # type: ignore[dict-item]

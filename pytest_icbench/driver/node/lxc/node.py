@@ -125,7 +125,6 @@ class LxcNode(ContainerNode):
     """A node in an LXC container, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "lxc"
-    undo_kind: ClassVar[str] = "container"
 
     @staticmethod
     def probe(session: HostSession) -> None:
@@ -166,9 +165,10 @@ class LxcNode(ContainerNode):
         self._lxc = load()
         self._container: Any = None
 
-    def journaled(self) -> dict[str, str]:
-        """Returns the directory of liblxc's containers."""
-        return {"lxcpath": str(self.path)}
+    def record(self) -> int:
+        """See ``ContainerNode``."""
+        path, name, group = str(self.path), self.spec.name, self.group.name
+        return self.session.journal.record("container", lxcpath=path, name=name, group=group)
 
     def facts(self) -> dict[str, str]:
         """Returns the version of liblxc."""

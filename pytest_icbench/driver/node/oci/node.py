@@ -54,7 +54,6 @@ class OciNode(ContainerNode):
     """A node in a container of an OCI runtime, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "oci"
-    undo_kind: ClassVar[str] = "oci"
 
     @staticmethod
     def probe(session: HostSession) -> None:
@@ -82,6 +81,10 @@ class OciNode(ContainerNode):
     def treatment() -> dict[str, Any]:
         """Implements ``Node.treatment``."""
         return {"oci": version(runtime(Layout.read(Root())))}
+
+    def record(self) -> int:
+        """See ``ContainerNode``."""
+        return self.session.journal.record("oci", name=self.spec.name, group=self.group.name)
 
     def facts(self) -> dict[str, str]:
         """Returns the name of the runtime."""

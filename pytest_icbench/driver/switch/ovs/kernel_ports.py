@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links, offloads
@@ -43,11 +44,6 @@ def shows_link(port: str) -> bool:
     return port != _TAP
 
 
-def port_name(attachment: Attachment) -> str:
-    """Returns the name of an attachment's port."""
-    return f"p{attachment.index}"
-
-
 def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
     """Makes a veth link for each attachment, with its far end in the daemon's namespace. Raises ProvisionError.
 
@@ -57,7 +53,7 @@ def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: 
         return
     for attachment in attachments:
         end = kernel.node_end(attachment)
-        links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=spec.mtu)
+        links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=spec.mtu)
         offloads.apply(session, [(end.name, attachment.node.netns)], _UNFINISHED)
 
 
@@ -72,6 +68,6 @@ def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: S
         end = kernel.node_end(attachment)
         with entered(netns):
             links.move(
-                session, port_name(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
+                session, port_of(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
             )
-    return [kernel.endpoint(attachment, port_name(attachment), spec.mtu) for attachment in attachments]
+    return [kernel.endpoint(attachment, port_of(attachment), spec.mtu) for attachment in attachments]

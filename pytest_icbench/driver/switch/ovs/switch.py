@@ -11,6 +11,7 @@ from typing import ClassVar
 from pytest_icbench.driver.switch.common.cores import share_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
 from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
+from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.ports import (
     VHOST_USER,
@@ -66,7 +67,7 @@ class OpenVSwitch(Switch):
     name = "ovs"
     family = "dpdk"
     ports = (VHOST_USER, VHOST_USER_PACKED, *kernel_ports.PORTS)
-    ports_by_name = kernel_ports.PORTS
+    ports_by_name = ports_without_hugepages = kernel_ports.PORTS
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)
     default_cores = 1
@@ -160,7 +161,8 @@ class OpenVSwitch(Switch):
             types = row["iface_types"]
             return (row["dpdk_initialized"] is True or not dpdk) and bool(types)
 
-        daemons.switch.wait_until(ready, failure="has not initialized DPDK", timeout_s=START_S)
+        failure = "has not initialized DPDK" if dpdk else "has not told its types of port"
+        daemons.switch.wait_until(ready, failure=failure, timeout_s=START_S)
         for port_type in (kernel_ports.TYPES[port],) if port in kernel_ports.TYPES else (_SERVER, _CLIENT):
             if port_type in types:
                 return port_type
@@ -181,7 +183,7 @@ class OpenVSwitch(Switch):
         if to_kernel:
             kernel_ports.make_links(session, spec, daemons.netns, attachments)
         for attachment in attachments:
-            name = kernel_ports.port_name(attachment) if to_kernel else socket_path(attachment).name
+            name = port_of(attachment) if to_kernel else socket_path(attachment).name
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
@@ -283,9 +285,9 @@ class OpenVSwitch(Switch):
             return not any_queue_disabled(shown)
 
         daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=START_S)
-        cores = polling_cores(shown)
         if not self._polls:
             return
+        cores = polling_cores(shown)
         if idle := [name for _, name in self._ports if name not in cores]:
             raise ProvisionError(
                 f"Open vSwitch polls the port {idle[0]} on no core: leave other_config's pmd-cpu-mask out"

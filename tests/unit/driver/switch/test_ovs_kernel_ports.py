@@ -116,3 +116,16 @@ def test_frames_longer_than_a_port_carries_are_refused(port: str) -> None:
     case = Case("ovs", port=port, api="udp", traffic=Traffic(1519))
     expected = f"1519 bytes are more than ovs's port {port} carries; take packet sizes up to 1518"
     assert unsupported_reason(case, OpenVSwitch, 256) == expected
+
+
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [("tap", "has not told its types of port within"), ("vhost-user", "has not initialized DPDK within")],
+)
+def test_a_daemon_that_never_gets_ready_is_told_by_what_it_was_to_do(
+    session: Any, host: Host, links: Links, monkeypatch: pytest.MonkeyPatch, port: str, words: str
+) -> None:
+    host.types.clear()
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.switch.START_S", 0.05)
+    with pytest.raises(ProvisionError, match=words):
+        start(session, port=port)
