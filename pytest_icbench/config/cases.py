@@ -17,6 +17,7 @@ from pytest_icbench.config.fit import ports_of_sockets
 from pytest_icbench.config.function_options import parse_functions
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.reach import check_reach
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
@@ -25,7 +26,7 @@ from pytest_icbench.model.case import APPLICATION_API, GROUPS, SOCKET_APIS, Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
-from pytest_icbench.wording import alternatives, suggestion
+from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
 
@@ -183,10 +184,10 @@ def resolve_switches(
 
 def check_names(options: Options, catalogue: Catalogue) -> None:
     """Checks the names on the command line. Raises UsageError for one that no switch knows."""
-    resolve_switches(options.switch, catalogue, "--icbench-switch")
+    kept = resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
-    _check_reach(options, catalogue)
+    check_reach(options, [catalogue[name] for name in kept])
     for name in options.binaries:
         if name not in catalogue:
             known = tuple(key for key, cls in catalogue.items() if cls.takes_binary)
@@ -199,19 +200,6 @@ def check_names(options: Options, catalogue: Catalogue) -> None:
                 f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
             )
     candidates.check(options.variant, catalogue, "--icbench-variant")
-
-
-def _check_reach(options: Options, catalogue: Catalogue) -> None:
-    """Checks that one of the switches asked for has one of the techniques and ports asked for. Raises UsageError."""
-    kept = [catalogue[name] for name in resolve_switches(options.switch, catalogue, "--icbench-switch")]
-    for option, what, asked, had in (
-        ("--icbench-api", "API", options.api, {cls.name: tuple(cls.apis) for cls in kept}),
-        ("--icbench-port", "port kind", options.port, {cls.name: tuple(cls.ports) for cls in kept}),
-    ):
-        if kept and asked is not None and "all" not in asked and not any(set(asked) & {*own} for own in had.values()):
-            has = "; ".join(f"{name} has {alternatives(own)}" for name, own in [*had.items()][:3] if own)
-            names = ", ".join(cls.name for cls in kept)
-            raise UsageError(f"{option}: {names} can have no {what} {alternatives(asked)}{has and f' ({has})'}")
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:

@@ -14,6 +14,7 @@ from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
+from pytest_icbench.measure.summary.application import OPEN_LOOP
 from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
@@ -180,6 +181,7 @@ def _around(whole: Measurement) -> Surroundings:
         placement=whole.placement,
         endpoints=tuple(kernel if kind == "veth" else other for kind in kinds),
         shared=len(set(cpus)) < len(cpus),
+        open_loop=whole.metric == OPEN_LOOP,
         identity=whole.identity,
         treatment=whole.treatment,
         conditions=whole.conditions,

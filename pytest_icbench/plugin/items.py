@@ -17,10 +17,12 @@ from pytest_icbench.config.cases import (
     check_names,
     expand,
     parse_marker,
+    resolve_switches,
 )
 from pytest_icbench.config.effects import check_variants
 from pytest_icbench.config.fit import remote_misfit, unsupported_reason
 from pytest_icbench.config.options import Options, too_large_burst
+from pytest_icbench.config.reach import check_way
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kinds
@@ -148,6 +150,8 @@ def arrange(
     bring_functions(config)
     configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
+    if marked and len(dropped) == len(marked):
+        check_way(options, [switches[name] for name in resolve_switches(options.switch, switches, "--icbench-switch")])
     if dropped:
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = [item for item in items if item not in dropped]

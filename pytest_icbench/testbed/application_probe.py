@@ -64,11 +64,12 @@ def probed(label: str) -> Application:
 
 
 def with_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
-    """Returns the application of a case, and the circumstances with its versions; without one None, and unchanged."""
+    """Returns the application of a case, and the circumstances with its facts; without one None, and unchanged."""
     if case.app is None:
         return None, around
     chosen = probed(case.app)
-    return chosen, replace(around, treatment={**around.treatment, "application": dict(chosen.versions)})
+    treatment = {**around.treatment, "application": dict(chosen.versions)}
+    return chosen, replace(around, treatment=treatment, open_loop=chosen.open_loop)
 
 
 def findings() -> Iterator[Finding]:

@@ -71,6 +71,24 @@ def test_a_test_without_cases_is_deselected(inner: Runner) -> None:
     result.stdout.fnmatch_lines(["3/4 tests collected (1 deselected)*"])
 
 
+def test_options_that_leave_no_case_say_why_and_what_helps(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    for arguments in ([], ["--icbench-port=vhost-user"]):
+        result = inner.run("-q", "--icbench-switch=ovs", "--icbench-api=udp", *arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(
+            ["ERROR: --icbench-api: ovs has udp over port kind afpacket, * or tap alone: choose with --icbench-port"]
+        )
+    assert collected(inner, "--icbench-switch=ovs", "--icbench-api=udp", "--icbench-port=tap") == [
+        "test_x.py::test_plain",
+        "test_x.py::test_a[ovs+tap-udp-64B-b32-1vs1-Rmax]",
+        "test_x.py::test_a[ovs+tap-udp-512B-b32-1vs1-Rmax]",
+        "test_x.py::test_b[ovs+tap-udp-64B-b4-1vs1-R1k]",
+    ]
+    inner.write(test_x="@pytest.mark.icbench(switch='ovs', port='afpacket')\ndef test_a(icbench): pass")
+    assert len(collected(inner, "--icbench-switch=ovs", "--icbench-api=udp")) == 1
+
+
 def test_k_selects_by_id(inner: Runner) -> None:
     inner.write(test_x=TWO)
     assert len(collected(inner, "-k", "veth and 512B")) == 1

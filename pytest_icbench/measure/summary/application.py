@@ -26,10 +26,9 @@ _FIGURES = (
 )
 
 
-def application_metric(launches: Sequence[Launch]) -> str:
-    """Returns the metric of an application's launches."""
-    runs = [run for launch in launches if launch.application is not None for run in launch.application.runs]
-    return OPEN_LOOP if any(run.open_loop for run in runs) else CLOSED_LOOP
+def application_metric(open_loop: bool) -> str:
+    """Returns the metric of an application, also of one that has had no launch."""
+    return OPEN_LOOP if open_loop else CLOSED_LOOP
 
 
 def application_fields(launches: Sequence[Launch]) -> dict[str, Any]:

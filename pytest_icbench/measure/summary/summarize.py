@@ -70,11 +70,17 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The circumstances of the figures, as in Measurement; with ``shared`` endpoints share CPUs and yield."""
+    """The circumstances of the figures, as in Measurement.
+
+    Attributes:
+        shared: whether endpoints share CPUs and yield.
+        open_loop: whether the client of the case's application asks at a rate of its own.
+    """
 
     placement: str
     endpoints: Sequence[Endpoint]
     shared: bool = False
+    open_loop: bool = False
     identity: Mapping[str, Any] = field(default_factory=dict)
     treatment: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
@@ -119,7 +125,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=case.rate.metric if case.app is None else application_metric(launches),
+        metric=case.rate.metric if case.app is None else application_metric(around.open_loop),
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a case's application adds to the circumstances of its results."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed import application_probe
+
+
+@pytest.mark.parametrize(("app", "metric"), [("redis_open", "open-loop"), ("redis", "closed-loop")])
+def test_a_result_without_any_launch_has_the_metric_of_its_application(
+    monkeypatch: pytest.MonkeyPatch, app: str, metric: str
+) -> None:
+    monkeypatch.setattr(application_probe, "versions", lambda _cls: {"redis-server": "7.0"})
+    case = Case("veth", app=app, dimension="application")
+    chosen, around = application_probe.with_application(case, Surroundings("dedicated", ()))
+    assert chosen is not None
+    assert around.treatment == {"application": {"redis-server": "7.0"}}
+    gathered = Gathered(launches=[], invalid=("process-died", "the server could not be started"))
+    assert summarize(case, Settings(), gathered, around).metric == metric
