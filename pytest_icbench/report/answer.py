@@ -49,27 +49,25 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
     return [
         *compared,
         *_functions(results),
-        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "throughput"], f"Fastest{of_run}"),
-        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "latency"], f"Least delay{of_run}"),
-        *_fastest([ranking for ranking in ranked if _dimension(ranking) == "application"], f"Fastest{of_run}"),
+        *(
+            sentence
+            for dimension, lead in (("throughput", "Fastest"), ("latency", "Least delay"), ("application", "Fastest"))
+            for sentence in _fastest([item for item in ranked if item.paths[0].dimension == dimension], lead + of_run)
+        ),
         *(Sentence(f"{path_of(result)}:", sentence) for result in results if (sentence := born.sentence(result))),
     ]
-
-
-def _dimension(ranking: Ranking) -> str:
-    return ranking.paths[0].dimension
 
 
 def _functions(results: Sequence[Result]) -> list[Sentence]:
     """Returns what functions leave of the rates of their paths, one sentence for each of the first traffics."""
     known = [result for result in results if not is_latency(result) and plain_ratio(result) is not None]
     out = []
-    for _, _, load in first_traffics(known) if known else ():
-        group = sorted((item for item in known if traffic(item) == load), key=lambda item: plain_ratio(item) or 0.0)
+    for key in first_traffics(known) if known else ():
+        group = sorted((item for item in known if _key(item) == key), key=lambda item: plain_ratio(item) or 0.0)
         named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
         more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
         text = f"{'; '.join(named)} of the path without the function{more}."
-        out.append(Sentence(f"Left by functions, {load.app or _frames(load)}:", printable(text)))
+        out.append(Sentence(f"Left by functions, {key[2].app or _frames(key[2])}:", printable(text)))
     return out
 
 
@@ -86,7 +84,7 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
     They are those with the most paths; among them the shortest frames and the longest. Where all have one length, it is
     the first of them and the last.
     """
-    groups = grouped(results, lambda result: (result.metric, result.placement, traffic(result)))
+    groups = grouped(results, _key)
     if len(groups) <= MOST_TRAFFICS:
         return list(groups)
     paths = {key: len({path_of(replace(result, apart=None)) for result in group}) for key, group in groups.items()}
@@ -220,13 +218,9 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     if not ranked:
         return []
     firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
-    chosen = [ranking for ranking in ranked if _key(ranking) in firsts]
-    common = len({_key(ranking)[2]._replace(packet_size=0) for ranking in chosen}) == 1 and not firsts[0][2].app
-    out = [
-        Sentence(f"{lead}, {_frames(key)}:" if common else f"{lead}, {key.say()}:", _of(ranking))
-        for ranking in chosen
-        for key in [_key(ranking)[2]]
-    ]
+    chosen = [(ranking, key[2]) for ranking in ranked if (key := _key(ranking.paths[0])) in firsts]
+    common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].app
+    out = [Sentence(f"{lead}, {_frames(load) if common else load.say()}:", _of(ranking)) for ranking, load in chosen]
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()
         counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]
@@ -239,9 +233,9 @@ def _frames(load: Traffic) -> str:
     return ", ".join(filter(None, (load.frames, load.header, load.flows and f"{load.flows} flows")))
 
 
-def _key(ranking: Ranking) -> tuple[str, str, Traffic]:
-    best = ranking.paths[0]
-    return best.metric, best.placement, traffic(best)
+def _key(result: Result) -> tuple[str, str, Traffic]:
+    """Returns what results have in common that stand in one comparison."""
+    return result.metric, result.placement, traffic(result)
 
 
 def _of(ranking: Ranking) -> str:

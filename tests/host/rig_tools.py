@@ -47,7 +47,13 @@ def built(
             placement = replace(beside.placement, switch=())
     except Unsupported as reason:
         pytest.skip(str(reason))
-    rig = Rig(case, placement, session, NodeOption(node), endpoint_specs=endpoint_specs)
+    with running(Rig(case, placement, session, NodeOption(node), endpoint_specs=endpoint_specs)) as rig:
+        yield rig
+
+
+@contextmanager
+def running(rig: Rig) -> Iterator[Rig]:
+    """The rig, built before and closed after."""
     rig.build()
     try:
         yield rig

@@ -29,7 +29,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption
+from tests.host.rig_tools import NodeOption, running
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -53,12 +53,8 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
     except Unsupported as reason:
         pytest.skip(str(reason))
     placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
-    rig = Rig(case, placement, session, NodeOption())
-    rig.build()
-    try:
+    with running(Rig(case, placement, session, NodeOption())) as rig:
         yield rig
-    finally:
-        rig.close()
 
 
 @contextmanager

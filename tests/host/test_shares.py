@@ -16,7 +16,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption
+from tests.host.rig_tools import NodeOption, running
 from tests.host.test_functions import SHORT
 
 __all__ = ["clean", "session"]  # fixtures
@@ -39,14 +39,10 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
-    rig = Rig(case, placement, session, NodeOption())
-    rig.build()
-    try:
+    with running(Rig(case, placement, session, NodeOption())) as rig:
         began = time.monotonic()
         found = measure(rig, None, case, replace(SHORT, repeats=1))
         lasted_ns = (time.monotonic() - began) * 1e9
-    finally:
-        rig.close()
     assert (found.verdict, found.evidence) == (None, None)
     first, second = found.functions or ()
     assert [(work.share, work.cap) for work in (first, second)] == [(c.share, c.cap) for c in case.contracts]

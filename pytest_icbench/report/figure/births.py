@@ -32,26 +32,17 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         order: all series of the page.
     """
     born = in_order((result for result in results if is_birth(result) and result.births is not None), order)
-    times = tuple(row for result in born for row in _times(result))
-    memory = tuple(row for result in born for row in _memory(result))
     figures = []
-    if times:
-        figures.append(_figure("births-0", "Time to create the n-th container", times, order, _TIME))
-    if memory:
-        figures.append(_figure("births-1", "Memory of n idle containers", memory, order, _MEMORY))
-    trips = tuple(row for result in born for row in _trips(result))
-    if trips:
-        figures.append(
-            Figure(
-                id="births-2",
-                kind="births",
-                title="Share of new clients answered within a time",
-                text=_text_of_trips(trips),
-                spec=_spec(trips, order, _TRIPS),
-                columns=_TRIPS,
-                rows=trips,
-            )
+    for number, (title, rows_of, columns, text) in enumerate(
+        (
+            ("Time to create the n-th container", _times, _TIME, _text),
+            ("Memory of n idle containers", _memory, _MEMORY, _text),
+            ("Share of new clients answered within a time", _trips, _TRIPS, _text_of_trips),
         )
+    ):
+        if rows := tuple(row for result in born for row in rows_of(result)):
+            spec = _spec(rows, order, columns)
+            figures.append(Figure(f"births-{number}", "births", title, text(rows, columns), spec, columns, rows))
     return figures
 
 
@@ -68,7 +59,7 @@ def _trips(result: Result) -> list[tuple[Any, ...]]:
     ]
 
 
-def _text_of_trips(rows: Sequence[tuple[Any, ...]]) -> str:
+def _text_of_trips(rows: Sequence[tuple[Any, ...]], _columns: Sequence[Column]) -> str:
     sentences = []
     for name, points in grouped(rows, lambda row: row[1]).items():
         half = next((row[2] for row in points if row[3] >= 50), None)
@@ -107,22 +98,8 @@ def _rounded(millionths: float) -> float:
     return float(f"{millionths / 1e6:.4g}")
 
 
-def _figure(
-    id_: str, title: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str], columns: tuple[Column, ...]
-) -> Figure:
-    return Figure(
-        id=id_,
-        kind="births",
-        title=title,
-        text=_text(rows, columns[3].title.rpartition(", ")[2]),
-        spec=_spec(rows, order, columns),
-        columns=columns,
-        rows=rows,
-    )
-
-
-def _text(rows: Sequence[tuple[Any, ...]], unit: str) -> str:
-    sentences = []
+def _text(rows: Sequence[tuple[Any, ...]], columns: Sequence[Column]) -> str:
+    sentences, unit = [], columns[3].title.rpartition(", ")[2]
     for name, points in grouped(rows, lambda row: row[1]).items():
         first, last = points[0], points[-1]
         sentences.append(f"{name}: {short(first[3])} {unit} at {first[2]:,}, {short(last[3])} at {last[2]:,}.")

@@ -109,6 +109,6 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
             for result in all_results
             if all((_axis(result, name) or False) in values for name, values in axes.items())
         ]
-        if len({(_axis(result, "switch"), _axis(result, "birth")) for result in matching}) >= 2:
+        if len({(result.switch, str(_axis(result, "birth")).partition(":")[0]) for result in matching}) >= 2:
             matches.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
     return matches

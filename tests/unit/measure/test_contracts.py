@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -17,20 +16,17 @@ from pytest_icbench.measure.contracts import by_contract
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
-from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
+from tests.measurements import launch as plain_launch
 
 CASE = Case("veth", function="cost1000", share="70:30", pairs=2)
 
 
 def launch(*rates: float) -> Launch:
-    zeros: dict[str, Any] = {
-        field.name: 0
-        for field in fields(PairCounts)
-        if field.default is MISSING and field.name not in ("pair", "throughput_pps", "worst_flows")
-    }
-    counts = tuple(PairCounts(pair=pair, throughput_pps=rate, **zeros) for pair, rate in enumerate(rates, start=1))
-    return Launch(0, 0.0, 1.0, 0.0, sum(rates), 0.0, 0.0, False, counts)
+    (counts,) = plain_launch().pairs
+    pairs = tuple(replace(counts, pair=pair, throughput_pps=rate) for pair, rate in enumerate(rates, start=1))
+    return plain_launch(throughput_pps=sum(rates), pairs=pairs)
 
 
 def test_the_error_is_against_the_share_of_the_figure_alone() -> None:

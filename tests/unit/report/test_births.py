@@ -16,6 +16,7 @@ from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.axes import path_of
 from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.figure import published
 from pytest_icbench.report.figure.births import MOST_POINTS, birth_figures
 from pytest_icbench.report.figure.figures import all_series
 from pytest_icbench.report.figure.theme import series_scales
@@ -127,6 +128,14 @@ def test_a_client_without_an_answer_is_slower_than_all_others() -> None:
 
 def test_kinds_are_no_switches_and_are_not_ranked() -> None:
     assert rankings([result("netns", 100, 8.0), result("lxc", 100, 20.0)]) == []
+
+
+def test_statements_stand_beside_two_kinds_and_not_beside_two_numbers_of_one() -> None:
+    def rows(*kinds: tuple[str, int]) -> list[str]:
+        return [row for row, _, _ in published.statements([result(kind, count, 8.0) for kind, count in kinds])]
+
+    assert rows(("netns", 100), ("lxc", 100)) == ["E1", "E2"]
+    assert rows(("netns", 100), ("netns", 1000)) == []
 
 
 def test_metrics_have_the_time_in_seconds() -> None:

@@ -101,6 +101,16 @@ def test_the_first_sentence_is_on_functions_where_there_are_any() -> None:
     )
 
 
+def test_functions_of_two_placements_are_two_sentences_each_with_its_own() -> None:
+    shared = [replace(rate(Case("ovs", function=name), pps), placement="cooperative") for name, pps in NAT_AND_NONE]
+    own = [replace(item, placement="dedicated") for item in shared]
+    told = [item.text for item in answer([*shared, *own]) if item.lead.startswith("Left by functions")]
+    assert [text.count("ovs-via:nat") for text in told] == [1, 1]
+
+
+NAT_AND_NONE: tuple[tuple[str | None, float], ...] = ((None, 4e6), ("nat", 1e6))
+
+
 def test_flows_and_mixes_are_named_in_the_answer_and_drawn_apart() -> None:
     traffics = [Traffic(64, flows=flows) for flows in (None, "1k", "100k")]
     results = [rate(Case(switch, traffic), pps) for traffic in traffics for switch, pps in (("ovs", 2e6), ("vpp", 1e6))]

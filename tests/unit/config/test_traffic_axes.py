@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mixes, flows and headers as axes of a marker, and where they cannot be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_icbench.config.cases import parse_marker
+from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.traffic import Traffic
+from tests.unit.config.test_cases import SWITCHES, ids
+
+
+def test_mixes_stand_beside_packet_sizes() -> None:
+    """An option replaces both: who asks for a mix on the command line wants no case of another length."""
+    assert ids(Options(switch=("bridge",)), mix="simple 64:14,594:8") == [
+        f"bridge-{label}-b32-1vs1-Rmax" for label in ("udp-simple", "udp-64:7+594:4", "raw-simple", "raw-64:7+594:4")
+    ]
+    assert ids(Options(switch=("dpdk",)), mix=["aaagb"], packet_size=64) == [
+        "poll-64B-b32-1vs1-Rmax",
+        "poll-aaagb-b32-1vs1-Rmax",
+    ]
+    one = (Traffic.of_mix("simple"),)
+    assert ids(Options(switch=("dpdk",), mix=one), packet_size=[64, 128]) == ["poll-simple-b32-1vs1-Rmax"]
+    assert ids(Options(switch=("dpdk",), packet_size=(Traffic(70),)), mix="aaagb") == ["poll-70B-b32-1vs1-Rmax"]
+
+
+@pytest.mark.parametrize(("mix", "sentence"), [("", "no mix given"), ("simple imx", "'imx' is no mix: it is neither")])
+def test_a_bad_mix_is_refused(mix: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^t: icbench marker: mix: {sentence}"):
+        parse_marker((), {"mix": mix}, "t")
+
+
+def test_a_mix_needs_a_path_for_its_longest_frame() -> None:
+    reason = unsupported_reason(Case("poll", traffic=Traffic.of_mix("aai")), SWITCHES["poll"], 256)
+    assert reason == "9000 bytes are more than poll carries; take packet sizes up to 1518"
+
+
+def test_flows_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), flows="1 64k:ports", packet_size=[64], mix="simple") == [
+        f"poll-{label}-b32-1vs1-Rmax" for label in ("64B", "64B-f64k:ports", "simple", "simple-f64k:ports")
+    ]
+    assert ids(Options(switch=("dpdk",), flows=("1M:zipf",)), flows=[2, 3]) == ["poll-64B-f1M:zipf-b32-1vs1-Rmax"]
+    with pytest.raises(UsageError, match=r"^t: icbench marker: flows: '65k:ports' are no flows: there are 64,512"):
+        parse_marker((), {"flows": "65k:ports"}, "t")
+
+
+@pytest.mark.parametrize(
+    ("api", "flows", "dimension", "reason"),
+    [
+        ("udp", "2", "throughput", "a UDP socket has one flow; take --icbench-api raw"),
+        (None, "2", "throughput", "a UDP socket has one flow"),
+        ("raw", "2:ports", "latency", "answers come back to one port"),
+        ("raw", "2:ports", "throughput", None),
+        ("af_packet", "2", "latency", None),
+        ("udp", None, "throughput", None),
+    ],
+)
+def test_endpoints_that_cannot_have_flows(
+    api: str | None, flows: str | None, dimension: Any, reason: str | None
+) -> None:
+    case = Case("bridge", traffic=Traffic(flows=flows), api=api, dimension=dimension)
+    found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+def test_headers_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), header="udp4 tcp6+vlan100", packet_size=[128], flows="1 2") == [
+        f"poll-{label}-b32-1vs1-Rmax" for label in ("128B", "128B-f2", "128B-tcp6+vlan100", "128B-tcp6+vlan100-f2")
+    ]
+    assert ids(Options(switch=("dpdk",), header=("udp6",)), mix="aab", header="tcp4") == ["poll-aab-udp6-b32-1vs1-Rmax"]
+    with pytest.raises(UsageError, match=r"^t: icbench marker: header: 'tcp5' are no headers: write one of udp4, tcp4"):
+        parse_marker((), {"header": "tcp5"}, "t")
+    with pytest.raises(UsageError, match=r"^t: icbench marker: header: no headers given; write udp4"):
+        parse_marker((), {"header": ""}, "t")
+
+
+@pytest.mark.parametrize(
+    ("api", "header", "size", "reason"),
+    [
+        ("udp", "tcp4", 128, "a UDP socket sends udp4, not tcp4; take --icbench-api raw"),
+        (None, "udp6", 128, "a UDP socket sends udp4, not udp6"),
+        ("raw", "udp6", 83, "83 bytes do not hold udp6 headers; take frames of 84 or more"),
+        ("raw", "udp6", 84, None),
+        ("raw", "tcp6+vlan7", 100, None),
+        ("xdp", "udp6+vlan7", 128, "an AF_XDP socket may not get to see the VLAN tag of udp6+vlan7"),
+        ("xdp", "udp6", 128, None),
+        ("af_packet", "udp6+vlan7", 128, None),
+        ("udp", None, 64, None),
+    ],
+)
+def test_endpoints_that_cannot_have_headers(api: str | None, header: str | None, size: int, reason: str | None) -> None:
+    case = Case("bridge", traffic=Traffic(size, header=header), api=api)
+    found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("traits", "header", "reason"),
+    [
+        ({"vlan": False}, "udp4+vlan7", "poll does not pass frames with a VLAN tag; leave +vlan out of udp4+vlan7"),
+        ({"filters": True}, "udp4+vlan7", "poll does not pass frames with a VLAN tag"),
+        ({"vlan": False, "filters": True}, "tcp6", None),
+        ({"hops": 1}, "udp6", "poll forwards IPv4 packets and nothing else, so not udp6; take udp4 or tcp4"),
+        ({"hops": 1}, "tcp4", None),
+    ],
+)
+def test_switches_that_cannot_have_headers(traits: dict[str, Any], header: str, reason: str | None) -> None:
+    cls = type("Other", (SWITCHES["poll"],), traits)
+    found = unsupported_reason(Case("poll", traffic=Traffic(128, header=header)), cls, 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
