@@ -52,8 +52,12 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
         run: the run's directory.
         directory: the result of ``raw_directory``.
 
-    Raises ProvisionError if the file cannot be written.
+    Raises ProvisionError if the file cannot be written, or if the run's directory has vanished.
     """
+    if not run.is_dir():  # made anew, it would hide that results are lost
+        raise ProvisionError(
+            f"{run} has vanished with the results in it: find out what removes it, or name another --icbench-reports"
+        )
     stem = path_part(test)
     path = run / directory / f"{stem}.jsonl"
     try:

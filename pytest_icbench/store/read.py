@@ -95,7 +95,7 @@ def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset
     """Reads a run without ``tests.jsonl``: the first lines of raw files say which results they belong to."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             head = from_json(file.readline(), f"{path} line 1")
         with suppress(KeyError, TypeError):  # a file that is not of a run belongs to no result
             raws[(head["case"], head["dimension"], head["started_at"])] = path

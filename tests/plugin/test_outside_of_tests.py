@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import Any
 
@@ -132,17 +131,16 @@ def test_the_reports_cannot_be_made(inner: Runner, bench: type[FakeTestbed]) -> 
     assert_told(inner.spawn_with_bench("--icbench-reports=file/x"), 4, "the reports cannot be written: ")
 
 
-def test_the_run_s_directory_vanishes(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:
-    vanishing = TEST.replace("    icbench.throughput()", "    icbench.throughput()\n    gone()")
-    inner.write(
-        test_x="import shutil\ndef gone():\n    import pathlib\n"
-        "    [shutil.rmtree(path) for path in pathlib.Path('reports').glob('2*')]\n" + vanishing
-    )
-    result = inner.run("--icbench-reports=reports")
-    said = result.stdout.str() + result.stderr.str()
-    assert result.ret in (0, 1), said
-    assert "INTERNALERROR" not in said
-    shutil.rmtree(inner.path / "reports", ignore_errors=True)
+@pytest.mark.parametrize(
+    ("following", "sentence"),
+    [("", "No such file or directory"), (TEST.replace("_rate", "_last"), "has vanished with the results in it: ")],
+    ids=["after the last result", "before it"],
+)
+def test_the_run_s_directory_vanishes(inner: Runner, bench: type[FakeTestbed], following: str, sentence: str) -> None:
+    """Lost results are told, also where the next one could be written into a new directory."""
+    gone = "    [shutil.rmtree(path) for path in pathlib.Path('reports').glob('2*')]\n"
+    inner.write(test_x=f"import pathlib, shutil\n{TEST}{gone}\n{following}")
+    assert_told(inner.run("--icbench-reports=reports"), 1, sentence)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="small disks are mounted by root: run pytest with sudo")

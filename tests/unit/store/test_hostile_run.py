@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,16 @@ import pytest
 
 from pytest_icbench.cli.report import anew
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.model.codec import from_json
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.terminal import table
-from pytest_icbench.store.read import read_run
+from pytest_icbench.store import baseline_file, parcel, waivers
+from pytest_icbench.store.read import parse_raw, read_run
 from pytest_icbench.store.resume import Taken
+from pytest_icbench.store.run import parse_info
 from pytest_icbench.store.side import side_of
 from tests.hostile import mutated_data, mutated_text, refusals
 
@@ -37,6 +45,64 @@ def damaged(text: str, chance: random.Random) -> bytes:
     else:
         lines[place] = json.dumps(mutated_data(json.loads(lines[place]), chance))
     return ("\n".join(lines) + "\n").encode(errors="surrogatepass")
+
+
+def _texts() -> dict[str, str]:
+    raw = (RUN / next(name for name in NAMES if name.startswith("raw/"))).read_text(encoding="utf-8")
+    entries = [entry_of(item.measurement) for item in read_run(RUN).results]
+    return {
+        "run.json": (RUN / "run.json").read_text(encoding="utf-8"),
+        "result": (RUN / "results.jsonl").read_text(encoding="utf-8").partition("\n")[0],
+        "windows": "".join(raw.splitlines(keepends=True)[:4]),  # few, so that many inputs take little time
+        "baseline": baseline_file.write(entry for entry in entries[:2] if entry is not None),
+        "waivers": waivers.write([Waiver("ovs-*", "known", "2031-01-31"), Waiver("*", "slow", "2030-01-31")]),
+    }
+
+
+TEXTS = _texts()
+#: What reads one stored text.
+PARSERS: dict[str, Callable[[str], object]] = {
+    "run.json": lambda text: parse_info(text, "run.json"),
+    "result": lambda text: Measurement.from_dict(from_json(text, "line"), "line"),
+    "windows": lambda text: parse_raw(text, Path("raw.jsonl")),
+    "baseline": lambda text: baseline_file.read(text, "baseline"),
+    "waivers": lambda text: waivers.read(text, "waivers"),
+}
+
+
+def _read(name: str, chance: random.Random) -> None:
+    PARSERS[name](damaged(TEXTS[name], chance).decode(errors="replace"))
+
+
+def _parcel() -> dict[str, Any]:
+    place = next(item.place for item in read_run(RUN).results if item.place is not None)
+    sent = parcel.pack(RUN, [place], first=True)
+    sent["places"][0]["text"] = "".join(sent["places"][0]["text"].splitlines(keepends=True)[:4])
+    return {**sent, "baseline": {"baselines/main/0123/abcd.json": TEXTS["baseline"]}}
+
+
+PARCEL = _parcel()
+RESULTS = [json.loads(TEXTS["result"])]
+
+
+def _read_parcel(chance: random.Random) -> None:
+    if chance.random() < 0.3:
+        parcel.unpack(PARCEL, mutated_data(RESULTS, chance))
+    else:
+        parcel.unpack(mutated_data(PARCEL, chance), RESULTS)
+
+
+STORED: dict[str, Callable[[random.Random], object]] = {
+    **{f"stored {name}": partial(_read, name) for name in PARSERS},
+    "parcel": _read_parcel,
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_damaged_text_gets_a_sentence(name: str) -> None:
+    refused, wrong = refusals(STORED[name], 60)
+    assert wrong == {}
+    assert refused > 10
 
 
 def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
@@ -101,6 +167,14 @@ def test_limits_of_a_wrong_type_end_in_a_sentence(tmp_path: Path, limit: dict[st
             place["limits"] = [limit]
     file.write_text("".join(f"{json.dumps(test)}\n" for test in tests), encoding="utf-8")
     assert all(item.unsupported_reason for item in anew(read_run(run)))
+
+
+def test_a_raw_file_of_an_older_run_is_no_text(tmp_path: Path) -> None:
+    run = Path(shutil.copytree(RUN, tmp_path / "run"))
+    (run / "tests.jsonl").unlink()
+    next(run.glob("raw/**/*.jsonl")).write_bytes(b"\xff\n")
+    with pytest.raises(UsageError, match=r"jsonl line 1: "):
+        read_run(run)
 
 
 def test_the_name_of_a_raw_file_is_too_long(tmp_path: Path) -> None:
