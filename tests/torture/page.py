@@ -58,7 +58,8 @@ def text() -> str:
         names.setdefault((", ".join(times), where, end, says), []).append(what)
     lines = ["| broken | when | over | what becomes of it | what the session says |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| {'; '.join(what)} | {' | '.join(rest)} |" for rest, what in names.items()]
-    return f"{_HEAD}\n" + "\n".join(lines) + f"\n\n{len(FAULTS)} faults.\n"
+    table = "\n".join(lines)
+    return f"{_HEAD}\n<!-- faults -->\n\n{table}\n\n{len(FAULTS)} faults.\n\n<!-- end faults -->\n"
 
 
 if __name__ == "__main__":
