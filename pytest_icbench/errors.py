@@ -62,8 +62,8 @@ class Invalid(IcbenchError):
     """A measurement is no number: its verdict is INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died function generator-bound``; of a
-            search also ``lossy unfinished``.
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died function neighbour
+            generator-bound``; of a search also ``lossy unfinished``.
         evidence: one sentence with the values that show it.
     """
 

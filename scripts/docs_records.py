@@ -38,6 +38,7 @@ LINKS = {
         "switch_counters": ("the switch counted", "#a-port-of-the-switch"),
         "chains": ("where a chain lost frames", "#a-chain"),
         "functions": ("what each network function did", "#a-function"),
+        "neighbour": ("what a neighbour changed", "#a-neighbour"),
         "loss_events": ("loss events", "#a-loss-event"),
         "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
         "precision": ("where none is claimed", "../explanation/concepts.md#launches-and-intervals"),

@@ -34,6 +34,7 @@ from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -263,6 +264,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "port": partial(keys_of, SwitchPort),
         "function": partial(keys_of, FunctionWork),
         "chain": partial(keys_of, ChainAccount),
+        "neighbour": partial(keys_of, NeighbourEffect),
         "loss event": partial(keys_of, LossEvent),
         "back-to-back": partial(keys_of, BackToBack),
         "window": partial(keys_of, Window),

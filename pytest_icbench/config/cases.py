@@ -15,6 +15,7 @@ from pytest_icbench.config.bit_rate import BitRate
 from pytest_icbench.config.choices import choose, cores_of
 from pytest_icbench.config.fit import ports_of_sockets
 from pytest_icbench.config.function_options import parse_functions
+from pytest_icbench.config.neighbours import beside
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.reach import check_reach
@@ -48,6 +49,7 @@ class Request:
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
         chain: how many of a function each frame passes one after the other.
         share, cap: per cents of one CPU for functions side by side; their number is that of the pairs.
+        neighbour, isolation: load beside every other launch, and how it is kept apart (None: not at all).
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
         comparisons: how many times the test compares a candidate with its base.
@@ -76,6 +78,8 @@ class Request:
     chain: tuple[int, ...] = (1,)
     share: tuple[str, ...] | None = None
     cap: tuple[str, ...] | None = None
+    neighbour: tuple[str, ...] | None = None
+    isolation: tuple[str | None, ...] | None = None
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
     soak_duration: float | None = None
@@ -100,19 +104,9 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = (
-    "api",
-    "app",
-    "birth",
-    "port",
-    "switch_cores",
-    "variant",
-    "measure",
-    "soak_duration",
-    "mix",
-    "function_count",
-    "share",
-    "cap",
+_NONE = frozenset(
+    {"api", "app", "birth", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count"}
+    | {"share", "cap", "neighbour", "isolation"}
 )
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
@@ -282,6 +276,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         plain_pairs=options.pairs or request.pairs,
         where=where,
     )
+    neighbours = beside(options.neighbour or request.neighbour, options.isolation or request.isolation, where)
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
     for name in names:
@@ -305,7 +300,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         for mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
             _modes(request.variant, cls),
             cores_of(options.switch_cores or request.switch_cores, cls),
-            [(row, remote) for row in ways_between for remote in remotes(row["pairs"])],
+            [({**row, **by}, remote) for row in ways_between for by in neighbours for remote in remotes(row["pairs"])],
             ways,
             request.blocking if options.blocking is None else (options.blocking,),
             request.touch if options.touch is None else (options.touch,),

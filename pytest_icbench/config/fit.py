@@ -35,6 +35,9 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         plural = "" if cls.max_pairs == 1 else "s"
         ports = "" if case.function is None else " of ports (the functions' among them)"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
+    if case.neighbour is not None and (case.remote or case.candidate is not None or case.contracts):
+        option = "share and cap" if case.contracts else "--icbench-remote" if case.remote else "--icbench-variant"
+        return f"launches beside a neighbour are held against those without it, on one host: leave out {option}"
     if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or remote_misfit(case, cls)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):

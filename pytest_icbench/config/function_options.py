@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_icbench.config import named, values
+from pytest_icbench.config.neighbours import NeighbourOptions
 from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
@@ -72,8 +73,8 @@ def parse_caps(text: str, where: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionOptions:
-    """The options of network functions."""
+class FunctionOptions(NeighbourOptions):
+    """The options of network functions, and of neighbours."""
 
     function: tuple[str | None, ...] | None = option(
         "LIST",

@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.contracts import by_contract
+from pytest_icbench.measure.neighbours import FEWEST_PAIRS, with_effect
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
@@ -63,7 +64,9 @@ def measure(
         ProvisionError: a rig could not be built anew, paused or resumed.
     """
     launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
-    second_rig = reference_rig if settings.reference else None
+    second_rig = reference_rig if settings.reference or case.neighbour is not None else None
+    if case.neighbour is not None:
+        settings = replace(settings, min_launches=max(settings.min_launches, FEWEST_PAIRS))
     strategy = strategy_of(case)(
         rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
     )
@@ -76,6 +79,7 @@ def measure(
     measurement = strategy.finish(summarize(case, settings, strategy.gathered, around), around)
     gathered = strategy.gathered
     works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
+    measurement = with_effect(measurement, case, gathered.reference, rig.neighbour_use)
     return replace(measurement, functions=works)
 
 
@@ -83,8 +87,13 @@ def strategy_of(case: Case) -> type[Strategy]:
     """Returns the strategy of a case: launches of one kind, or the strategy of its rate.
 
     Raises:
-        UsageError: the rate is a search or a sweep, but the dimension is not throughput.
+        UsageError: the rate is a search or a sweep, but the dimension is not throughput, or there is a neighbour.
     """
+    if case.neighbour is not None and (case.rate.is_search or case.rate.is_sweep):
+        raise UsageError(
+            f"beside a neighbour and without it launches have the same load, not rate {case.rate.typed}; give max,"
+            " frames per second, or a part of a rate (pdr:0.5%*0.9)"
+        )
     if case.dimension == "latency" and (case.rate.is_search or case.rate.is_sweep):
         raise UsageError(
             f"round-trip times are measured at a load, not at rate {case.rate.typed}; give max or frames per second"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.windows import count_windows
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.measure.neighbours import with_effect
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
 from pytest_icbench.measure.summary.application import OPEN_LOOP
@@ -26,6 +27,7 @@ from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
@@ -107,10 +109,18 @@ def recomputed(whole: Measurement) -> Measurement:
         measurement = _plain(parts)
     # Its launches were found valid, and counted, by the rules of their time. No window has the counters of functions.
     measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
+    measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.neighbour))
     if whole.loss_events is not None:
         measurement = with_losses(measurement)
     # The base is another result, so the comparison of the two is copied as it was recorded.
     return with_comparison(measurement, whole.side_by_side)
+
+
+def _use(recorded: NeighbourEffect | None) -> NeighbourUse | None:
+    """Returns what a neighbour did, which no window has."""
+    if recorded is None or recorded.busy is None:
+        return None
+    return NeighbourUse(recorded.busy, recorded.cache_bytes)
 
 
 def _births(parts: _Parts, births: Births) -> Measurement:

@@ -2,7 +2,7 @@
 """The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure.
 
 The reference of a case with a network function is the same path without it. That of functions with shares or caps of a
-CPU is one of them alone on that CPU.
+CPU is one of them alone on that CPU. That of a case beside a neighbour is the same case, on the same rig, without it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         port: the case's resolved port kind, which ``direct`` uses, too.
         family: family of the case's switch, ``kernel`` or ``dpdk``.
     """
+    if case.neighbour is not None:
+        return replace(case.undisturbed, candidate=None)
     if case.switch in REFERENCES and case.function is None:
         return None
     if case.contracts and case.dimension == "throughput" and not (case.rate.is_search or case.rate.is_sweep):

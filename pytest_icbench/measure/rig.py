@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionTerms
+from pytest_icbench.model.neighbour import NeighbourUse
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigCalls
 
@@ -20,6 +21,7 @@ class MeasuredRig(RigCalls):
         placement: CPUs of the endpoints, by index.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         terms: what launches have to show of the network functions; None without any.
+        neighbour_use: what the neighbour did in this rig's launches; None without one.
         tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
     """
 
@@ -29,6 +31,7 @@ class MeasuredRig(RigCalls):
     peers: Sequence[Address] = ()
     terms: FunctionTerms | None = None
     tsc_hz: int | None = None
+    neighbour_use: NeighbourUse | None = None
 
     def build(self) -> None:
         """Builds the rig. Raises ProvisionError."""

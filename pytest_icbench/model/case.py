@@ -38,6 +38,8 @@ APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
 MODE_KEY, CANDIDATE_KEY = "variant", "contender"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
+#: Axes without a key where they are None.
+_RARE = ("app", "birth", "function", "share", "cap", "neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -71,6 +73,8 @@ class Case:
         function: the network function between the ends of each pair (``nat+acl10``); None for none.
         chain: how many of that function each frame passes one after the other, at least 1.
         share, cap: per cents of one CPU for the function of each pair (``70:30``); None without such contracts.
+        neighbour: load on CPUs of its own beside every other launch (``stream:2``, see ``model.neighbour``), or None.
+        isolation: how it is kept apart: ``l3``, or ways of the L3 cache (``cat:11.1``); None: it is not.
         app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
             is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
         birth: the containers that are created one after the other (``netns:1000``, see ``model.birth``); None for
@@ -97,12 +101,15 @@ class Case:
     chain: int = 1
     share: str | None = None
     cap: str | None = None
+    neighbour: str | None = None
+    isolation: str | None = None
 
     @property
     def id(self) -> str:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
-        The function is followed by ``-share70:30`` and ``-cap50:50``, ``-api`` by ``-blocking`` and ``-touch``.
+        The function is followed by ``-share70:30`` and ``-cap50:50``, and by ``-beside:stream:2`` and ``-cat:11.1`` for
+        a neighbour; ``-api`` by ``-blocking`` and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
@@ -120,6 +127,8 @@ class Case:
         if self.chain > 1:
             parts.append(f"x{self.chain}")
         parts += [f"{name}{text}" for name, text in (("share", self.share), ("cap", self.cap)) if text is not None]
+        parts += [f"beside:{self.neighbour}"] if self.neighbour is not None else []
+        parts += [self.isolation] if self.isolation is not None else []
         if self.api is not None:
             parts.append(self.api)
         if self.blocking:
@@ -180,6 +189,11 @@ class Case:
             self.birth or "",
         )
 
+    @property
+    def undisturbed(self) -> Case:
+        """The case without its neighbour."""
+        return replace(self, neighbour=None, isolation=None)
+
     def resolved_port(self, switch: Choices) -> str:
         """Returns the port kind: the switch's natural one if the case names none."""
         return self.port if self.port is not None else switch.ports[0]
@@ -200,7 +214,7 @@ class Case:
                 data |= self.traffic.to_axes()
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
-        for name in ("app", "birth", "function", "share", "cap"):  # most cases have none, and say so by leaving it out
+        for name in _RARE:  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]
         data["rate"] = self.rate.to_json()
@@ -250,6 +264,8 @@ class _Axes:
     chain: int
     share: str | None
     cap: str | None
+    neighbour: str | None
+    isolation: str | None
 
 
 #: Keys of a case's axes in files.

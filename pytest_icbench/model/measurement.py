@@ -32,6 +32,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
+from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
@@ -104,6 +105,7 @@ class Measurement:
             response_p99_ns, response_p99_9_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation,
             client_cycles_per_operation, server_cycles_per_operation, softirq_ns_per_operation: of an application;
             response times: launches' median, slowest pair.
+        neighbour: what a neighbour changed, or null.
         birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, birth_first_p50_ns, births: of created containers.
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
@@ -232,6 +234,7 @@ class Measurement:
     birth_cpu_share: float | None = None
     birth_first_p50_ns: Estimate | None = None
     births: Births | None = None
+    neighbour: NeighbourEffect | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
     back_to_back: BackToBack | None = None

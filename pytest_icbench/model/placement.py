@@ -21,6 +21,7 @@ class Placement:
         yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, and none yields.
         away: indexes of the endpoints on the second host, whose CPUs are that host's.
         functions: one CPU for each network function whose process polls.
+        neighbour: one CPU for each process of the neighbour.
         there: placement of the second host, with its switch, endpoints, service and node.
     """
 
@@ -33,6 +34,7 @@ class Placement:
     away: tuple[int, ...] = ()
     there: Placement | None = None
     functions: tuple[int, ...] = ()
+    neighbour: tuple[int, ...] = ()
 
     @property
     def local(self) -> tuple[int, ...]:

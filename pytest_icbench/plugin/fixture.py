@@ -349,7 +349,7 @@ class Icbench:
 
     def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
         """Returns the load of each pair and the rate of all pairs that it is a share of. Raises Invalid."""
-        whole = replace(case, dimension="throughput", rate=case.rate.searched)
+        whole = replace(case.undisturbed, dimension="throughput", rate=case.rate.searched)
         search = self._searched(whole, settings)
         if search.verdict == Verdict.INVALID or not search.throughput_pps:
             raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")

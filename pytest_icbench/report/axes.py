@@ -167,6 +167,8 @@ def path_of(result: Result) -> str:
     if point.function is not None:
         parts.append(f"via:{point.function}" + (f"-x{point.chain}" if point.chain > 1 else ""))
     parts += [f"{name}{text}" for name, text in (("share", point.share), ("cap", point.cap)) if text is not None]
+    parts += [f"beside:{point.neighbour}"] if point.neighbour is not None else []
+    parts += [point.isolation] if point.isolation is not None else []
     if point.api:
         parts.append(point.api)
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, longruns, remarks
+from pytest_icbench.report import chains, longruns, neighbours, remarks
 from pytest_icbench.report.axes import is_latency, number
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -128,7 +128,7 @@ def _of(result: Result) -> Iterator[Note]:
     missing = remarks.unanswered(result) if result.is_number else ""
     losses = longruns.losses(result, longruns.FEW_EVENTS)
     of_functions = (chains.crowding(result), chains.losses(result), chains.contracts(result))
-    for text in (*of_functions, longruns.back_to_back(result), missing, losses):
+    for text in (*of_functions, neighbours.effect(result), longruns.back_to_back(result), missing, losses):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:

@@ -30,6 +30,8 @@ _AXES = (
     "chain",
     "share",
     "cap",
+    "neighbour",
+    "isolation",
     "app",
     "birth",
     "burst",

@@ -17,6 +17,8 @@ from pytest_icbench.driver.guard import make_function, make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.neighbour import L3
+from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
 from pytest_icbench.testbed.probe import probe, why_no_crowd
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
@@ -110,7 +112,9 @@ class Feasibility:
         if case.birth is not None:
             _refuse(why_no_crowd(case.birth, self.session))
         _refuse(self._pairs_reason(case.switch, case.pairs))
-        return self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
+        placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
+        _refuse(why_not_isolated(case, placement, self.session.root))
+        return placement
 
     def measuring_cpus(self) -> set[int]:
         """Returns this host's CPUs on which switches and endpoints of the run's cases work."""
@@ -182,7 +186,7 @@ class Feasibility:
             except (Unsupported, ProvisionError):
                 continue  # a case that cannot run does not count
             away = len(self._away(case))
-            here.add((workers, len(case.path.endpoints) - away + pollers))
+            here.add((workers + neighbour_cpus(case), len(case.path.endpoints) - away + pollers))
             if away:
                 there.add((workers, away))
         if not here:
@@ -204,9 +208,29 @@ class Feasibility:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
+        from pytest_icbench.testbed.placement import with_neighbour
+
+        count, apart = neighbour_cpus(case), case.isolation == L3
+        if not count:
+            return self._place_path(case, policy)
+        with suppress(Unsupported):
+            found = with_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
+            if found is not None:
+                return found
+        if apart:
+            raise Unsupported(
+                "isolation l3 puts the neighbour on CPUs of another L3 cache, and no unused core of one is left on this"
+                " host: take cat:11-1, or none"
+            )
+        # The neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
+        here = self._place_path(case, policy, count)
+        return replace(here, switch=here.switch[:-count], neighbour=here.switch[-count:])
+
+    def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
+        """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
         from pytest_icbench.testbed.placement import joined, plan, plan_given
 
-        workers = self._workers(case)
+        workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
         pollers = self._function_pollers(case)

@@ -126,6 +126,25 @@ def plan_given(
     return Placement(policy, switch, tuple(endpoints), service, node, YIELD_EVERY_FRAMES if shared else 0)
 
 
+def with_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
+    """Returns a placement with CPUs for a neighbour, each of an unused core; None if there are too few.
+
+    Args:
+        count: of these CPUs.
+        apart: they share no L3 cache with the path; otherwise they share it if they can.
+    """
+    path = {*placement.switch, *placement.local, *placement.functions}
+    taken = {sibling for cpu in path for sibling in topology[cpu].siblings}
+    caches = {topology[cpu].l3 for cpu in path} | {None}
+    free = [core[0] for core in topology.cores() if not taken & {cpu.id for cpu in core}]
+    ranked = sorted(free, key=lambda cpu: (cpu.l3 not in caches, cpu.node != placement.numa_node, cpu.id))
+    cpus = [cpu.id for cpu in ranked if not apart or cpu.l3 not in caches][:count]
+    if len(cpus) < count:
+        return None
+    service = _service(topology, placement.numa_node, [*path, *cpus], placement.endpoints[0])
+    return replace(placement, neighbour=tuple(cpus), service=service)
+
+
 def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:
     """Returns the placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
 

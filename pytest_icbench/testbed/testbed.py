@@ -202,7 +202,8 @@ class Testbed:
                 RigRequest(base, placement, (base.rig_key, placement)),
             )
         rig = RigRequest(case, placement, (case.rig_key, placement))
-        reference = self._twin(case) if settings.reference else None
+        # Launches without a neighbour are on the same rig as those beside it.
+        reference = self._twin(case) if settings.reference and case.neighbour is None else None
         if reference is None:
             return RigRequests(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
@@ -265,6 +266,7 @@ class Testbed:
         """
         from pytest_icbench.measure.measure import measure
         from pytest_icbench.testbed.births import measure_births
+        from pytest_icbench.testbed.neighbour import beside
 
         rig, reference_rig = rigs
         around = self._around(rig)
@@ -275,8 +277,10 @@ class Testbed:
         api = case.resolved_api(self.catalogue[case.switch])
         application, around = with_application(case, around)
         measured = partial(measure, around=around, reference=reference, api=api, application=application, part=part)
-        measurement = measured(rig, reference_rig, case, settings, on_progress)
-        return with_ports(measurement, rig)
+        if case.neighbour is not None:
+            measured = partial(measured, reference=case.undisturbed)
+        with beside(rig, reference_rig, case, self.options.node) as (case_rig, other_rig):
+            return with_ports(measured(case_rig, other_rig, case, settings, on_progress), rig)
 
     def measure_versions(
         self,

@@ -104,6 +104,7 @@ def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:
             "service": list(placement.service),
             "numa_node": placement.numa_node,
             "yield_every": placement.yield_every,
+            **({"neighbour": list(placement.neighbour)} if placement.neighbour else {}),
         },
     }
 

@@ -12,7 +12,7 @@ from pytest_icbench.driver.node.oci import node as oci
 from pytest_icbench.host import undo
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net import nic, vf
-from pytest_icbench.host.resource import modules, pci
+from pytest_icbench.host.resource import modules, pci, resctrl
 
 UNDO_KINDS: dict[str, UndoKind] = {
     **undo.UNDO_KINDS,
@@ -20,6 +20,7 @@ UNDO_KINDS: dict[str, UndoKind] = {
     **vf.UNDO_KINDS,
     **pci.UNDO_KINDS,
     **modules.UNDO_KINDS,
+    **resctrl.UNDO_KINDS,
     **cgroups.UNDO_KINDS,
     **lxc.UNDO_KINDS,
     **oci.UNDO_KINDS,

@@ -26,6 +26,7 @@ class Cpu:
         nohz_full: whether it has no timer tick while one task runs.
         online: whether it is running.
         allowed: whether this process may use it (affinity and cpuset).
+        l3: the first CPU of those that share its L3 cache; None where that is not known.
     """
 
     id: int
@@ -37,6 +38,7 @@ class Cpu:
     nohz_full: bool
     online: bool
     allowed: bool
+    l3: int | None = None
 
     @property
     def usable(self) -> bool:
@@ -77,6 +79,7 @@ class Topology:
                     nohz_full=cpu in tickless,
                     online=cpu in online,
                     allowed=cpu in allowed,
+                    l3=_l3(root, cpu),
                 )
             )
         return cls(tuple(cpus))
@@ -123,6 +126,14 @@ def _nodes(root: Root) -> dict[int, int]:
             for cpu in parse_cpu_list(root.read(f"{_NODE}/{name}/cpulist")):
                 nodes[cpu] = int(name[4:])
     return nodes
+
+
+def _l3(root: Root, cpu: int) -> int | None:
+    """Returns the first CPU that shares a CPU's L3 cache; None without one."""
+    for cache in root.glob(f"{_CPU}/cpu{cpu}/cache/index*"):
+        if root.read(f"{cache}/level") == "3":
+            return min(parse_cpu_list(root.read(f"{cache}/shared_cpu_list")), default=None)
+    return None
 
 
 def _tickless(root: Root) -> frozenset[int]:

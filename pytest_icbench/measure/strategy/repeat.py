@@ -196,7 +196,9 @@ class Strategy:
         try:
             step(self.reference_rig)
         except (Invalid, ProvisionError, WorkloadError) as error:
-            self.gathered.reference_evidence = f"reference link {self.reference.switch}: {error}"
+            link = f"reference link {self.reference.switch}"
+            of = link if self.case.neighbour is None else f"{self.reference.switch} without its neighbour"
+            self.gathered.reference_evidence = f"{of}: {error}"
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
         self.gathered.reference.append(self._valid_launch(rig, self.reference, "reference"))
@@ -263,7 +265,12 @@ class Strategy:
                 raise Invalid(fault[0], _with_fault(rig, *fault))
 
     def _with_canary(self, launch: Launch) -> Launch:
-        """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches."""
+        """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches.
+
+        A neighbour slows the canary down, which is what is measured.
+        """
+        if self.case.neighbour is not None:
+            return launch
         time_ns = canary_ns(launch)
         why = why_slow(time_ns, self.canary_ns)
         if time_ns is not None:

@@ -95,14 +95,17 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
         return None
     if measure == "back_to_back":
         return replace(case, rate=Rate(loss_ratio=0.0))
-    return None if case.rate.share is None else replace(case, dimension="throughput", rate=case.rate.searched)
+    return (
+        None if case.rate.share is None else replace(case.undisturbed, dimension="throughput", rate=case.rate.searched)
+    )
 
 
 def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
-    """Whether each launch has a second one: of the base of a candidate, or of the reference link."""
+    """Whether each launch has a second one: of a candidate's base, of the reference link, or without a neighbour."""
     if benchmark.case.candidate is not None:
         return True
-    return benchmark.settings.reference and testbed.reference(benchmark.case) is not None
+    wanted = benchmark.settings.reference or benchmark.case.neighbour is not None
+    return wanted and testbed.reference(benchmark.case) is not None
 
 
 def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:

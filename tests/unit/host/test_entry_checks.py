@@ -57,6 +57,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("oci", {"name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
     ("cgroup", {"name": f"icb{SESSION}"}),
     ("subtree_control", {"path": "/sys/fs/cgroup/cgroup.subtree_control", "enabled": ["cpu"]}),
+    ("resctrl", {"name": f"icb{SESSION}-path", "base": "/"}),
     ("vf", {"pf": "enp1s0f0", "index": 0, "settings": {"mac": None, "spoofcheck": True}}),
     ("vf_interface", {"pci": PCI, "name": "eth7", "mac": "02:00:00:00:00:01", "mtu": 1500}),
     ("link_down", {"name": "enp1s0f0"}),

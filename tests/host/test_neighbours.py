@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A neighbour beside launches, on the real host."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.testbed import neighbour
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
+from tests.host.node_tools import clean, require, session
+from tests.host.rig_tools import NodeOption
+from tests.host.test_functions import SHORT
+
+__all__ = ["clean", "session"]  # fixtures
+
+CASE = Case("veth", api="udp", burst=1, rate=Rate(2000), dimension="latency", neighbour="cpu")
+
+
+def measured(
+    session: HostSession, kind: str = "lxc", case: Case = CASE, then: Callable[[int], None] = lambda _: None
+) -> Measurement:
+    """A case of two pairs of launches; ``then`` is called with the number of each that began beside the neighbour."""
+    require(kind)
+    placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
+    placement = replace(placement, switch=(), neighbour=placement.switch)
+    rig = Rig(case, placement, session, NodeOption(kind))
+    rig.build()
+    try:
+        with neighbour.beside(rig, None, case, kind) as (case_rig, alone):
+            start, count = case_rig.start, iter(range(9))
+
+            def started(launch_id: str, delay_s: float = 0.02) -> int:
+                moment = start(launch_id, delay_s)
+                then(next(count))
+                return moment
+
+            case_rig.start = started  # type: ignore[method-assign]
+            settings = replace(SHORT, repeats=2)
+            return measure(case_rig, alone, case, settings, reference=case.undisturbed)
+    finally:
+        rig.close()
+
+
+@pytest.mark.parametrize("kind", ["lxc", pytest.param("netns", marks=pytest.mark.slow)])
+def test_a_neighbour_is_busy_beside_every_other_launch(session: HostSession, kind: str) -> None:
+    found = measured(session, kind)
+    assert (found.verdict, found.evidence) == (None, None)
+    assert found.neighbour is not None
+    assert (found.neighbour.pairs, len(found.per_reference_launch)) == (2, 2)
+    assert set(found.neighbour.ratios) == {"mean", "p99", "maximum"}
+    assert 0 < (found.neighbour.busy or 0) <= 1
+
+
+def test_a_neighbour_that_ends_early_is_told(session: HostSession) -> None:
+    def kill(number: int) -> None:
+        groups = SessionGroup.of(session)
+        if number == 1:
+            for pid in groups.pids(groups.member(session.name("neighbour"))):
+                os.kill(pid, signal.SIGKILL)
+
+    found = measured(session, then=kill)
+    assert (found.verdict, found.reason) == ("INVALID", "neighbour")
+    assert (found.evidence or "").startswith("neighbour cpu ended early: stress-ng has exit code")
+
+
+def test_a_neighbour_that_cannot_be_found_or_sleeps_is_told(
+    session: HostSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbour, "BUSY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(neighbour, "COMMANDS", {"cpu": ["sleep", "1000"], "cache": ["stress-nix"]})
+    found = measured(session, "netns")
+    assert (found.verdict, found.reason) == ("INVALID", "neighbour")
+    assert (found.evidence or "").startswith(
+        "neighbour cpu is not busy: 0% of the time of its CPU 0.3 s after its start"
+    )
+    found = measured(session, "netns", replace(CASE, neighbour="cache"))
+    assert found.evidence == "neighbour cache cannot be found: stress-nix is not installed (package stress-ng)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in neighbour.COMMANDS if kind not in ("cpu", "memtester")])
+def test_each_neighbour_works(session: HostSession, kind: str) -> None:
+    found = measured(session, case=replace(CASE, neighbour=kind))
+    assert (found.verdict, found.evidence) == (None, None)
+    assert found.neighbour is not None
+    assert (found.neighbour.busy or 0) > 0

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a neighbour runs, and which part of the cache belongs to whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_icbench.host.resource.cpu import Cpu, Topology
+from pytest_icbench.host.root import Root
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.testbed.neighbour import cache_parts, why_not_isolated
+from pytest_icbench.testbed.placement import with_neighbour
+from tests.unit.recorded import expand
+
+#: Two cores that share an L3 cache, then two that share another.
+TWO_CACHES = Topology(
+    tuple(
+        Cpu(number, number, 0, 0, (number,), isolated=False, nohz_full=False, online=True, allowed=True, l3=l3)
+        for number, l3 in enumerate((0, 0, 0, 3, 3))
+    )
+)
+PATH = Placement("dedicated", (), (1, 2), (0, 3, 4), 0, 0)
+CASE = Case("ovs", neighbour="cpu", isolation="cat:11.1")
+
+
+def test_a_neighbour_has_a_core_of_the_paths_cache_or_one_of_another() -> None:
+    near = with_neighbour(TWO_CACHES, PATH, 1, apart=False)
+    far = with_neighbour(TWO_CACHES, PATH, 2, apart=True)
+    assert near is not None
+    assert far is not None
+    assert (near.neighbour, near.service) == ((0,), (3, 4))
+    assert (far.neighbour, far.service) == ((3, 4), (0,))
+    assert with_neighbour(TWO_CACHES, PATH, 3, apart=True) is None
+    assert with_neighbour(TWO_CACHES, PATH, 4, apart=False) is None
+
+
+def test_a_recorded_tree_tells_the_l3_caches(tmp_path: Path) -> None:
+    expand("numa-smt", tmp_path)
+    cache = tmp_path / "sys/devices/system/cpu/cpu5/cache/index3"
+    cache.mkdir(parents=True)
+    (cache / "level").write_text("3\n")
+    (cache / "shared_cpu_list").write_text("4-7\n")
+    topology = Topology.read(Root(tmp_path))
+    assert (topology[5].l3, topology[0].l3) == (4, None)
+
+
+def test_parts_of_the_cache_follow_the_number_of_ways() -> None:
+    placement = replace(PATH, switch=(0,), neighbour=(3,))
+    assert cache_parts(CASE, placement) == {"path": (0, 1, 2), "neighbour": (3,)}
+    three = replace(CASE, isolation="cat:7.4.1")
+    assert cache_parts(three, placement) == {"switch": (0,), "rest": (1, 2), "neighbour": (3,)}
+    with_function = replace(placement, functions=(4,))
+    assert cache_parts(three, with_function) == {"functions": (4,), "rest": (0, 1, 2), "neighbour": (3,)}
+    four = replace(CASE, isolation="cat:3.3.3.3")
+    assert list(cache_parts(four, with_function)) == ["functions", "switch", "endpoints", "neighbour"]
+
+
+def test_ways_for_parts_without_cpus_of_their_own_are_told(tmp_path: Path) -> None:
+    root = expand("resctrl/intel", tmp_path)
+    placement = replace(PATH, neighbour=(3,))
+    assert why_not_isolated(CASE, placement, root) is None
+    assert why_not_isolated(replace(CASE, isolation="l3"), placement, Root(tmp_path / "none")) is None
+    three = replace(CASE, isolation="cat:7.4.1")
+    assert why_not_isolated(three, placement, root) == (
+        "cat:7.4.1 splits the cache by CPUs, and the parts have none of their own (CPUs: switch none, rest 1-2,"
+        " neighbour 3)"
+    )
+    shared = replace(placement, functions=(1,))
+    assert "functions 1, rest 1-2" in (why_not_isolated(three, shared, root) or "")
+    assert "missing: the CPU's flag cat_l3" in (why_not_isolated(CASE, placement, Root(tmp_path / "none")) or "")
