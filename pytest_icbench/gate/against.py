@@ -133,14 +133,7 @@ class Comparer:
         return hindering, differences, entry
 
     def _find(
-        self,
-        now: Entry,
-        before: Entry,
-        allowed: Allowed,
-        measurement: Measurement | None,
-        shares: int,
-        *,
-        first: bool,
+        self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None, shares: int, *, first: bool
     ) -> Finding:
         new, old = now.figures.get(allowed.name), before.figures.get(allowed.name)
         finding = Finding(

@@ -212,7 +212,7 @@ def busy_processes(
 
     Returns the share of one CPU by pid, from ``BUSY_LIMIT`` on.
     """
-    rate = facts.ticks_per_second() * seconds
+    rate = os.sysconf("SC_CLK_TCK") * seconds
     shares = {
         pid: (process.ticks - before[pid].ticks) / rate
         for pid, process in after.items()

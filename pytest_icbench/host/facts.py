@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import platform
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -222,8 +221,3 @@ def involuntary_switches(pid: int, root: Root | None = None) -> int | None:
             if line.startswith("nonvoluntary_ctxt_switches:"):
                 total, seen = total + int(line.partition(":")[2]), True
     return total if seen else None
-
-
-def ticks_per_second() -> int:
-    """Returns the number of ticks per second, the unit of /proc/stat."""
-    return os.sysconf("SC_CLK_TCK")

@@ -27,21 +27,6 @@ def undo_file(path: str, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")
 
 
-def undo_hugepages(base: str, node: int, size_kib: int, before: int, taken: int) -> None:
-    """Gives huge pages back."""
-    hugepages.give_back(base, node=node, size_kib=size_kib, before=before, taken=taken)
-
-
-def undo_netns(name: str) -> None:
-    """Removes a named network namespace."""
-    links.remove_netns(name)
-
-
-def undo_link(name: str, netns: str | None = None) -> None:
-    """Removes a link, unless it is gone together with its namespace."""
-    links.remove_link(name, netns)
-
-
 def undo_mount(path: str) -> None:
     """Unmounts everything at and below a path."""
     cleanup.unmount_below(Path(path))
@@ -56,9 +41,9 @@ UNDO_KINDS = {
     "processes": UndoKind(undo_processes, early=True, checks={"session": entry_checks.session_id}),
     "process": UndoKind(undo_process, early=True),
     "file": UndoKind(undo_file, checks={"path": entry_checks.kernel_file}),
-    "hugepages": UndoKind(undo_hugepages, checks={"base": entry_checks.base}),
-    "netns": UndoKind(undo_netns, checks={"name": entry_checks.name}),
-    "link": UndoKind(undo_link, checks={"name": entry_checks.link, "netns": entry_checks.netns}),
+    "hugepages": UndoKind(hugepages.give_back, checks={"base": entry_checks.base}),
+    "netns": UndoKind(links.remove_netns, checks={"name": entry_checks.name}),
+    "link": UndoKind(links.remove_link, checks={"name": entry_checks.link, "netns": entry_checks.netns}),
     "mount": UndoKind(undo_mount, checks={"path": entry_checks.below_session}),
     "tree": UndoKind(undo_tree, survives_reboot=True, checks={"path": entry_checks.below_session}),
 }

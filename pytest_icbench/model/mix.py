@@ -12,10 +12,7 @@ MAX_CYCLE = 1024
 #: Letters of the longest genome, and the most sizes with weights: an id is also the name of a directory.
 MAX_GENOME, MAX_SIZES = 64, 16
 #: Mixes with a name: CSIT's 28:16:4, and that of OPNFV's NFVbench.
-_NAMED = {
-    "simple": "64:7+570:4+1518:1",
-    "nfvbench": "64:7+594:4+1518:1",
-}
+_NAMED = {"simple": "64:7+570:4+1518:1", "nfvbench": "64:7+594:4+1518:1"}
 NAMES = tuple(_NAMED)
 #: Pattern of a mix in a case's id: a name, a genome, or sizes with their weights.
 LABEL = rf"{'|'.join(NAMES)}|[a-jz]+|\d+:\d+(?:\+\d+:\d+)*"

@@ -94,12 +94,7 @@ class Goal:
 
 
 def goal_of(
-    rate: Rate,
-    preset: str,
-    *,
-    width: float | None = None,
-    trial_s: float | None = None,
-    sum_s: float | None = None,
+    rate: Rate, preset: str, *, width: float | None = None, trial_s: float | None = None, sum_s: float | None = None
 ) -> Goal:
     """Returns the goal of a search for ``rate``; ``width``, ``trial_s`` and ``sum_s`` replace the preset's values.
 

@@ -7,8 +7,6 @@ import re
 
 from pytest_icbench.model.measurement import Measurement
 
-#: The page's file in a run's directory.
-PAGE = "report.html"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_:+.-]", re.ASCII)
 
 
@@ -19,8 +17,3 @@ def case_anchor(result: Measurement) -> str:
     characters only that an id of HTML and a fragment of a URL may have as they are; all others become ``_``.
     """
     return _FOREIGN.sub("_", f"case-{result.dimension}-{result.case}")
-
-
-def case_link(result: Measurement) -> str:
-    """Returns the link to a result's case from a file in the run's directory."""
-    return f"{PAGE}#{case_anchor(result)}"

@@ -86,10 +86,7 @@ def compare_sides(
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ORDER if verdicts[verdict])
     lines.append(f"{now.name} now against {before.name} before: {counts or 'nothing in common'}")
     if differing:
-        lines += [
-            "what is tested differs:",
-            *(f"  {change}" for change in sorted(differing)),
-        ]
+        lines += ["what is tested differs:", *(f"  {change}" for change in sorted(differing))]
     facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]
     return ComparedSides(
         compared(f"{now.name} now against {before.name} before", facts, changes),

@@ -8,8 +8,7 @@ the format has no place for two.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
@@ -61,21 +60,16 @@ def _families(
     text = "Greatest share of sessions that accuse a version as good as allowed."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, of, end_text in _ENDS:
-        rate = _plain(results, partial(_throughput, of))
+        rate = _plain((result for result in results if not is_latency(result)), _figure(of, "throughput_pps"))
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
-        operations = _plain(results, partial(_operations, of))
+        operations = _plain(results, _figure(of, "operations_per_second"))
         text = f"Operations of an application per second over all pairs; of a stream megabits{end_text}."
         yield f"icbench_operations{end}_per_second", "", text, operations
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
-        ratio = _plain(results, partial(_to_baseline, of))
+        ratio = _plain(results, _figure(of, "ratio_to_baseline"))
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{end_text}.", ratio
         change = _to_base(results, of)
-        yield (
-            f"icbench_side_by_side{end}_ratio",
-            "ratio",
-            f"Figure over that of its base{end_text}.",
-            change,
-        )
+        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
     created = _plain(results, lambda result: None if result.birth_ns is None else result.birth_ns / 1e9)
@@ -127,29 +121,21 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
         yield {}, max(stated)
 
 
-def _throughput(of: _Of, result: Result) -> float | None:
-    return None if is_latency(result) else of(result.throughput_pps)
-
-
-def _operations(of: _Of, result: Result) -> float | None:
-    return of(result.operations_per_second)
-
-
-def _to_baseline(of: _Of, result: Result) -> float | None:
-    return of(result.ratio_to_baseline)
+def _figure(of: _Of, name: str) -> Callable[[Result], float | None]:
+    """Returns the figure of a name, or an end of its interval, as a function of results."""
+    return lambda result: of(getattr(result, name))
 
 
 def _to_base(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
     for result in results:
         comparison = result.side_by_side
-        value = (
-            None if comparison is None else of(Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high))
-        )
-        if value is not None:
-            yield _base(result), value
+        if comparison is not None:
+            value = of(Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high))
+            if value is not None:
+                yield _base(result), value
 
 
-def _plain(results: Sequence[Result], figure: Callable[[Result], float | None]) -> Iterator[Sample]:
+def _plain(results: Iterable[Result], figure: Callable[[Result], float | None]) -> Iterator[Sample]:
     for result in results:
         value = number(result, figure(result))
         if value is not None:

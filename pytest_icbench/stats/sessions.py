@@ -20,34 +20,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
 from pytest_icbench.stats.student import student_quantile
-
-#: The fewest earlier sessions that tell how far sessions lie apart.
-FEWEST_SESSIONS = 2
-
-
-def change_of_session(
-    now: Sequence[float], earlier: Sequence[Sequence[float]], confidence: float = CONFIDENCE
-) -> Estimate:
-    """Returns the new session's median over the geometric mean of the earlier ones', with its interval.
-
-    An interval that does not hold 1 shows a change beyond what the sessions differ by.
-
-    Args:
-        now: the launches of the new session.
-        earlier: the launches of each earlier session, at least one; below ``FEWEST_SESSIONS`` there is no interval.
-
-    Raises:
-        ValueError: there are no launches, or the median of some is not positive.
-    """
-    if not earlier:
-        raise ValueError("a change needs an earlier session")
-    return change_of_level(median(now), [[median(session) for session in earlier]], confidence)
 
 
 def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
     """Returns a new session's value over the geometric mean of the newest level, with its interval.
+
+    An interval that does not hold 1 shows a change beyond what the sessions differ by. A single session has none.
 
     Args:
         now: the value of the new session.

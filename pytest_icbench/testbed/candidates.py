@@ -79,12 +79,7 @@ class Candidates:
         path = candidate.path
         if path not in self._hashes:
             self._hashes[path] = _sha256(path) if candidate.config is None else candidate.config.sha256
-        return {
-            "target": candidate.target,
-            "kind": candidate.kind,
-            "value": path.name,
-            "sha256": self._hashes[path],
-        }
+        return {"target": candidate.target, "kind": candidate.kind, "value": path.name, "sha256": self._hashes[path]}
 
 
 def _version(candidate: Candidate) -> WorkloadVersion:

@@ -19,7 +19,7 @@ from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.neighbour import L3
 from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
-from pytest_icbench.testbed.probe import probe, why_no_crowd
+from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 
@@ -297,11 +297,7 @@ class Feasibility:
         return component
 
     def _why_no_function(self, component: type[Function], function: str) -> str | None:
-        try:
-            make_function(component).probe(self.session, function)
-        except Unsupported as error:
-            return str(error)
-        return None
+        return why_not(lambda: make_function(component).probe(self.session, function))
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
@@ -316,21 +312,14 @@ class Feasibility:
             _refuse(self._uplink_reason(uplinks.here, second.client))
 
     def _why_no_switch(self, switch: str, api: str, name: str) -> str | None:
-        binary = self._binaries.get(name)
-        try:
-            self.switch_facts[name] = probe(
-                self.catalogue[switch], api, self.session, node=self.options.node, binary=binary
-            )
-        except Unsupported as error:
-            return str(error)
-        return None
+        def find() -> None:
+            cls, binary = self.catalogue[switch], self._binaries.get(name)
+            self.switch_facts[name] = probe(cls, api, self.session, node=self.options.node, binary=binary)
+
+        return why_not(find)
 
     def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
-        try:
-            make_switch(self.catalogue[switch]).probe_pairs(self.session, pairs)
-        except Unsupported as error:
-            return str(error)
-        return None
+        return why_not(lambda: make_switch(self.catalogue[switch]).probe_pairs(self.session, pairs))
 
     @staticmethod
     def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
@@ -339,21 +328,13 @@ class Feasibility:
         Args:
             client: this host's address of the connection to the second one, once there is a connection.
         """
-        try:
-            check_uplink(uplink, client)
-        except Unsupported as error:
-            return str(error)
-        return None
+        return why_not(lambda: check_uplink(uplink, client))
 
 
 def _why_no_application(label: str) -> str | None:
     from pytest_icbench.testbed.application_probe import probed
 
-    try:
-        probed(label)
-    except Unsupported as error:
-        return str(error)
-    return None
+    return why_not(lambda: probed(label))
 
 
 def _refuse(reason: str | None) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,20 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 
+def why_not(check: Callable[[], object]) -> str | None:
+    """Returns the reason and the remedy for which a check raises Unsupported; None if it does not."""
+    try:
+        check()
+    except Unsupported as error:
+        return str(error)
+    return None
+
+
 def unsupported_reason(
     cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None
 ) -> str | None:
     """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
-    try:
-        probe(cls, api, session, node=node, binary=binary)
-    except Unsupported as error:
-        return str(error)
-    return None
+    return why_not(lambda: probe(cls, api, session, node=node, binary=binary))
 
 
 def why_no_crowd(label: str, session: HostSession) -> str | None:
@@ -33,11 +39,7 @@ def why_no_crowd(label: str, session: HostSession) -> str | None:
     crowd = Crowd.of(label)
     if crowd is None or crowd.kind == FORK:
         return None
-    try:
-        probe_node(crowd.kind, session)
-    except Unsupported as error:
-        return str(error)
-    return None
+    return why_not(lambda: probe_node(crowd.kind, session))
 
 
 def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> SwitchFacts:

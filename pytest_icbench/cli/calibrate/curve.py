@@ -153,9 +153,7 @@ def sentence(points: Sequence[Point], seconds: float) -> str:
 
 def table(points: Sequence[Point]) -> list[str]:
     """Returns the points as lines of a table."""
-    lines = [
-        "  pairs   time  allowance  drop found in 90 %  in 95 %   at 3 % allowance: false alarms  found in 95 %",
-    ]
+    lines = ["  pairs   time  allowance  drop found in 90 %  in 95 %   at 3 % allowance: false alarms  found in 95 %"]
     for item in points:
         lines.append(
             f"{item.pairs:7}  {_span(item.seconds):>5}  {item.allowance * 100:7.1f} %  {item.drop_90 * 100:16.1f} %"

@@ -25,10 +25,7 @@ _FORMS = {
     "name": _NAME,
     "peer": _NAME,
     "mac": (re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"), "a MAC address, as 02:00:00:00:00:10"),
-    "socket": (
-        re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"),
-        "a file's name: 1 to 15 letters, digits, _ . and -",
-    ),
+    "socket": (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"), "a file's name: 1 to 15 letters, digits, _ . and -"),
     "vf": (re.compile(r"[A-Za-z0-9_.@+-]{1,15}"), "the name of a network interface"),
     "pci": (
         re.compile(r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7]"),

@@ -54,10 +54,7 @@ class Iperf3(Application):
 
     def _figures(self, received: float, seconds: float, retransmits: int | None) -> ClientFigures:
         return ClientFigures(
-            operations=received * 8 / _MEGABIT,
-            seconds=seconds,
-            payload_bytes=round(received),
-            retransmits=retransmits,
+            operations=received * 8 / _MEGABIT, seconds=seconds, payload_bytes=round(received), retransmits=retransmits
         )
 
     def told(self, output: str) -> float | None:

@@ -68,13 +68,7 @@ def swapped(data: bytes) -> bytes:
 
 
 def routed(
-    data: bytes,
-    source: str,
-    target: str,
-    *,
-    source_ip: str | None = None,
-    target_ip: str | None = None,
-    hops: int = 1,
+    data: bytes, source: str, target: str, *, source_ip: str | None = None, target_ip: str | None = None, hops: int = 1
 ) -> bytes:
     """Returns a frame as a router gives it out: MAC addresses rewritten, TTL less one, checksums right.
 

@@ -85,13 +85,7 @@ class End:
 
 
 def create_pair(
-    session: Holder,
-    a: End,
-    b: End,
-    *,
-    mtu: int = MTU_ETHERNET,
-    txqueuelen: int = TX_QUEUE_LENGTH,
-    up: bool = True,
+    session: Holder, a: End, b: End, *, mtu: int = MTU_ETHERNET, txqueuelen: int = TX_QUEUE_LENGTH, up: bool = True
 ) -> None:
     """Creates a veth pair, each end in its namespace and configured as by ``move``.
 

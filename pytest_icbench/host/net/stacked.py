@@ -128,12 +128,7 @@ def create_netkit(a: End, b: End, *, mtu: int) -> None:
     assert b.address is not None
     with ExitStack() as stack:
         target = stack.enter_context(opened(b.netns or "/proc/thread-self/ns/net"))
-        peer = [
-            ["IFLA_IFNAME", b.name],
-            ["IFLA_MTU", mtu],
-            ["IFLA_ADDRESS", b.address.mac],
-            ["IFLA_NET_NS_FD", target],
-        ]
+        peer = [["IFLA_IFNAME", b.name], ["IFLA_MTU", mtu], ["IFLA_ADDRESS", b.address.mac], ["IFLA_NET_NS_FD", target]]
         route = stack.enter_context(netlink(a.netns, doing=f"the netkit links {a.name} and {b.name}"))
         route.link(
             "add",

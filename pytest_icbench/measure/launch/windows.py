@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
 from pytest_icbench.measure.launch.processes import ProcessOutput
@@ -14,6 +16,12 @@ from pytest_icbench.model.launch import EndpointWork, PairCounts, Window
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.settings import Settings
 
+#: The counters of a window of which a pair has the sum; cycles are known of some paths only.
+_COUNTED = (
+    *("scheduled", "sent", "refused", "not_offered", "tx_full", "received", "lost", "duplicated", "reordered"),
+    *("polls", "empty_polls", "bursts", "received_bytes"),
+)
+_CYCLES = tuple(product(("sender", "receiver"), ("busy", "idle")))
 _NOTHING = ReceivedCounts(
     provisional=False,
     received=0,
@@ -122,12 +130,7 @@ def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -
 
 
 def mark_disturbed(
-    windows: Iterable[Window],
-    track: StealTrack,
-    cpus: Sequence[int],
-    *,
-    dedicated: bool,
-    throughout: bool = False,
+    windows: Iterable[Window], track: StealTrack, cpus: Sequence[int], *, dedicated: bool, throughout: bool = False
 ) -> list[Window]:
     """Returns the windows with the time stolen from the pair's two CPUs, marked where the host interfered.
 
@@ -172,28 +175,16 @@ def count_windows(
         values = [getattr(window, name) for window in kept]
         return None if not values or None in values else sum(values)
 
+    totals: dict[str, Any] = {
+        **{name: total(name) for name in _COUNTED},
+        **{f"{side}_{kind}_cycles": total_known(f"{side}_{kind}_cycles") for side, kind in _CYCLES},
+    }
     return PairCounts(
         pair=pair,
-        scheduled=total("scheduled"),
-        sent=total("sent"),
-        refused=total("refused"),
-        not_offered=total("not_offered"),
-        tx_full=total("tx_full"),
-        received=total("received"),
-        lost=total("lost"),
-        duplicated=total("duplicated"),
-        reordered=total("reordered"),
         late=late,
         foreign=foreign,
         corrupted=corrupted,
-        polls=total("polls"),
-        empty_polls=total("empty_polls"),
-        throughput_pps=total("received") / seconds if seconds else 0.0,
-        offered_pps=total("scheduled") / seconds if seconds else 0.0,
-        bursts=total("bursts"),
-        sender_busy_cycles=total_known("sender_busy_cycles"),
-        sender_idle_cycles=total_known("sender_idle_cycles"),
-        receiver_busy_cycles=total_known("receiver_busy_cycles"),
-        receiver_idle_cycles=total_known("receiver_idle_cycles"),
-        received_bytes=total("received_bytes"),
+        throughput_pps=totals["received"] / seconds if seconds else 0.0,
+        offered_pps=totals["scheduled"] / seconds if seconds else 0.0,
+        **totals,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, is_birth, path_of, short
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, y_axis
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import median
 
@@ -125,14 +125,9 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequen
                         "axis": {"title": x.title, "tickCount": 6},
                     },
                     "y": {"field": y.name, "type": "quantitative", "scale": scale, "axis": {"title": title}},
-                    "color": {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend},
-                    "strokeDash": {
-                        "field": "series",
-                        "type": "nominal",
-                        "scale": scales["strokeDash"],
-                        "legend": legend,
-                    },
-                    "tooltip": [{"field": column.name, "title": column.title} for column in columns],
+                    "color": theme.encoding("color", scales, legend),
+                    "strokeDash": theme.encoding("strokeDash", scales, legend),
+                    "tooltip": tooltips(columns),
                 },
             }
         ],

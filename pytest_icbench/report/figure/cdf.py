@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, is_latency, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import merge
 
@@ -103,14 +103,9 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
                         "axis": {"title": "answered within it, %", "values": [0, 25, 50, 75, 90, 100]},
                     },
                     "order": {"field": "share"},
-                    "color": {"field": "series", "type": "nominal", "scale": scales["color"], "legend": legend},
-                    "strokeDash": {
-                        "field": "series",
-                        "type": "nominal",
-                        "scale": scales["strokeDash"],
-                        "legend": legend,
-                    },
-                    "tooltip": [{"field": column.name, "title": column.title} for column in _COLUMNS],
+                    "color": theme.encoding("color", scales, legend),
+                    "strokeDash": theme.encoding("strokeDash", scales, legend),
+                    "tooltip": tooltips(_COLUMNS),
                 },
             }
         ],

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, y_axis
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import scaled
 
 _COLUMNS = (
@@ -123,7 +123,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
     x = {"field": "offered", "type": "quantitative", "scale": {"zero": True}, "axis": {"title": "offered, Mpps"}}
     title = f"{title}; solid p50, dotted p99"
     y = {"field": "p50", "type": "quantitative", "scale": y_scale, "axis": {"title": title}}
-    tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS]
+    tooltip = tooltips(_COLUMNS)
     tails = [{"filter": "isValid(datum.p99)"}]
     once = {"aggregate": [{"op": "max", "field": "carries", "as": "edge"}], "groupby": ["series"]}
     edges = [{"filter": "isValid(datum.carries)"}, once]

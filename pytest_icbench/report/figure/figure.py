@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite, log2
 from typing import Any
@@ -85,6 +85,11 @@ MEASURED = "measured"
 CROSS = "\u00d7"
 #: Pixels between the intervals of two series at one place, and the greatest distance of all from its middle.
 _APART_PX, _MOST_APART_PX = 7.0, 18.0
+
+
+def tooltips(columns: Iterable[Column]) -> list[dict[str, str]]:
+    """Returns the fields that a mark shows of its row."""
+    return [{"field": column.name, "title": column.title} for column in columns]
 
 
 def interval_columns(x: Column, y: Column) -> tuple[Column, ...]:

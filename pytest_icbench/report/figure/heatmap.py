@@ -112,10 +112,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
     }
     # Text is dark on the light half of the range.
     middle = (low * high) ** 0.5 if log else (low + high) / 2
-    tooltip = [
-        {"field": "case", "title": "case"},
-        {"field": "value", "title": title},
-    ]
+    tooltip = [{"field": "case", "title": "case"}, {"field": "value", "title": title}]
     return {
         "layer": [
             {
@@ -134,5 +131,5 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
                     },
                 },
             },
-        ],
+        ]
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure, y_axis
+from pytest_icbench.report.figure.figure import CASE, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
 from pytest_icbench.wording import counted, printable, show
@@ -128,7 +128,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
     axis = {"title": "when (UTC)", "format": format_, "tickCount": 6, "labelSeparation": 10}
     x = {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     y = {"field": "value", "type": "quantitative", "scale": scale, "axis": {"title": y_title}}
-    tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS]
+    tooltip = tooltips(_COLUMNS)
     blue, vermilion = theme.COLOURS[0], theme.COLOURS[1]
     changed = [{"filter": "isValid(datum.change)"}]
     return {

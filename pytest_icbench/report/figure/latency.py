@@ -9,15 +9,7 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import (
-    CASE,
-    SERIES,
-    Column,
-    Figure,
-    interval_columns,
-    interval_spec,
-    offsets,
-)
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, interval_columns, interval_spec, offsets
 from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.remarks import round_trips
 
@@ -174,12 +166,7 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
     layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": colour,
-                "strokeDash": theme.encoding("strokeDash", look),
-            },
+            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": theme.encoding("strokeDash", look)},
         },
         {
             "transform": marked,

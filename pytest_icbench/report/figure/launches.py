@@ -8,15 +8,7 @@ from typing import Any
 
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import (
-    grouped,
-    is_latency,
-    main_figure,
-    main_unit,
-    path_of,
-    short,
-    traffic,
-)
+from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
 from pytest_icbench.report.figure.figures import in_order
@@ -187,5 +179,5 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
                 "mark": {**label, "align": "right", "dx": -4, "color": theme.DIM},
                 "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}},
             },
-        ],
+        ]
     }

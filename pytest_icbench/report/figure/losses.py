@@ -10,7 +10,7 @@ from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, path_of, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.wording import counted
 
@@ -96,7 +96,7 @@ def _spec(series: Sequence[str], length: float) -> dict[str, Any]:
         "legend": {"title": None, "symbolType": "square"},
         "scale": {"domain": ["lost", "refused"], "range": [theme.VERDICTS["bad"], theme.COLOURS[0]]},
     }
-    tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS]
+    tooltip = tooltips(_COLUMNS)
     once = [{"aggregate": [{"op": "min", "field": "shown", "as": "shown"}], "groupby": ["series"]}]
     label = {"type": "text", "baseline": "middle", "dy": -12, "fontSize": 12}
     return {

@@ -106,10 +106,7 @@ SECTIONS = (
     Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, "throughput"), "first"),
     Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, "latency"), "first"),
     Section(
-        "applications",
-        "Applications",
-        lambda page: dots.dot_charts(page.results, page.order, "application"),
-        "first",
+        "applications", "Applications", lambda page: dots.dot_charts(page.results, page.order, "application"), "first"
     ),
     Section(
         "load",
@@ -122,11 +119,7 @@ SECTIONS = (
         lambda page: (*scaling.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
     ),
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
-    Section(
-        "pairs",
-        "Several pairs: mean and total",
-        lambda page: scaling.by_pairs(page.rates, page.order),
-    ),
+    Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
     Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
     Section(
         "latency",

@@ -179,12 +179,7 @@ def by_pairs(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def by_cores(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A10: the rate against worker cores, one line a path, with the ideal lines.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page; paths without their cores are added to it.
-    """
+    """Returns charts of A10: the rate against worker cores, one line a path without its cores, with the ideal lines."""
     return _charts(_BY_CORES, results, order)
 
 

@@ -63,9 +63,9 @@ def series_scales(series: Sequence[str], order: Sequence[str]) -> dict[str, dict
 LEGEND: dict[str, Any] = {"title": None, "encoding": {"symbols": {"update": {"strokeDash": {"value": []}}}}}
 
 
-def encoding(channel: str, scales: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def encoding(channel: str, scales: dict[str, dict[str, Any]], legend: dict[str, Any] | None = LEGEND) -> dict[str, Any]:
     """Returns the encoding of series by a channel of ``series_scales``."""
-    return {"field": "series", "type": "nominal", "scale": scales[channel], "legend": LEGEND}
+    return {"field": "series", "type": "nominal", "scale": scales[channel], "legend": legend}
 
 
 def _looks(order: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -22,7 +22,7 @@ from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.doctor import examine
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.probe import unsupported_reason
+from pytest_icbench.testbed.probe import unsupported_reason, why_not
 from pytest_icbench.testbed.remote.calls import (
     HOST_CALLS,
     RIG_CALLS,
@@ -78,11 +78,9 @@ class HostEnd(HostCalls):
         binary = None if question.binary is None else Path(question.binary)
         if binary is not None and not binary.is_file():
             return f"there is no file {binary}, which is named for {question.switch}"
-        if question.uplink is not None:
-            try:
-                check_uplink(question.uplink)
-            except Unsupported as error:
-                return str(error)
+        uplink = question.uplink
+        if uplink is not None and (reason := why_not(lambda: check_uplink(uplink))) is not None:
+            return reason
         session = HostSession.probing(hugepage_size_kib=question.hugepage_size_kib)
         return unsupported_reason(cls, question.api, session, node=question.node, binary=binary)
 

@@ -14,6 +14,7 @@ import pytest_icbench
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import cleanup, undo
 from pytest_icbench.host.journal import Journal, process_start_time
+from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
@@ -89,7 +90,7 @@ def test_files_and_trees(tmp_path: Path) -> None:
         undo.undo_tree(str(tree))
         undo.undo_file(str(tmp_path / "none"), "old")
         undo.undo_mount(str(tmp_path / "none"))
-        undo.undo_netns("icb-none-at-all")
+        links.remove_netns("icb-none-at-all")
     assert setting.read_text() == "old"
     assert not tree.exists()
 

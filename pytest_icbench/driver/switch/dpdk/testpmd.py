@@ -13,13 +13,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.cores import in_blocks
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import (
-    MEMIF,
-    endpoint_of,
-    serving_device,
-    socket_path,
-    wait_for_sockets,
-)
+from pytest_icbench.driver.switch.common.ports import MEMIF, endpoint_of, serving_device, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
