@@ -224,6 +224,8 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()
         counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]
+        others = sum(count for _, count in wins[_FEW + 1 :])
+        counts += [f"{others} for others"] if others else []
         kind = "delays" if is_latency(ranked[0].paths[0]) else "rates"
         out.append(Sentence(f"All {len(ranked)} comparisons of {kind}:", f"{', '.join(counts)}."))
     return out

@@ -102,7 +102,8 @@ def _deciding(comparison: SideBySide) -> str:
     """Returns the values of both versions on the launches that decide; those of all launches can differ."""
     unit, factor = next((unit, factor) for end, unit, factor in _UNITS if comparison.figure.endswith(end))
     base = comparison.base_value * factor
-    return f"{base * comparison.ratio:.4g} against {base:.4g} {unit}"
+    now, before = (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (base * comparison.ratio, base))
+    return f"{now} against {before} {unit}"
 
 
 def _change(ratio: float) -> str:

@@ -314,6 +314,9 @@ def test_narrow_and_wide_light_and_dark(opened: Opened, scheme: str, width: int)
     cell = page.locator("#ic-notable td").first
     wide = cell.bounding_box()["width"] / cell.locator("xpath=ancestor::table").bounding_box()["width"]
     assert (wide > 0.9) == (width == 400)  # cells of a row below each other
+    name = page.locator("#results-table .col-testId").first.bounding_box()["width"]
+    assert (name > 0.9 * width) == (width == 400)
+    assert not any(part.is_visible() for part in page.locator("#results-table .extras-row.hidden").all())
     ink, paper = opened.colour("h1", "color"), opened.colour("html", "backgroundColor")
     assert (brightness(ink) < 100) == (scheme == "light")
     assert (brightness(paper) > 200) == (scheme == "light")

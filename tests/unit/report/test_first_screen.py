@@ -172,6 +172,17 @@ def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
     assert (rest.lead, rest.text) == ("All 4 comparisons of rates:", "4 for ovs.")
 
 
+def test_the_counts_of_all_comparisons_add_up() -> None:
+    winners = ("ovs", "ovs", "vpp", "snabb", "basicfwd", "testpmd")
+    results = [
+        result(Case(switch, Traffic(64 * place)), **at(9e6 if switch == winner else 5e6))
+        for place, winner in enumerate(winners, 1)
+        for switch in dict.fromkeys(winners)
+    ]
+    rest = answer(results)[-1]
+    assert rest.text == "2 for ovs, 1 for vpp, 1 for snabb, 1 for basicfwd, 1 for others."
+
+
 def test_a_gate_names_the_worst_and_what_improved() -> None:
     changes = (("ovs", "REGRESSED", 0.85), ("vpp", "REGRESSED", 0.7), ("snabb", "IMPROVED", 1.2), ("veth", "PASS", 1.0))
     results = [

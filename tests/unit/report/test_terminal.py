@@ -343,6 +343,9 @@ def test_the_change_of_a_candidate_is_that_of_the_pairs_that_decide() -> None:
     assert "-13.2 %" in columns_of_page(slower)
     (_, sentence, _) = overall([line(case.base), slower])
     assert sentence.endswith("throughput_pps -13.2 % (-14.2 % to -12.2 %, 9 pairs): 4.34 against 5 Mpps")
+    dearer = side_by_side(case, "REGRESSED", 1.36, figure="cycles_per_packet", base_value=61_830.0)
+    (_, sentence, _) = overall([line(case.base), replace(slower, side_by_side=dearer)])
+    assert sentence.endswith(": 84,089 against 61,830 cycles")
 
 
 def columns_of_page(found: Result) -> str:
