@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.axes import is_birth, is_latency, path_of
 from pytest_icbench.wording import alternatives, clock, counted, printable
@@ -169,15 +170,18 @@ def _hosts(results: Sequence[Result]) -> list[str]:
 def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list[Tile]:
     """Returns the counted verdicts, what was not measured and why, and whether a baseline judged.
 
-    The base that a candidate is compared with counts only if it was judged itself.
+    The base that a candidate is compared with counts only if it was judged itself. Of two runs the second counts, with
+    what it is against the first.
 
     Args:
         skipped: ids of skipped tests with their reasons.
     """
+    if second := {result.run for result in results if result.against}:
+        results = [_against_first(result) for result in results if result.run in second]
     bases = {result.side_by_side.base for result in results if result.side_by_side}
     judged = [result for result in results if result.verdict or result.case not in bases]
     counts = dict(overview.verdicts(judged))
-    compared = bool(bases) or any(result.baseline for result in results)
+    compared = bool(bases or second) or any(result.baseline for result in results)
     shown = [*_ALWAYS, *(_COMPARED if compared else ())]
     order = [*shown, *(name for name in counts if name not in shown)]
     out = [_counted(name, counts.get(name, 0)) for name in order]
@@ -188,6 +192,13 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
     if results and not compared:
         out.append(Tile("no baseline", "", "--icbench-save main makes one"))
     return out
+
+
+def _against_first(result: Result) -> Result:
+    """Returns a result of the second run with the worst of its verdict and those against the first run."""
+    own = () if result.verdict == Verdict.NO_BASELINE else (result.verdict,)
+    found = {*own, *(finding.verdict for finding in result.against)}
+    return replace(result, verdict=next((verdict for verdict in ORDER if verdict in found), result.verdict))
 
 
 def _counted(name: str, count: int) -> Tile:

@@ -177,6 +177,10 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     told = answer(results)[0]
     assert told.lead == "B against run A: INCONCLUSIVE."
     assert told.text == "1 INCONCLUSIVE of 1 value."
+    tiles = {str(tile.name or tile.number): tile.number for tile in headline.tiles(results, [])}
+    assert tiles["INCONCLUSIVE"] == "1"
+    assert "no baseline" not in tiles
+    assert sum(int(number) for number in tiles.values()) == len(now)
     # What it was before stands in the chart of changes.
     content = Content.of(results)
     (dots,) = dot_charts(content.results, content.order, "throughput")
