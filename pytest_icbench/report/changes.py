@@ -318,6 +318,10 @@ def _lasting(value: object) -> object:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        digest = str(value.get("sha256") or "")[:12]
+        named = f"{value.get('file')} (sha256 {digest})"
+        value = named if digest else ", ".join(f"{key} {item}" for key, item in value.items())
     text = "nothing" if value is None else str(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 

@@ -22,7 +22,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.changes import change_of, comparisons
+from pytest_icbench.report.changes import change_of, changed, comparisons
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.figure.dots import dot_charts
@@ -264,3 +264,9 @@ def test_a_caption_has_no_commas_for_values_that_are_not_known() -> None:
     found = result(Case("ovs"), verdict="REGRESSED", baseline="main", ratio_to_baseline=Estimate(0.8, 0.79, 0.81))
     (chart,) = forest_figures(comparisons([found]))
     assert chart.text.startswith("REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 % (-21.0 to -19.0).")
+
+
+def test_a_file_of_the_users_is_told_by_its_name_and_hash() -> None:
+    file = {"file": "slow.toml", "sha256": "8986d0990db0ad12ad0c", "content": {"burst": 1}}
+    assert changed("x", None, file) == "x: nothing before, slow.toml (sha256 8986d0990db0) now"
+    assert changed("x", {"gro": True}, {"gro": False, "tso": True}) == "x: gro True before, gro False, tso True now"
