@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,9 +20,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.noninferiority import Margin
+from tests.unit.model_rig import ModelRig, frames, set_clock
 
 CASE = Case("testpmd", candidate="new")
 HIGHER = Margin("higher")
@@ -34,7 +33,7 @@ FIRST_LOOK = 4
 
 
 @dataclass
-class Model:
+class Model(ModelRig):
     """A rig and the rate of its launches.
 
     Attributes:
@@ -53,30 +52,12 @@ class Model:
     idle: bool = False
     cycles: float | None = None
     invalid_after: int | None = None
-    broken: bool = False
-    preflighted: bool = True
-    running: bool = True
     built: int = 1
     unbuildable: bool = False
     effect: float = 1.0
     draw: Callable[[], float] = lambda: 1.0
     launches: int = 0
     random: Random = field(default_factory=lambda: Random(5))
-    endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
-    placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
-
-    def pause(self) -> None:
-        self.running = False
-
-    def resume(self) -> None:
-        self.running = True
-
-    def path_fault(self) -> str | None:
-        return None
-
-    def check(self) -> None:
-        if self.broken:
-            raise ProvisionError("the switch died")
 
     def close(self) -> None:
         self.log.append(f"close {self.name}")
@@ -133,31 +114,13 @@ def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
 
     monkeypatch.setattr(repeat, "run_launch", run_launch)
     monkeypatch.setattr(repeat, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
-    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
-    monkeypatch.setattr(repeat, "time", clock)
-    monkeypatch.setattr(side_by_side, "time", clock)
+    set_clock(monkeypatch, now, repeat, side_by_side)
     monkeypatch.setattr(side_by_side, "Random", lambda: Random(1))
     return new, base
 
 
 def counts(pps: float) -> PairCounts:
-    received = round(pps)
-    zero: dict[str, Any] = dict.fromkeys(
-        ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
-    )
-    return PairCounts(
-        pair=1,
-        scheduled=received,
-        sent=received,
-        refused=0,
-        not_offered=0,
-        tx_full=0,
-        received=received,
-        lost=0,
-        throughput_pps=pps,
-        offered_pps=pps,
-        **zero,
-    )
+    return replace(frames(1, round(pps), round(pps)), throughput_pps=pps, offered_pps=pps)
 
 
 def compare(

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.recompute import recomputed
@@ -18,16 +16,16 @@ from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from tests.unit.model_rig import ModelRig, frames, set_clock
 
 NDR, PDR = Rate(loss_ratio=0.0), Rate(loss_ratio=0.005)
 OVERHEAD_S = 0.6
 
 
 @dataclass
-class Model:
+class Model(ModelRig):
     """A rig and what it forwards, frames per second and pair.
 
     Attributes:
@@ -44,26 +42,8 @@ class Model:
     extra_loss: int = 0
     invalid: str | None = None
     after: int = 0
-    broken: bool = False
-    preflighted: bool = True
     loads: list[int | None] = field(default_factory=list)
     caps: list[int] = field(default_factory=list)
-    endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
-    placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
-    running: bool = True
-
-    def pause(self) -> None:
-        self.running = False
-
-    def resume(self) -> None:
-        self.running = True
-
-    def path_fault(self) -> str | None:
-        return None
-
-    def check(self) -> None:
-        if self.broken:
-            raise ProvisionError("the switch died")
 
     def counts(self, pair: int, rate: Rate, duration_s: float) -> PairCounts:
         intended = round((rate.pps or self.sender_pps) * duration_s)
@@ -72,22 +52,8 @@ class Model:
         if rate.is_max and self.refuses:
             scheduled = passed + self.extra_loss  # what is refused is offered again
         refused = scheduled - passed if self.refuses else 0
-        zero: dict[str, Any] = dict.fromkeys(
-            ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
-        )
-        return PairCounts(
-            pair=pair,
-            scheduled=scheduled,
-            sent=scheduled - refused,
-            refused=refused,
-            not_offered=0 if rate.is_max else intended - scheduled,
-            tx_full=0,
-            received=passed,
-            lost=scheduled - refused - passed,
-            throughput_pps=passed / duration_s,
-            offered_pps=scheduled / duration_s,
-            **zero,
-        )
+        not_offered = 0 if rate.is_max else intended - scheduled
+        return frames(pair, scheduled, passed, refused=refused, not_offered=not_offered, seconds=duration_s)
 
 
 @pytest.fixture
@@ -121,11 +87,9 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
             evidence="nothing arrived",
         )
 
-    time = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
     monkeypatch.setattr(repeat, "run_launch", run_launch)
     monkeypatch.setattr(repeat, "preflight", lambda *_, **__: None)
-    monkeypatch.setattr(repeat, "time", time)
-    monkeypatch.setattr(search, "time", time)
+    set_clock(monkeypatch, now, repeat, search)
 
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
