@@ -223,9 +223,12 @@ class Journal:
         Args:
             data: plain JSON data, the undo function's keyword arguments.
 
-        Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full.
+        Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full,
+        or if the file was removed: nobody could undo the change after a crash.
         """
         with self._lock:
+            if not os.fstat(self._file).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, f"the journal {self.path} has vanished: find out what removes it")
             self._last += 1  # also of a line that fails: it may be whole but for its end
             entry = Entry(self._last, kind, data)
             self._append({"entry": entry.number, "kind": kind, "data": data}, sync=True)

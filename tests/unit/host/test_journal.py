@@ -299,6 +299,16 @@ def test_a_full_disk_is_an_error_before_the_change(tmp_path: Path) -> None:
     assert log.pending() == []
 
 
+def test_a_journal_that_vanished_is_an_error_before_the_change(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal", KINDS)
+    log.record("note", name="a")
+    (tmp_path / "journal").unlink()
+    with pytest.raises(FileNotFoundError, match="has vanished"):
+        log.record("note", name="b")
+    assert log.undo_all() == []
+    assert undone == ["a"]
+
+
 @contextmanager
 def full_disk(monkeypatch: pytest.MonkeyPatch, space: int) -> Iterator[None]:
     """Lets files take so many more bytes, as a disk that fills up."""
