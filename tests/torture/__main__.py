@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,8 +20,27 @@ sys.path.append(sys.path.pop(0))
 
 from tests.torture import faults, fuzz, kills
 
-#: Parts of the whole: how many, and their share of the time.
-PARTS = {"kills": (200, 0.4), "faults": (1000, 0.25), "fuzz": (10_000_000, 0.35)}
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the whole.
+
+    Attributes:
+        count, short: how many, and how many in the short form.
+        share: of the time.
+    """
+
+    count: int
+    short: int
+    share: float
+
+
+#: Inputs are fed beside the other parts, all of the time.
+PARTS = {
+    "kills": Part(200, 2, 0.65),
+    "faults": Part(1000, 1000, 0.35),
+    "fuzz": Part(10_000_000, 20_000, 1.0),
+}
 
 
 @dataclass
@@ -28,12 +48,13 @@ class Tally:
     """What came of one part."""
 
     name: str
+    planned: int
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.tried} tried, {len(self.wrong)} wrong, {self.seconds:.0f} s"
+        return f"{self.name}: {self.tried} of {self.planned} tried, {len(self.wrong)} wrong, {self.seconds:.0f} s"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,8 +66,10 @@ def parser() -> argparse.ArgumentParser:
         "--count", type=int, help="how many kills, faults, or inputs a parser in C (default: 200, all, 10^7)"
     )
     result.add_argument("--seed", type=int, help="repeats moments and inputs (default: a new one)")
-    result.add_argument("--match", default="", help="only faults and sessions whose name has this text")
-    result.add_argument("--short", action="store_true", help="only the faults that make test-all tries, in their order")
+    result.add_argument(
+        "--match", default="", help="only faults, sessions, parsers and readers whose name has this text"
+    )
+    result.add_argument("--short", action="store_true", help="what make test-all tries, in two minutes at most")
     return result
 
 
@@ -58,20 +81,34 @@ def main() -> int:
     if os.geteuid() != 0 and parts != ["fuzz"]:
         print("kills and faults need root: run it as root, or with --only fuzz", file=sys.stderr)
         return 2
-    whole = sum(PARTS[part][1] for part in parts)
+    beside = None
+    if "fuzz" in parts and len(parts) > 1:
+        parts.remove("fuzz")
+        beside = _fuzz_beside(seed, arguments)
+    whole = sum(PARTS[part].share for part in parts)
     tallies = []
     for part in parts:
-        count = arguments.count or PARTS[part][0]
-        seconds = 60 * arguments.minutes * PARTS[part][1] / whole
+        count = arguments.count or (PARTS[part].short if arguments.short else PARTS[part].count)
+        seconds = 60 * arguments.minutes * PARTS[part].share / whole
         tallies.append(_run(part, count, seed, seconds, arguments))
+    wrong = any(tally.wrong for tally in tallies)
+    if beside is not None:
+        print(beside.communicate()[0])
+        wrong |= beside.returncode != 0
     print(f"seed {seed}")
     for tally in tallies:
         print(tally)
-    return int(any(tally.wrong for tally in tallies))
+    return int(wrong)
+
+
+def _fuzz_beside(seed: int, arguments: argparse.Namespace) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "tests.torture", "--only=fuzz", f"--seed={seed}", f"--minutes={arguments.minutes}"]
+    argv += [f"--match={arguments.match}"] if arguments.match else []
+    argv += [f"--count={arguments.count}"] if arguments.count else ["--short"] if arguments.short else []
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def _run(part: str, count: int, seed: int, seconds: float, arguments: argparse.Namespace) -> Tally:
-    tally = Tally(part)
     began = time.monotonic()
 
     def enough() -> bool:
@@ -80,12 +117,19 @@ def _run(part: str, count: int, seed: int, seconds: float, arguments: argparse.N
     def tell(text: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {text}", flush=True)
 
-    runs: dict[str, Callable[[], Iterator[str | None]]] = {
-        "kills": lambda: kills.run(count, seed, arguments.match, enough, tell),
-        "faults": lambda: faults.run(faults.selected(seed, arguments.match, arguments.short)[:count], enough, tell),
-        "fuzz": lambda: fuzz.run(count, seed, seconds, tell),
+    inputs = fuzz.planned(count, arguments.match)
+    chosen = faults.selected(seed, arguments.match, arguments.short)[:count]
+    runs: dict[str, tuple[int, Callable[[], Iterator[str | None]]]] = {
+        "kills": (
+            count,
+            lambda: kills.run(kills.selected(arguments.match, arguments.short), count, seed, enough, tell),
+        ),
+        "faults": (len(chosen), lambda: faults.run(chosen, enough, tell)),
+        "fuzz": (len(inputs), lambda: fuzz.run(inputs, seed, seconds, tell)),
     }
-    for trouble in runs[part]():
+    planned, run = runs[part]
+    tally = Tally(part, planned)
+    for trouble in run():
         tally.tried += 1
         if trouble is not None:
             tally.wrong.append(trouble)

@@ -14,13 +14,15 @@ from tests.host import snapshot
 #: Settings of the kernel that sessions change, where the thing that they are about stays.
 _SYSCTLS = ("net/ipv6/conf", "vm/nr_hugepages", "vm/overcommit_memory", "kernel/sched_rt_runtime_us")
 _OF_IPV6 = ("disable_ipv6", "accept_ra", "autoconf")
+#: Files of tests beside, and of DPDK programs beside, which have a prefix of their own.
+_OTHERS = re.compile(r"/tmp/icbench-|(/var)?/run/dpdk/(?!rte\b|icb)")
 _OURS = re.compile(r"/run/icbench/|\bicb?[a-z0-9]{6}|/run/vpp|/var/run/openvswitch")
 
 
 def take() -> snapshot.Snapshot:
     """Returns everything that a session may leave: kind -> name -> state."""
     taken = snapshot.take()
-    files = {name: "" for name in taken["file"] if not name.startswith("/tmp/icbench-")}  # those of tests beside
+    files = {name: "" for name in taken["file"] if not _OTHERS.match(name)}
     return {
         **taken,
         "file": files,

@@ -28,6 +28,8 @@ _RECOVERY_MAX_S = 60.0
 #: Every fourth recovery is killed, too, within this time of its start, in seconds: it takes 0.3 to 2.
 _RECOVERY_S = 1.0
 _EVERY = 4
+#: The lives of the short form: a switch of two daemons in containers, and one with huge pages.
+SHORT = ("ovs in lxc", "testpmd in netns")
 _ENDED = re.compile(r"^test_x\.py::(test_rate\S*) PASSED", re.MULTILINE)
 
 
@@ -59,26 +61,35 @@ def planned(count: int, kinds: int, seed: int) -> list[Kill]:
     return kills
 
 
+def selected(names: str = "", short: bool = False) -> list[Life]:
+    """Returns the lives whose name has a text.
+
+    Args:
+        short: only those of the short form; all where this host has none of them.
+    """
+    chosen = [life for life in lives.lives() if names in life.name]
+    return [life for life in chosen if short and life.name in SHORT] or chosen
+
+
 def run(
-    count: int, seed: int, names: str, enough: Callable[[], bool], tell: Callable[[str], None]
+    kinds: Sequence[Life], count: int, seed: int, enough: Callable[[], bool], tell: Callable[[str], None]
 ) -> Iterator[str | None]:
     """Kills sessions. Yields None for each after which all is well, else what is not.
 
     Args:
-        names: only lives whose name has this text.
+        kinds: the lives.
         enough: tells that the time is over.
         tell: shows the progress.
     """
-    kinds = [life for life in lives.lives() if names in life.name]
+    if unsupported_reason() is not None:
+        kinds = [life for life in kinds if not life.two_hosts]
+    plan = planned(count if kinds else 0, len(kinds), seed)
     lengths: dict[int, float] = {}
     with ExitStack() as stack:
         top = Path(stack.enter_context(TemporaryDirectory(prefix="torture-")))
-        other = None
-        if unsupported_reason() is None:
-            other = stack.enter_context(second_host(top))
-        else:
-            kinds = [life for life in kinds if not life.two_hosts]
-        for kill in planned(count if kinds else 0, len(kinds), seed):
+        remote = any(kinds[kill.life].two_hosts for kill in plan)
+        other = stack.enter_context(second_host(top)) if remote else None
+        for kill in plan:
             if enough():
                 return
             life, directory = kinds[kill.life], top / f"k{kill.number}"
@@ -160,10 +171,15 @@ def _left_there(other: SecondHost, before: dict[str, dict[str, str]]) -> Sequenc
         time.sleep(0.2)
 
 
-def lost(directory: Path) -> list[str]:
-    """Returns the tests that were told to have passed and of which no result, or no windows, are on the disk."""
+def lost(directory: Path, reports: str = "reports") -> list[str]:
+    """Returns the tests that were told to have passed and of which no result, or no windows, are on the disk.
+
+    Args:
+        directory: that of the session.
+        reports: the directory of the runs in it.
+    """
     passed = _ENDED.findall(lives.output(directory))
-    runs = [path for path in directory.glob("reports/2*") if path.is_dir()]
+    runs = [path for path in directory.glob(f"{reports}/2*") if path.is_dir()]
     if not passed:
         return []
     if not runs:

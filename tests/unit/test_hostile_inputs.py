@@ -69,7 +69,7 @@ READERS: dict[str, Callable[[random.Random], object]] = {
     "thresholds": lambda chance: thresholds.parse(mutated_text(THRESHOLDS, chance), "t.toml"),
     "topology": lambda chance: reading.loads(mutated_text(TOPOLOGY, chance), "t.toml"),
     "configuration": read_config,
-    "option": read_option,
+    "value of an option": read_option,
     "line of the workload": read_line,
 }
 

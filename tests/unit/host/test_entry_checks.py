@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+from pytest_icbench.errors import UsageError
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+from tests.hostile import mutated_data, mutated_text, refusals
 
 SESSION = "abc123"
 PCI = "0000:3b:00.1"
@@ -166,3 +170,31 @@ def test_what_no_session_writes_is_told_and_left_alone(tmp_path: Path, kind: str
 
 def test_every_kind_is_tried_here() -> None:
     assert {kind for kind, _ in RIGHT} == set(UNDO_KINDS) - {"process"}
+
+
+def read_hostile(chance: random.Random) -> None:
+    """Undoes a journal with one entry that was changed. Raises UsageError if it is refused."""
+    with TemporaryDirectory(prefix="hostile-") as top:
+        session = Path(top, SESSION)
+        session.mkdir()
+        kind, data = placed(chance.choice(RIGHT), Path(top))
+        entry = {"entry": 1, "kind": kind, "data": data}
+        line = (
+            json.dumps(mutated_data(entry, chance))
+            if chance.random() < 0.7
+            else mutated_text(json.dumps(entry), chance)
+        )
+        text = f'{{"schema":1,"owner":null}}\n{line}\n'
+        (session / "journal").write_bytes(text.encode(errors="surrogatepass"))
+        journal = Journal(session / "journal", {name: recording(name, []) for name in UNDO_KINDS})
+        failures = journal.undo_all()
+        journal.close()
+    if failures:
+        assert all(failure.isprintable() for failure in failures)
+        raise UsageError("; ".join(failures))
+
+
+def test_hostile_entries_get_a_sentence() -> None:
+    refused, wrong = refusals(read_hostile, 300)
+    assert wrong == {}
+    assert refused > 100

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import page
+from tests.torture import fuzz, page
 from tests.torture.fault_table import FAULTS, KINDS, SHORT
 from tests.torture.faults import selected
 from tests.torture.kills import lost, planned
@@ -50,6 +50,14 @@ def test_another_seed_draws_others() -> None:
     assert planned(20, 3, 1) != planned(20, 3, 2)
     assert [fault.name for fault in selected(1)] != [fault.name for fault in selected(2)]
     assert {fault.name for fault in selected(1)} == {fault.name for fault in FAULTS}
+
+
+def test_readers_parsers_and_commands_have_their_share_of_the_inputs() -> None:
+    inputs = fuzz.planned(10**7)
+    assert {inputs[f"fuzz_{target}"] for target in fuzz.TARGETS} == {10**7}
+    assert inputs["journal"] == inputs["parcel"] == inputs["thresholds"] == 10**5
+    assert inputs["icbench report"] == 1000
+    assert set(fuzz.planned(10**7, "stored ")) == {name for name in inputs if name.startswith("stored ")}
 
 
 def test_a_lost_result_is_noticed(tmp_path: Path) -> None:
