@@ -35,6 +35,7 @@ from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairRe
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect
+from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -265,6 +266,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "function": partial(keys_of, FunctionWork),
         "chain": partial(keys_of, ChainAccount),
         "neighbour": partial(keys_of, NeighbourEffect),
+        "change": partial(keys_of, Followed),
         "loss event": partial(keys_of, LossEvent),
         "back-to-back": partial(keys_of, BackToBack),
         "window": partial(keys_of, Window),

@@ -35,6 +35,9 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         plural = "" if cls.max_pairs == 1 else "s"
         ports = "" if case.function is None else " of ports (the functions' among them)"
         return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
+    if case.rate.trace is not None and len(case.rate.trace.columns) not in (0, 1, case.pairs):
+        columns = len(case.rate.trace.columns)
+        return f"trace {case.rate.trace.label} has rates for {columns} pairs, not for {case.pairs}: set --icbench-pairs"
     if case.neighbour is not None and (case.remote or case.candidate is not None or case.contracts):
         option = "share and cap" if case.contracts else "--icbench-remote" if case.remote else "--icbench-variant"
         return f"launches beside a neighbour are held against those without it, on one host: leave out {option}"

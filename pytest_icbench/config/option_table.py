@@ -71,9 +71,9 @@ class Options(FunctionOptions):
     )
     rate: tuple[Rate | BitRate, ...] | None = option(
         "SPEC",
-        "replace the rates: max, frames per second and pair (1000, 500k, 1.5M, 5Mpps, 1M..1M..20M), bits per second and"
-        " pair with preamble and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load"
-        " without loss, or with at most that loss), mfr (the maximum over offered loads)",
+        "replace the rates: max, frames per second and pair (1000, 500k, 1M..1M..20M), bits per second with preamble"
+        " and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load without loss, or with"
+        " at most that), mfr (the maximum over offered loads), trace:steps:30k or trace:FILE (another rate each second)",
         values.rates,
         marker="'max'",
     )

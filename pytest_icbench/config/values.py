@@ -14,6 +14,7 @@ from types import MappingProxyType
 from pytest_icbench.config.bit_rate import MAX_RATE_PPS as MAX_RATE_PPS
 from pytest_icbench.config.bit_rate import BitRate, bit_rate, without_pps
 from pytest_icbench.config.sequences import parse_spec, parse_words
+from pytest_icbench.config.traces import PREFIX, trace_rate
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import is_load
 from pytest_icbench.model.case import APIS
@@ -59,7 +60,7 @@ cores = axis("worker cores", 1, MAX_CORES)
 
 
 def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
-    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, and frames or bits per second per pair.
+    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, traces, and frames or bits per second per pair.
 
     Raises:
         UsageError: the sentence has all forms.
@@ -67,7 +68,7 @@ def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
     named: list[Rate | BitRate] = []
 
     def word(token: str) -> int | None:
-        rate = named_rate(token) or bit_rate(token)
+        rate = trace_rate(token, where) if token.startswith(PREFIX) else named_rate(token) or bit_rate(token)
         if rate is None:
             return None
         if rate not in named:
@@ -86,7 +87,7 @@ def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
 def _bad_rate(text: str, where: str) -> UsageError | None:
     """Returns a sentence on the first part that looks like no rate at all; None if only a number or step is wrong."""
     for token in text.replace(",", " ").split():
-        if named_rate(token) is not None or bit_rate(token) is not None:
+        if token.startswith(PREFIX) or named_rate(token) is not None or bit_rate(token) is not None:
             continue
         if token.startswith("pdr"):
             least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)

@@ -32,7 +32,7 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     if case.contracts and case.dimension == "throughput" and not (case.rate.is_search or case.rate.is_sweep):
         # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
         return replace(case, pairs=1, share="100", cap=None, candidate=None)
-    if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads):
+    if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
         return None
     if case.function is not None:
         return replace(case, function=None, chain=1, share=None, cap=None, candidate=None)

@@ -34,6 +34,7 @@ from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPo
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.bands import Bands
@@ -71,8 +72,7 @@ class Measurement:
         verdict, reason: from the gate, or INVALID from the measurement itself.
         evidence: values that show why a measurement is INVALID.
         findings: what the gate found, the deciding one first.
-        baseline: name of the baseline of the comparison, or null.
-        ratio_to_baseline: main value over the baseline's; null without a comparable one.
+        baseline, ratio_to_baseline: name of the baseline, main value over its; null without a (comparable) one.
         treatment_changes: facts of ``treatment`` that differ from the baseline's, each as [before, now].
         waiver: until when, and why, a failing verdict does not fail the test; else null.
         rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
@@ -105,7 +105,7 @@ class Measurement:
             response_p99_ns, response_p99_9_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation,
             client_cycles_per_operation, server_cycles_per_operation, softirq_ns_per_operation: of an application;
             response times: launches' median, slowest pair.
-        neighbour: what a neighbour changed, or null.
+        neighbour, followed: what a neighbour changed, and when changes of a load arrived, or null.
         birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, birth_first_p50_ns, births: of created containers.
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
@@ -138,8 +138,7 @@ class Measurement:
         disturbed_repeated, per_repeated_launch: number of launches repeated because they were disturbed, and these
             launches, of case and reference, which are in no value.
         repeated, faults: number of launches repeated because the tool was at fault, and the faults.
-        started_at: seconds since the epoch.
-        duration_s: what the case took.
+        started_at, duration_s: seconds since the epoch, and what the case took.
         decision: of versions side by side: ``PASS IMPROVED REGRESSED INCONCLUSIVE``; null if INVALID.
         ratio_to_base: candidate over base, on the launches that decide.
         side_by_side: how it was reached, or null.
@@ -235,6 +234,7 @@ class Measurement:
     birth_first_p50_ns: Estimate | None = None
     births: Births | None = None
     neighbour: NeighbourEffect | None = None
+    followed: tuple[Followed, ...] | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
     back_to_back: BackToBack | None = None

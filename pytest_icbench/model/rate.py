@@ -8,6 +8,7 @@
 ``pdr:0.5%``    search for the partial-drop rate: the greatest load with at most this loss ratio
 ``ndr*0.5``     a share of a rate that is searched for first, once per run, and then offered as a fixed load
 ``mfr``         the maximum forwarding rate over several offered loads (RFC 2285)
+``trace:steps:30k``  a load that changes every second, see ``model.trace``
 ==============  =====================================================================================
 """
 
@@ -18,9 +19,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.trace import Trace
 
 #: The meaning of a rate; the value of ``metric`` in a result.
-Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr"]
+Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr", "trace"]
 
 #: Least and greatest loss ratio of a partial-drop rate. One frame in ten million is a second at the greatest rates.
 MIN_LOSS_RATIO = 1e-7
@@ -41,6 +43,7 @@ class Rate:
         pps: a fixed offered load, in frames per second.
         loss_ratio: the greatest trial loss ratio that a search accepts, from 0 (``ndr``) to 0.5.
         loads: the offered loads of ``mfr``, in frames per second; empty for ten loads up to the calibrated maximum.
+        trace: a load that changes every second; alone.
         share: together with ``loss_ratio``: the load offered is this share of the rate that the search finds.
     """
 
@@ -48,10 +51,11 @@ class Rate:
     loss_ratio: float | None = None
     loads: tuple[int, ...] | None = None
     share: float | None = None
+    trace: Trace | None = None
 
     @property
     def is_max(self) -> bool:
-        return self.pps is None and self.loss_ratio is None and self.loads is None
+        return self.trace is None and self.pps is None and self.loss_ratio is None and self.loads is None
 
     @property
     def is_search(self) -> bool:
@@ -66,7 +70,7 @@ class Rate:
     @property
     def at_limit(self) -> bool:
         """Whether the figure is a limit of the path, and not only the result of a given load."""
-        return self.pps is None and self.share is None
+        return self.pps is None and self.share is None and self.trace is None
 
     @property
     def searched(self) -> Rate:
@@ -100,6 +104,8 @@ class Rate:
     @property
     def metric(self) -> Metric:
         """The metric of a measurement at this rate."""
+        if self.trace is not None:
+            return "trace"
         if self.pps is not None or self.share is not None:
             return "fixed"
         if self.loss_ratio is not None:
@@ -112,6 +118,8 @@ class Rate:
         It is ``max``, ``1500k``, ``ndr``, ``pdr:0.5`` (per cent) or ``mfr``; ``ndr:x10`` and ``pdr:0.5:x10`` are a
         tenth.
         """
+        if self.trace is not None:
+            return f"trace:{self.trace.label}"
         if self.pps is not None:
             return _short(self.pps)
         if self.share is not None:
@@ -122,7 +130,9 @@ class Rate:
 
     @property
     def typed(self) -> str:
-        """The rate as a user types it."""
+        """The rate as a user types it; of a file's trace with all its rates."""
+        if self.trace is not None:
+            return f"trace:{self.trace.typed}"
         if self.share is not None:
             return f"{self.searched.typed}*{self.share:.6f}".rstrip("0").rstrip(".")
         return f"{self}%" if self.metric == "pdr" else str(self)
@@ -152,7 +162,10 @@ MAXIMUM = Rate()
 
 
 def named_rate(text: str) -> Rate | None:
-    """Returns the rate of ``max``, ``ndr``, ``pdr:X%``, ``mfr`` or a share as ``ndr*0.5``; None for any other text."""
+    """Returns the rate of ``max``, ``ndr``, ``pdr:X%``, ``mfr``, a trace or ``ndr*0.5``; None for any other text."""
+    if text.startswith("trace:"):
+        trace = Trace.of(text.removeprefix("trace:"))
+        return None if trace is None else Rate(trace=trace)
     whole, star, share = text.partition("*")
     if star:
         whole_rate = named_rate(whole)

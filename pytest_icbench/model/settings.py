@@ -10,6 +10,7 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
+from pytest_icbench.model.trace import Trace
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
 #: Warm-up of an adaptive launch of throughput: before its first window, and at most until the rate is stationary.
@@ -99,6 +100,13 @@ class Settings:
         begin = (number - 1) * self.window_s
         end = self.duration_s if self.keep_s is None else self.skip_s + self.keep_s
         return begin >= self.skip_s - 1e-9 and begin + self.window_s <= end + 1e-9
+
+    def following(self, trace: Trace | None) -> Settings:
+        """Returns the settings of a load that changes: a launch is as long as it, and its warm-up is fixed."""
+        if trace is None:
+            return self
+        whole = replace(self, max_warmup_s=0.0, duration_s=float(trace.seconds), skip_s=0.0, keep_s=None)
+        return replace(whole, warmup_s=max(self.warmup_s, LATENCY_WARMUP_S))
 
     @property
     def for_histograms(self) -> Settings:

@@ -235,11 +235,12 @@ def _benchmark(
 
 
 def telling_settings(case: Case, settings: Settings, options: Options, thresholds: Thresholds) -> Settings:
-    """Returns the settings with the precision that the case's margin against a baseline needs.
+    """Returns the settings with the precision that the case's margin against a baseline needs, and a trace's length.
 
     They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
     asks for a precision.
     """
+    settings = settings.following(case.rate.trace)
     if (options.compare or options.save) is None or case.candidate is not None or "precision" in options.settings:
         return settings
     from pytest_icbench.measure.stopping import telling_precision
@@ -254,7 +255,7 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
     Raises:
         UsageError: the message begins with ``where``.
     """
-    if case.rate.is_max or case.rate.pps is not None:
+    if case.rate.is_max or case.rate.pps is not None or case.rate.trace is not None:
         return
     from pytest_icbench.measure.measure import strategy_of
     from pytest_icbench.measure.mlrsearch import check_library

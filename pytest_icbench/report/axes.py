@@ -28,6 +28,7 @@ METRIC_NAMES = {
     "closed-loop": "rate of an application's own client",
     "open-loop": "rate of requests that were answered, at a rate of their own",
     "fixed": "rate received at a fixed offered load",
+    "trace": "rate received at a load that changes",
 }
 
 

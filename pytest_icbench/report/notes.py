@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, longruns, neighbours, remarks
+from pytest_icbench.report import chains, following, longruns, neighbours, remarks
 from pytest_icbench.report.axes import is_latency, number
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -22,6 +22,7 @@ MOST_NAMED, MOST_SAID = 8, 400
 _METRICS = {
     "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
     "fixed": "fixed: rate received at a fixed offered load",
+    "trace": "trace: rate received at a load that changes every second, mean over its seconds",
     "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
     "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
     "mfr": "mfr: maximum forwarding rate over several offered loads (RFC 2285)",
@@ -128,7 +129,14 @@ def _of(result: Result) -> Iterator[Note]:
     missing = remarks.unanswered(result) if result.is_number else ""
     losses = longruns.losses(result, longruns.FEW_EVENTS)
     of_functions = (chains.crowding(result), chains.losses(result), chains.contracts(result))
-    for text in (*of_functions, neighbours.effect(result), longruns.back_to_back(result), missing, losses):
+    for text in (
+        *of_functions,
+        neighbours.effect(result),
+        following.sentence(result),
+        longruns.back_to_back(result),
+        missing,
+        losses,
+    ):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:

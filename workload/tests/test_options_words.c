@@ -25,6 +25,19 @@ static void applications(void)
 	}
 }
 
+static void traces(void)
+{
+	static const char *const BAD[] = {"", "1,", ",1", "-1", "1;2", "1e10"};
+	struct options o;
+
+	CHECK(parse3(&o, "--rate=1", "--trace", "15k,0,2.5") == OPTIONS_RUN);
+	CHECK(o.trace_seconds == 3 && o.trace[0] == 15000 && o.trace[1] == 0 && o.trace[2] == 2.5);
+	for (size_t i = 0; i < sizeof(BAD) / sizeof(*BAD); i++)
+		CHECK(parse3(&o, "--rate=1", "--trace", BAD[i]) == OPTIONS_BAD);
+	CHECK(parse3(&o, "--trace", "1,2", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--trace needs --rate, the rate of the warm-up");
+}
+
 static void without_an_application(void)
 {
 	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
@@ -120,6 +133,7 @@ static void what_no_single_option_says(void)
 int main(void)
 {
 	applications();
+	traces();
 	without_an_application();
 	addresses();
 	options_between_addresses();

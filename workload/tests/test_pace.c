@@ -115,6 +115,29 @@ static void backlog(void)
 	CHECK_EQUAL(due.intended, 20000);
 }
 
+/* The bursts of each second of a trace, which begins `ahead` cycles behind the start. */
+static void a_trace(void)
+{
+	static const double RATES[] = {20, 0, 0, 1, 50, 0};
+	static const unsigned SENT[] = {10, 20, 0, 0, 10, 50, 0, 0};
+	struct pace p;
+	struct pace_due due;
+	unsigned sent[sizeof(SENT) / sizeof(*SENT)] = {0};
+
+	pace_init(&p, HZ, 10, 10, 0, NEVER_GIVE_UP);
+	pace_follow(&p, RATES, sizeof(RATES) / sizeof(*RATES), HZ);
+	pace_start(&p, 500);
+	for (uint64_t now = 500; now < 500 + 8 * HZ; now += HZ / 1000) {
+		while (pace_due(&p, now, &due)) {
+			CHECK(now - due.intended < HZ / 1000);
+			sent[(due.intended - 500) / HZ] += 10;
+			pace_next(&p);
+		}
+	}
+	for (unsigned i = 0; i < sizeof(SENT) / sizeof(*SENT); i++)
+		CHECK_EQUAL(sent[i], SENT[i]);
+}
+
 static void before_the_start(void)
 {
 	struct pace p;
@@ -156,6 +179,7 @@ int main(void)
 	falling_behind();
 	catch_up_cap();
 	backlog();
+	a_trace();
 	before_the_start();
 	the_maximum();
 	return 0;

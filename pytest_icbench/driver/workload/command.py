@@ -59,6 +59,7 @@ class WorkloadCommand:
         ring: descriptors per ring; a power of two for DPDK.
         yield_every: ``--yield``; 0 where no other poller shares the CPU.
         train: ``--train``, None for a stream.
+        trace: ``--trace``, frames per second in each second; empty for a load that stays.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
     """
 
@@ -82,6 +83,7 @@ class WorkloadCommand:
     touch: bool = False
     silent: bool = False
     train: str | None = None
+    trace: tuple[int, ...] = ()
 
     @property
     def uses_dpdk(self) -> bool:
@@ -106,6 +108,8 @@ class WorkloadCommand:
             argv += ["--yield", str(self.yield_every)]
         if self.train is not None:
             argv += ["--train", self.train]
+        if self.trace:
+            argv += ["--trace", ",".join(map(str, self.trace))]
         if self.catch_up:
             argv += ["--catch-up", str(self.catch_up)]
         argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]

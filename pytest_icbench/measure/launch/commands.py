@@ -41,6 +41,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
     for index in path.endpoints:
         leads = path.leads(index)
         leading, following = _APPLICATIONS[case.dimension]
+        trace = () if case.rate.trace is None else case.rate.trace.rates(path.pair(index))
         api = natural_api(case.api, endpoints[index])
         by_index[index] = WorkloadCommand(
             application=leading if leads else following,
@@ -51,7 +52,9 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             traffic=case.traffic,
             burst=case.burst,
             stream=launch % _STREAMS * _STREAMS + path.pair(index),
-            rate_pps=case.rate.pps or 0,
+            # The warm-up has the first rate of a trace, or a single frame per second: 0 would be the maximum.
+            rate_pps=max(trace[0], 1) if trace else case.rate.pps or 0,
+            trace=trace if leads else (),
             # A receiver learns from its sender's end mark when to end.
             duration_s=settings.sending_s if leads else 0.0,
             warmup_s=settings.warmup_s,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_icbench.measure.following import followed
 from pytest_icbench.measure.launch import hops, ports
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
@@ -164,6 +165,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         per_pair=_per_pair(case, launches),
         switch_counters=ports.over_launches(launches),
         chains=hops.over_launches(launches),
+        followed=followed(case, launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),

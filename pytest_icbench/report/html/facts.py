@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import chains, longruns, neighbours, remarks
+from pytest_icbench.report import chains, following, longruns, neighbours, remarks
 from pytest_icbench.report.columns import cost, of_plain
 from pytest_icbench.report.overview import figure_text
 
@@ -35,6 +35,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("chain", chains.crowding(result)),
         ("contracts", chains.contracts(result)),
         ("neighbour", neighbours.effect(result)),
+        ("changes of the load", following.sentence(result)),
         ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),
         ("round trips", _times(result, rtt, result.rtt_max_ns, result.rtt_samples)),

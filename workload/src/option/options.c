@@ -282,6 +282,8 @@ static bool check_together(const struct options *o, struct failure *f)
 	else if (o->train_from && o->rate_pps > 0)
 		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
 		        o->rate_pps);
+	else if (o->trace_seconds && o->rate_pps <= 0)
+		snprintf(f->text, f->size, "--trace needs --rate, the rate of the warm-up");
 	else if (shape_has_flows(&o->shape) && o->io == IO_UDP)
 		snprintf(f->text, f->size, "--flows needs -R IF or dpdk-%.40s: a UDP socket has one flow",
 		        o->app->name);

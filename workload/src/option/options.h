@@ -29,6 +29,8 @@ enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 #define OPTIONS_LARGEST_FRAME 1518u
 /* Frames of one burst. */
 #define IO_BURST_MAX 1024u
+/* Seconds of a trace of rates. */
+#define TRACE_MAX 3600u
 /* Ports of one forwarder. */
 #define FORWARD_PORTS_MAX 32u
 
@@ -37,9 +39,11 @@ struct options {
 	const char *app_name; /* as typed, "dpdk-send" */
 	enum io_kind io;
 	struct frame_ends ends;
-	double rate_pps;      /* 0: maximum */
-	uint32_t packet_size; /* bytes, with FCS; of the longest frame */
-	struct shape shape;   /* with --sizes */
+	double rate_pps; /* 0: maximum */
+	double trace[TRACE_MAX];
+	uint32_t trace_seconds; /* rates in it, each for a second; 0: the rate stays */
+	uint32_t packet_size;   /* bytes, with FCS; of the longest frame */
+	struct shape shape;     /* with --sizes */
 	uint32_t burst;
 	const char *raw_interface; /* the last one given */
 	const char *raw_interfaces[FORWARD_PORTS_MAX];

@@ -11,6 +11,9 @@ const struct option_row OPTION_TABLE[] = {
         {'r', "rate", "PPS", KIND_RATE, AT(rate_pps), 0, 1e9,
                 "frames per second and process; 0 is the maximum the port takes; k, M and decimals allowed "
                 "(1.5M)"},
+        {0, "trace", "LIST", KIND_TRACE, AT(trace), 0, 1e9,
+                "a rate for each second behind the warm-up, which has --rate: up to 3600 rates with commas "
+                "(15k,30k,0,15k); 0 sends nothing, the last one stays"},
         {'p', "packet-size", "BYTES", KIND_U32, AT(packet_size), FRAME_PACKET_MIN, FRAME_PACKET_MAX,
                 "Ethernet frame with its FCS; of a forwarder the largest one it carries, 1518 unless given"},
         {0, "sizes", "LIST", KIND_SIZES, AT(shape), FRAME_PACKET_MIN, FRAME_PACKET_MAX,

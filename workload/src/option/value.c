@@ -97,6 +97,27 @@ static bool parse_sizes(const struct option_row *row, const char *text, struct o
 	}
 }
 
+/* RATE,RATE,... */
+static bool parse_trace(const struct option_row *row, const char *text, struct options *o)
+{
+	char one[24];
+
+	for (o->trace_seconds = 0;; text++) {
+		size_t length = strcspn(text, ",");
+		double *rate = &o->trace[o->trace_seconds];
+
+		if (length >= sizeof(one) || o->trace_seconds++ == TRACE_MAX)
+			return false;
+		memcpy(one, text, length);
+		one[length] = '\0';
+		if (!parse_number(one, true, rate) || *rate < row->min || *rate > row->max)
+			return false;
+		text += length;
+		if (!*text)
+			return true;
+	}
+}
+
 /* N, N:FIELD, N:zipf or N:FIELD:zipf. */
 static bool parse_flows(const struct option_row *row, const char *text, struct options *o)
 {
@@ -167,6 +188,10 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		snprintf(text, size, "FROM:TO:STEPS, whole numbers from %.15g to %.15g with FROM at most TO",
 		        row->min, row->max);
 		break;
+	case KIND_TRACE:
+		snprintf(text, size, "1 to %u rates from %.15g to %.15g with commas", TRACE_MAX, row->min,
+		        row->max);
+		break;
 	case KIND_FLOWS:
 		snprintf(text, size,
 		        "a whole number from %.15g to %.15g, behind it :addresses, :ports or :macs, and "
@@ -218,6 +243,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return parse_fault(row, text, o);
 	case KIND_TRAIN:
 		return parse_train(row, text, o);
+	case KIND_TRACE:
+		return parse_trace(row, text, o);
 	case KIND_SIZES:
 		return parse_sizes(row, text, o);
 	case KIND_FLOWS:

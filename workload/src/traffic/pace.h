@@ -18,6 +18,11 @@ struct pace {
 	uint64_t backlog;  /* cycles: a burst later than this is given up */
 	unsigned burst;    /* frames */
 	uint32_t catch_up; /* frames a late sender may hand over at once; 0 is no cap */
+	/* A trace of rates, each for a second. */
+	uint64_t hz, ahead;  /* cycles of a second, and from the start to the first rate */
+	uint64_t change;     /* cycles: when the next rate begins; UINT64_MAX when there is none */
+	const double *rates; /* that rate, then those behind it */
+	unsigned rates_left;
 };
 
 struct pace_due {
@@ -30,6 +35,13 @@ struct pace_due {
 /* hz: cycles per second; rate in frames per second, 0 for the maximum. */
 void pace_init(struct pace *p, uint64_t hz, double rate, unsigned burst, uint32_t catch_up, uint64_t backlog);
 void pace_start(struct pace *p, uint64_t start);
+
+/* Makes the rate change every second, from `ahead` cycles behind the start on; the last rate stays, 0 sends
+ * nothing. Call it before pace_start(). rates are kept. */
+void pace_follow(struct pace *p, const double *rates, unsigned count, uint64_t ahead);
+
+/* Begins the next second of a trace, with a burst at its very begin. */
+void pace_change(struct pace *p);
 
 /* How many frames should have left by time now (now >= p->next): more than a burst means catching up. */
 static inline uint64_t pace_due_frames(const struct pace *p, uint64_t now)
@@ -58,6 +70,8 @@ static inline void pace_next(struct pace *p)
 
 	p->next += p->step + (frac < p->next_frac);
 	p->next_frac = frac;
+	if (p->next >= p->change)
+		pace_change(p);
 }
 
 /* Whether a burst is due at time now; if so fills due. Does not move on. */
