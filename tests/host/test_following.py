@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A load that changes every second, over a real path that delays every frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.measure import measure
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.trace import Trace
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+from tests.host.test_functions import SHORT
+
+__all__ = ["clean", "session"]  # fixtures
+
+TRACE = Trace("test", ((200, 1000, 200),))
+
+
+@pytest.mark.slow
+def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
+    case = Case("forward-raw", mode="delay200000us", burst=1, rate=Rate(trace=TRACE))
+    with built(session, case) as rig:
+        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=0.1, drain_s=1.0).following(TRACE))
+    assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
+    assert found.followed is not None
+    assert [(one.second, one.from_pps, one.to_pps) for one in found.followed] == [(1, 200, 1000), (2, 1000, 200)]
+    # No frame is kept for less than the delay, and a busy host may keep some for longer.
+    assert all(one.follow_s is not None and one.follow_s >= 0.29 for one in found.followed)
