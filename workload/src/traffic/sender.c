@@ -22,9 +22,9 @@ bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_windo
 
 	*s = (struct sender){.r = r, .on_window = on_window, .context = context};
 	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->burst, o->catch_up, backlog);
-	/* As long as window_start() has it, so that seconds and windows begin at the same cycle. */
+	/* Not a cycle before the first window, as rounded by window_start(). */
 	pace_follow(&s->pace, o->trace, o->trace_seconds,
-	        (uint64_t)((long double)o->warmup_s * (long double)r->clock.hz));
+	        (uint64_t)ceill((long double)o->warmup_s * (long double)r->clock.hz));
 	return rtt_init(&s->lateness, LATENESS_DIGITS) && rtt_init(&s->lateness_total, LATENESS_DIGITS) &&
 	       rtt_init(&s->spacing, LATENESS_DIGITS);
 }
