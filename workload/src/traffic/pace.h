@@ -70,7 +70,7 @@ static inline void pace_next(struct pace *p)
 
 	p->next += p->step + (frac < p->next_frac);
 	p->next_frac = frac;
-	if (p->next >= p->change)
+	if (p->next >= p->change - 1) /* a cycle for rounding: no burst just before the change */
 		pace_change(p);
 }
 
