@@ -73,7 +73,7 @@ class Options(FunctionOptions):
         "SPEC",
         "replace the rates: max, frames per second and pair (1000, 500k, 1M..1M..20M), bits per second with preamble"
         " and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load without loss, or with"
-        " at most that), mfr (the maximum over offered loads), trace:steps:30k or trace:FILE (another rate each second)",
+        " at most that), mfr (the maximum over offered loads), trace:steps:30k or trace:FILE (a rate for each second)",
         values.rates,
         marker="'max'",
     )
