@@ -17,14 +17,16 @@ class Planned:
     Attributes:
         nodeid: the id of its test.
         seconds: the time that it takes at least.
-        skipped: why it would be skipped; None: it runs.
+        skipped: why it would not be measured; None: it runs.
         allotted: seconds that a budget gives it, as far as is known before anything is measured.
+        fails: whether it would fail instead of being skipped: what it takes did not answer.
     """
 
     nodeid: str
     seconds: float
     skipped: str | None
     allotted: float | None = None
+    fails: bool = False
 
 
 def plan_lines(
@@ -40,12 +42,14 @@ def plan_lines(
         hosts: the number of hosts that share the cases.
         each: a line for each case instead.
     """
-    lines = _each(planned) if each else [*_by_switch(planned), *_skips(planned)]
+    lines = _each(planned) if each else [*_by_switch(planned), *_reasons(planned)]
     run = [entry for entry in planned if entry.skipped is None]
     total_s = sum(entry.seconds for entry in run)
+    failing = sum(entry.fails for entry in planned)
     lines.append(
         f"{len(run)} of {counted(len(planned), 'case')}, at least {clock(total_s)}"
-        f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run)} would be skipped"
+        f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run) - failing} would be skipped"
+        + (f", {failing} would fail" if failing else "")
     )
     if hosts > 1 and run:
         lines.append(_over(run, total_s, hosts))
@@ -65,7 +69,7 @@ def _each(planned: Sequence[Planned]) -> list[str]:
         if entry.skipped is None:
             lines.append(f"{_time([entry])}  {name}")
         else:
-            lines.append(f"{'skip':>8}  {name}: {_reason(entry)}")
+            lines.append(f"{'fail' if entry.fails else 'skip':>8}  {name}: {_reason(entry)}")
     return lines
 
 
@@ -84,16 +88,18 @@ def _by_switch(planned: Sequence[Planned]) -> list[str]:
     return lines
 
 
-def _skips(planned: Sequence[Planned]) -> list[str]:
-    """Returns a line for each reason of skips, wrapped."""
-    reasons: dict[str, list[Planned]] = {}
-    for entry in planned:
-        if entry.skipped is not None:
-            reasons.setdefault(_reason(entry), []).append(entry)
-    lines = ["skipped"] if reasons else []
-    for reason, entries in reasons.items():
-        switches = ", ".join(dict.fromkeys(map(_switch, entries)))
-        lines += wrapped(f"{'':8}  {_cases(entries):>9}  {printable(switches)}: {reason}")
+def _reasons(planned: Sequence[Planned]) -> list[str]:
+    """Returns a line for each reason of skips and then of failures, wrapped."""
+    lines = []
+    for head, fails in (("skipped", False), ("failing", True)):
+        reasons: dict[str, list[Planned]] = {}
+        for entry in planned:
+            if entry.skipped is not None and entry.fails == fails:
+                reasons.setdefault(_reason(entry), []).append(entry)
+        lines += [head] if reasons else []
+        for reason, entries in reasons.items():
+            switches = ", ".join(dict.fromkeys(map(_switch, entries)))
+            lines += wrapped(f"{'':8}  {_cases(entries):>9}  {printable(switches)}: {reason}")
     return lines
 
 

@@ -237,6 +237,7 @@ def test_a_switch_whose_probe_is_killed_fails_and_is_not_skipped(
     result = inner.run("-k", "ovs")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*`ovs --version` was killed by signal 9 (Killed)*"])
+    inner.run("-k", "ovs", "--icbench-plan").stdout.fnmatch_lines(["0 of 2 cases*; 0 would be skipped, 2 would fail"])
 
 
 @pytest.mark.parametrize("error", [WorkloadError, ProvisionError])

@@ -102,12 +102,12 @@ def plan(
         allotted = budget_of(testbed, total_s, cases, soak_s, hosts).allotments()
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
-        reason = None
+        reason, fails = None, False
         try:
             testbed.placement(benchmark.case)
         except (Unsupported, ProvisionError) as error:
-            reason = str(error)
-        planned.append(Planned(item.nodeid, least_s, reason, allotted_s))
+            reason, fails = str(error), isinstance(error, ProvisionError)
+        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, each=each)
     if options.compare is None:
         return lines

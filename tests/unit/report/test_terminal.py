@@ -193,6 +193,19 @@ def test_a_plan_by_test_and_switch_has_each_reason_once() -> None:
     ]
 
 
+def test_a_plan_tells_who_would_fail_from_who_would_be_skipped() -> None:
+    planned = [Planned("t.py::a[vpp]", 0.0, "vpp is not installed"), Planned("t.py::a[ovs]", 0.0, "killed", None, True)]
+    *lines, last = plan_lines(planned, "auto")
+    assert lines == [
+        "skipped",
+        "             1 case  vpp: vpp is not installed",
+        "failing",
+        "             1 case  ovs: killed",
+    ]
+    assert last.endswith("; 1 would be skipped, 1 would fail")
+    assert plan_lines(planned, "auto", each=True)[1] == "    fail  t.py::a[ovs]: killed"
+
+
 def test_a_plan_for_several_hosts() -> None:
     cases = [Planned(f"a[ovs-{size}B-b32-1vs1-Rmax]", 60.0, None) for size in (64, 128)]
     cases += [Planned("t.py::a[vpp-64B-b32-1vs1-Rmax]", 30.0, None, 45.0), Planned("t.py::a[x]", 9.0, "none")]
