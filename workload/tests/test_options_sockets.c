@@ -20,6 +20,7 @@ int main(void)
 	const char *unknown[] = {ASK, "10.0.0.1", "--duration", "1", "--protocol", "gopher"};
 	const char *small[] = {ASK, "10.0.0.1", "--duration", "1", "--protocol", "tcp", "--message", "15"};
 	const char *large[] = {ASK, "10.0.0.1", "--duration", "1", "--message", "65508"};
+	const char *foreign[] = {"icbench-workload", "echo", "10.0.0.1", "--protocol", "resp"};
 	struct options o;
 
 #define PARSE(words) parse_line(&o, (int)(sizeof(words) / sizeof(words[0])), words)
@@ -45,6 +46,8 @@ int main(void)
 	CHECK_CONTAINS(err, "leave out dpdk-, -R");
 	CHECK(PARSE(unknown) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--protocol takes udp, tcp, resp, memcached or http, not 'gopher'");
+	CHECK(PARSE(foreign) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "echo answers udp and tcp: resp needs a server of its own");
 	CHECK(PARSE(small) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--message 15 is no length of an echo");
 	CHECK(PARSE(large) == OPTIONS_BAD);

@@ -252,6 +252,9 @@ static bool check_sockets(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size,
 		        "--message %u is no length of an echo: take %u or more, of udp at most %u",
 		        o->message, MESSAGE_MIN, DATAGRAM_MAX);
+	else if (o->protocol > PROTOCOL_TCP && !o->app->sends)
+		snprintf(f->text, f->size, "%.40s answers udp and tcp: %s needs a server of its own",
+		        o->app_name, PROTOCOL_NAMES[o->protocol]);
 	else if (!o->duration_s && o->app->sends)
 		snprintf(f->text, f->size, "%.40s needs a --duration", o->app_name);
 	else

@@ -67,14 +67,14 @@ bool ask_init(struct ask *a, struct run *r, char *err, size_t err_len)
 	a->in_size = READ_BYTES + CODEC_HEAD_MAX + o->message;
 	a->first_body = malloc(o->message);
 	a->connections = calloc(o->connections, sizeof(*a->connections));
+	for (unsigned i = 0; a->connections && i < o->connections; i++)
+		a->connections[i].fd = -1;
 	ok = rtt_init(&a->intended, o->histogram_digits) && rtt_init(&a->actual, o->histogram_digits) &&
 	     rtt_init(&a->lateness, 2);
 	if (!ok || !a->first_body || !a->connections || a->epoll < 0) {
 		snprintf(err, err_len, "out of memory or descriptors");
 		return false;
 	}
-	for (unsigned i = 0; i < o->connections; i++)
-		a->connections[i].fd = -1;
 	for (unsigned i = 0; i < o->connections; i++)
 		if (!open_connection(a, &a->connections[i], err, err_len))
 			return false;
@@ -335,6 +335,12 @@ static void ask_due(struct ask *a, uint64_t end)
 	}
 }
 
+/* Whether requests of before `end` are still to be asked. */
+static bool has_more(const struct ask *a, uint64_t end)
+{
+	return !a->pace.unlimited && (int64_t)(a->pace.next - end) < 0;
+}
+
 static bool goes_on(const struct ask *a)
 {
 	return !a->r->error.call && !control_stopped();
@@ -353,7 +359,7 @@ void ask_run(struct ask *a)
 		else
 			ask_due(a, end);
 		poll_answers(a);
-		rest(a, a->pace.unlimited || (int64_t)(a->pace.next - end) > 0 ? end : a->pace.next);
+		rest(a, has_more(a, end) ? a->pace.next : end);
 	}
 	/* What was due in a stall until now is still asked for, and late by all of it. */
 	last = end + clock_ns_to_cycles(clock, o->drain_s * 1e9);
@@ -361,13 +367,13 @@ void ask_run(struct ask *a)
 		if (!a->pace.unlimited)
 			ask_due(a, end);
 		poll_answers(a);
-		if (!unanswered(a) && (a->pace.unlimited || (int64_t)(a->pace.next - end) >= 0))
+		if (!unanswered(a) && !has_more(a, end))
 			break;
-		rest(a, last);
+		/* Nobody answers what has not been asked: a sleep would last to the end. */
+		rest(a, has_more(a, end) ? a->pace.next : last);
 	}
 	/* Told to stop, or the server took no more: what was due is missing. */
-	while (!a->pace.unlimited && (int64_t)(a->pace.next - end) < 0 &&
-	        (int64_t)(clock_cycles() - a->pace.next) >= 0) {
+	while (has_more(a, end) && (int64_t)(clock_cycles() - a->pace.next) >= 0) {
 		a->not_offered++;
 		a->scheduled++;
 		pace_next(&a->pace);
