@@ -384,5 +384,5 @@ COLUMNS = (
     Column("change", "", _line_change, In.LINE),
     Column("disturbed", "", _disturbed, In.LINE, phrase="disturbed: {text}"),
     Column("verdict", "", judged, In.MARKDOWN),
-    Column("reason", "", lambda result: result.reason or "", In.PAGE),
+    Column("reason", "", lambda result: (result.reason if shown_verdict(result) else "") or "", In.PAGE),
 )

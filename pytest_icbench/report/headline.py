@@ -14,6 +14,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.axes import is_birth, is_latency, path_of
+from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.wording import alternatives, clock, counted, printable
 
 #: Verdicts that are counted even if no case has them.
@@ -180,7 +181,7 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
         results = [_against_first(result) for result in results if result.run in second]
     bases = {result.side_by_side.base for result in results if result.side_by_side}
     judged = [result for result in results if result.verdict or result.case not in bases]
-    counts = dict(overview.verdicts(judged))
+    counts = dict(overview.verdicts(replace(result, verdict=shown_verdict(result)) for result in judged))
     compared = bool(bases or second) or any(result.baseline for result in results)
     shown = [*_ALWAYS, *(_COMPARED if compared else ())]
     order = [*shown, *(name for name in counts if name not in shown)]

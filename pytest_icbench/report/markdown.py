@@ -11,7 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Comparison, in_units
-from pytest_icbench.report.columns import In, columns, judged
+from pytest_icbench.report.columns import In, columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.power import power
@@ -88,7 +88,7 @@ def compare_markdown(comparison: Comparison) -> str:
 
 
 def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequence[object]) -> str:
-    verdicts = [result.verdict or "not judged" for result in results]
+    verdicts = [shown_verdict(result) or "not judged" for result in results]
     order = [*ORDER, "not judged"]
     parts = [f"{verdicts.count(verdict)} {escape(verdict)}" for verdict in order if verdict in verdicts]
     parts += [f"{len(skipped)} skipped"] if skipped else []

@@ -11,6 +11,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
@@ -107,7 +108,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
         "case": printable(result.case),
         "path": path_of(result),
         "dimension": result.dimension,
-        "verdict": result.verdict or "",
+        "verdict": shown_verdict(result) or "",
         "line": line(page, place, result),
         "value": value,
         "low": low,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.report.headline import tiles
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.line import result_line
@@ -37,6 +38,19 @@ def test_the_row_does_not_say_it_twice() -> None:
     )
     page.add("test_a", accused)
     assert " ".join(line(page, 0, accused)).count("5 of 6 launches") == 1
+
+
+def test_a_row_that_nobody_judged_says_neither_a_verdict_nor_its_lack_twice() -> None:
+    page = Page()
+    reason = f"it has no limit and no baseline; {TOLD}"
+    found = replace(FOUND, verdict="NO_BASELINE", reason=reason)
+    page.add("test_a", found)
+    assert [part for part in line(page, 0, found) if "launches" in part or "baseline" in part] == [
+        "disturbed: 5 of 6 launches"
+    ]
+    assert "1 not judged" in summary([found], [], [])
+    assert ("1", "not judged") in [(tile.number, str(tile.name)) for tile in tiles([found], [])]
+    assert ("1", "NO_BASELINE") in [(tile.number, str(tile.name)) for tile in tiles([replace(found, baseline="m")], [])]
 
 
 def test_the_summary_says_it_with_the_hosts_warnings() -> None:
