@@ -12,8 +12,8 @@ from pytest_icbench.model.switch_traits import SwitchTraits
 
 def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | None:
     """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
-    if case.app is not None and case.remote:
-        return "applications run on one host: leave out --icbench-remote"
+    if (reason := remote_misfit(case, cls)) is not None:
+        return reason
     if case.app is None and case.birth is None and case.burst > ring:
         return too_large_burst(case.burst, ring)
     if case.traffic.longest_bytes > cls.max_frame_bytes:
@@ -38,10 +38,10 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
     if case.rate.trace is not None and len(case.rate.trace.columns) not in (0, 1, case.pairs):
         columns = len(case.rate.trace.columns)
         return f"trace {case.rate.trace.label} has rates for {columns} pairs, not for {case.pairs}: set --icbench-pairs"
-    if case.neighbour is not None and (case.remote or case.candidate is not None or case.contracts):
-        option = "share and cap" if case.contracts else "--icbench-remote" if case.remote else "--icbench-variant"
-        return f"launches beside a neighbour are held against those without it, on one host: leave out {option}"
-    if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or remote_misfit(case, cls)) is not None:
+    if case.neighbour is not None and (case.candidate is not None or case.contracts):
+        option = "share and cap" if case.contracts else "--icbench-variant"
+        return f"launches beside a neighbour are held against those without it: leave out {option}"
+    if (reason := header_misfit(case, cls, api) or flows_misfit(case, api)) is not None:
         return reason
     if case.mode is not None and not cls.has_mode(case.mode):
         known = cls.mode_help or " ".join(cls.modes) or "none"
@@ -51,9 +51,14 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
 
 def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
-    if case.remote and not cls.uplinks:
+    if not case.remote:
+        return None
+    if case.app is not None or case.neighbour is not None:
+        what = "launches beside a neighbour" if case.app is None else "applications"
+        return f"{what} run on one host: leave out --icbench-remote"
+    if not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
-    if case.remote and cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
+    if cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
         return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
     return None
 

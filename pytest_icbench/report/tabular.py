@@ -68,6 +68,8 @@ def _kind(name: str) -> type | None:
         return bool
     if name in _PLAIN_RATIO:
         return float
+    if name in _AXES:
+        return str
     return next((kind for kind in _PLAIN if _KEYS.get(name, str) in (kind, kind | None)), None)
 
 
