@@ -77,7 +77,7 @@ COLUMNS: tuple[str, ...] = (
     *LEADING,
     *_AXES,
     *_NESTED,
-    *(name for name in _KEYS if _kind(name) is not None),
+    *(name for name in _KEYS if name not in _AXES and _kind(name) is not None),
     *_PLAIN_RATIO,
 )
 
