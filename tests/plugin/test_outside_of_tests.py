@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,14 +146,15 @@ def test_the_run_s_directory_vanishes(inner: Runner, bench: type[FakeTestbed], f
     assert_told(inner.run("--icbench-reports=reports"), 1, sentence)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="small disks are mounted by root: run pytest with sudo")
-@pytest.mark.parametrize("kib", [4, 8, 16, 32, 60, 100, 200])
-def test_a_full_disk(inner: Runner, kib: int) -> None:
-    """In a mount namespace of its own. What is on the disk can be read, and belongs to tests that passed."""
+ON_SMALL_DISKS = pytest.mark.skipif(os.geteuid() != 0, reason="small disks are mounted by root: run pytest with sudo")
+TESTS = tuple(TEST.replace("test_rate", f"test_{number}") for number in range(8))
+
+
+def on_a_small_disk(inner: Runner, tests: Iterable[str], kib: int) -> tuple[pytest.RunResult, str, list[Path]]:
+    """Runs tests in a mount namespace of their own. Returns the result, what was said, and the runs on the disk."""
     (inner.path / "reports").mkdir()
     inner.ini("icbench_run_files = yes\n")
-    tests = "\n\n".join(TEST.replace("test_rate", f"test_{number}") for number in range(8))
-    inner.write(test_x=tests)
+    inner.write(test_x="\n\n".join(tests))
     inner.put_bench("")
     mount = f'mount -t tmpfs -o size={kib}k tmpfs reports && "$@"; status=$?; cp -r reports kept; exit $status'
     pytest_argv = [sys.executable, "-m", "pytest", *LOAD, "-p", "pytest_html.plugin", "-p", "pytest_metadata.plugin"]
@@ -159,14 +163,48 @@ def test_a_full_disk(inner: Runner, kib: int) -> None:
     said = result.stdout.str() + result.stderr.str()
     assert "INTERNALERROR" not in said
     assert "Traceback" not in said
+    return result, said, [path for path in (inner.path / "kept").glob("2*") if path.is_dir()]
+
+
+@ON_SMALL_DISKS
+@pytest.mark.parametrize("kib", [4, 8, 16, 32, 60, 100, 200])
+def test_a_full_disk(inner: Runner, kib: int) -> None:
+    """What is on the disk can be read, and belongs to tests that passed."""
+    result, said, runs = on_a_small_disk(inner, TESTS, kib)
     assert result.ret in (0, 1, 4), said
     if result.ret:
         assert "No space left on device" in said
     passed = {line.split()[1] for line in result.outlines if line.startswith("PASSED ")}
-    runs = [path for path in (inner.path / "kept").glob("2*") if path.is_dir()]
     assert bool(runs) == (result.ret != 4)
     for run in runs:
         stored = read_run(run)
         assert len(stored.results) >= len(passed), said
         for file in run.glob("raw/**/*.jsonl"):
             assert file.read_text().endswith("\n")
+
+
+@ON_SMALL_DISKS
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [0, 3, 7])
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        ("head -c 9999999 /dev/zero >reports/filling", "No space left on device"),
+        ("mount -o remount,ro reports", "Read-only file system"),
+        ("rm -r reports/*", "has vanished|No such file or directory"),
+    ],
+    ids=["full", "read-only", "emptied"],
+)
+def test_a_disk_that_goes_between_two_tests(inner: Runner, loss: str, sentence: str, before: int) -> None:
+    """What had passed has its results, unless they were removed; each later test says what is wrong."""
+    loses = TESTS[before].replace("    icbench.", f"    __import__('os').system({loss!r})\n    icbench.")
+    result, said, runs = on_a_small_disk(inner, [*TESTS[:before], loses, *TESTS[before + 1 :]], 4096)
+    assert result.ret == 1, said
+    passed = {line.split()[1].partition("[")[0] for line in result.outlines if line.startswith("PASSED ")}
+    assert passed == {f"test_x.py::test_{number}" for number in range(before)}
+    lost = [line for line in result.outlines if line.startswith(("FAILED ", "ERROR "))]
+    assert {line.split("::")[1].split("[")[0] for line in lost} == {f"test_{number}" for number in range(before, 8)}
+    assert re.search(sentence, said)
+    if "rm" not in loss:
+        (run,) = runs
+        assert len(read_run(run).results) == before
