@@ -30,7 +30,7 @@ def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:
     )
     assert done.stdout.strip() == (
         "cgroup container file hugepages link link_down modules mount netns nic oci pci_driver process"
-        " processes subtree_control tree vf vf_count vf_interface"
+        " processes resctrl subtree_control tree vf vf_count vf_interface"
     )
 
 
