@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.changes import Comparison, in_units
+from pytest_icbench.report.changes import Comparison, changed, in_units
 from pytest_icbench.report.columns import In, columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.power import power
 from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
-from pytest_icbench.wording import counted, printable, show
+from pytest_icbench.wording import counted, printable
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
@@ -139,9 +138,9 @@ def _reason(result: Result) -> str:
 def _changes(result: Result) -> list[str]:
     """Returns versions and configurations that differ from the baseline's, without the CPUs of threads."""
     return [
-        f"* {escape(name)}: {escape(_value(before))} → {escape(_value(now))}"
+        f"* {escape(sentence)}"
         for name, (before, now) in result.treatment_changes.items()
-        if not name.startswith("cpus.")
+        if not name.startswith("cpus.") and (sentence := changed(name, before, now))
     ]
 
 
@@ -152,12 +151,6 @@ def _hindrances(results: Sequence[Result]) -> list[str]:
     if len(lines) > MOST_OPEN:
         lines = [f"<details><summary>{len(told)} disturbed</summary>", "", *lines, "", "</details>"]
     return [*lines, ""] if lines else []
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    return show(value) if isinstance(value, float) else str(value)
 
 
 def escape(text: str) -> str:

@@ -35,7 +35,7 @@ class Overall:
 
 
 def candidates(results: Iterable[Result]) -> list[Overall]:
-    """Returns the decision for each candidate, in the order in which they were measured; nothing without candidates.
+    """Returns the decision for each candidate, the worst first; nothing without candidates.
 
     Args:
         results: the results of one or several sessions.
@@ -51,7 +51,7 @@ def candidates(results: Iterable[Result]) -> list[Overall]:
         decisions = [decision_of(result) for result in group]
         counts = ", ".join(f"{decisions.count(decision)} {decision}" for decision in ORDER if decision in decisions)
         decided.append(Overall(name, min(decisions, key=ORDER.index), counts, tuple(group)))
-    return decided
+    return sorted(decided, key=lambda overall: ORDER.index(overall.decision))
 
 
 def error_rates(results: Iterable[Result]) -> list[str]:

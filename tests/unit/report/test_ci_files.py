@@ -145,7 +145,7 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     )
     assert sum("failed**" in line for line in lines) == 1
     assert "| -20.0 % (-21.0 to -19.0) | switch | REGRESSED, waived |" in page
-    assert "* switch.version: 3.1 → 3.2" in lines
+    assert "* switch.version: 3.1 before, 3.2 now" in lines
     assert "cpus.switch" not in page
     assert "* 1 test: no &lt;card> (`t.py::a`)" in lines
 
