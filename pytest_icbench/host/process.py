@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
@@ -14,8 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from pytest_icbench.errors import NotStarted, ProvisionError
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.process_ends import exit_sentence, not_started
 
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
 LOG_MAX_BYTES = 16 * 2**20
@@ -235,30 +235,6 @@ def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
         os.sched_setaffinity(0, old)
 
 
-def exit_sentence(code: int) -> str:
-    """Returns how a process ended, as the end of a sentence, from its exit code."""
-    if code < 0:
-        return f"was killed by signal {-code} ({signal.strsignal(-code)})"
-    return f"ended with exit code {code}"
-
-
-def refused_process(error: OSError) -> str:
-    """Returns why the kernel makes no further process, with the remedy."""
-    if error.errno == errno.EAGAIN:
-        return "no further process is allowed: raise the pids cgroup's pids.max, kernel.pid_max or kernel.threads-max"
-    if error.errno == errno.ENOMEM:
-        return "no memory is left for a further process: free some"
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
-    return error.strerror or str(error)
-
-
-def _missing(argv: Sequence[str], error: OSError) -> ProvisionError:
-    if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
-        return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
-    return NotStarted(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
-
-
 def run(
     argv: Sequence[str | Path],
     *,
@@ -295,7 +271,7 @@ def run(
                 process_group=0,
             )
         except OSError as error:
-            raise _missing(words, error) from None
+            raise not_started(words, error) from None
     with popen:
         try:
             out, err = popen.communicate(input, timeout=timeout_s)
@@ -387,7 +363,7 @@ class Spawner:
                     process_group=0,
                 )
             except OSError as error:
-                raise _missing(words, error) from None
+                raise not_started(words, error) from None
         return Process.of_popen(popen, words, log)
 
     def run(

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +15,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate.against import BaselineComparison, Comparer
-from pytest_icbench.gate.judge import Policy
+from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
@@ -27,18 +24,17 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness import HostCheck
 from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
+from pytest_icbench.plugin.judging import judging_by, keep_baseline
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import estimates, second_look_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget
 from pytest_icbench.plugin.schedule.schedule import Schedule
-from pytest_icbench.store import waivers
-from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
 from pytest_icbench.store.resume import Taken, find_run
-from pytest_icbench.store.run import BASELINES, RUN_FILE, ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write_info
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
@@ -360,38 +356,6 @@ class Run:
 def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
     budgeted = options.budget is not None
     return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
-
-
-def keep_baseline(run: Path, options: Options) -> None:
-    """Copies the baseline to the results, so that verdicts can be made anew. Raises ProvisionError."""
-    name = str(options.compare)
-    try:
-        shutil.copytree(options.baselines / name, run / BASELINES / name)
-    except (OSError, shutil.Error) as error:
-        shutil.rmtree(run / BASELINES, ignore_errors=True)
-        (run / RUN_FILE).unlink(missing_ok=True)
-        raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
-
-
-def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
-    """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
-
-    Args:
-        cases: the number of cases of the session, which share its error rate.
-    """
-    if options.save is not None and (options.baselines / options.save).is_dir():
-        load_baseline(options.baselines, options.save)  # an error here saves hours
-    policy = Policy(options.fail, options.strict, waivers.load(options.baselines), datetime.now(UTC).date())
-    if options.compare is None:
-        return policy, None
-    return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable, cases)
-
-
-def check_stored(options: Options) -> None:
-    """Raises UsageError if a baseline, the waivers or the run to go on with cannot be read."""
-    judging_by(options)
-    if options.resume is not None:
-        find_run(options.resume, options.reports)
 
 
 def check_root() -> None:

@@ -238,7 +238,7 @@ class Session:
             self.config.issue_config_time_warning(pytest.PytestWarning(sentence), 2)
 
     def _plan(self) -> None:
-        from pytest_icbench.plugin.run import check_stored
+        from pytest_icbench.plugin.judging import check_stored
         from pytest_icbench.plugin.schedule.plan import plan
 
         check_stored(self.options)

@@ -28,7 +28,8 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import Process, refused_process
+from pytest_icbench.host.process import Process
+from pytest_icbench.host.process_ends import refused_process
 from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
